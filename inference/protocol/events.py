@@ -1,0 +1,524 @@
+"""Every event that can stand in a request's log. Knows nothing of who writes or reads it.
+
+An event has `at` (µs since the request was accepted) and `type` (stage.past_tense). Its `seq` is not stored in it:
+a frame carries the seq of its first event and events count on from there. The docstring under a field becomes
+the TypeScript comment and the inspector's tooltip.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from inference.protocol.request import FinishReason, SamplingParams, Usage
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the values inside events."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of all events."""
+
+    at: int
+    """µs since the request was accepted (negative: the browser, before the request reached us)."""
+
+
+# ---- request -------------------------------------------------------------------------------------------------------
+
+
+class ClientTiming(Value):
+    """What the browser measured, in µs since the epoch by its own clock, except where a duration is said."""
+
+    keydown_unix_us: int | None = None
+    """When the key (or button) that sent the message was pressed."""
+    sent_unix_us: int | None = None
+    """When the browser handed the request to the network."""
+    responded_unix_us: int | None = None
+    """When the reply to the POST was complete."""
+    connected_unix_us: int | None = None
+    """When the event stream's first byte arrived."""
+    first_frame_unix_us: int | None = None
+    """When the frame with the first token arrived."""
+    first_paint_unix_us: int | None = None
+    """When the first released text had been painted."""
+    last_frame_unix_us: int | None = None
+    """When the last frame with text arrived."""
+    last_paint_unix_us: int | None = None
+    """When the last text had been painted."""
+    clock_offset_us: int | None = None
+    """Server clock minus browser clock, estimated from the POST's four times (as NTP does)."""
+    dns_us: int | None = None
+    """Resource Timing: name look-up, a duration."""
+    tcp_us: int | None = None
+    """Resource Timing: TCP connection, a duration."""
+    tls_us: int | None = None
+    """Resource Timing: TLS handshake, a duration."""
+    http_version: str | None = None
+    """Resource Timing: nextHopProtocol."""
+
+
+class RequestAccepted(Event, tag="request.accepted"):
+    """The request is well-formed and on its way."""
+
+    request_id: str
+    surface: Literal["chat", "anthropic", "openai", "replay"]
+    """By which API it came."""
+    model: str
+    params: SamplingParams
+    accepted_unix_us: int
+    """Wall clock at acceptance, µs since the epoch: the zero of every `at`."""
+    features: tuple[str, ...] = ()
+    """Feature flags that travel with the request."""
+    client: ClientTiming | None = None
+    """What the browser knew when it sent the request."""
+    tls_version: str | None = None
+    """None: the connection to us was not encrypted, or a proxy in front did not say."""
+    http_version: str | None = None
+    """HTTP version of the connection to us."""
+    received_at: int = 0
+    """When the first byte of the request reached the application (at most 0: before acceptance)."""
+
+
+class RequestCancelled(Event, tag="request.cancelled"):
+    """Somebody pressed Stop. The generation ends within one engine step."""
+
+    by: str
+    """`user`, or what else stopped it."""
+
+
+class RequestFailed(Event, tag="request.failed"):
+    """Last event of a request that could not be answered."""
+
+    stage: str
+    """Where it failed: gateway, safety, context, prompt, generation, settle."""
+    code: str
+    """Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, internal."""
+    message: str
+    """What went wrong and what to do, for people."""
+
+
+class RequestFinished(Event, tag="request.finished"):
+    """Last event of an answered (or stopped) request."""
+
+    finish_reason: FinishReason
+    usage: Usage
+
+
+class RequestObserved(Event, tag="request.observed"):
+    """The browser's own timing of this request, reported after the last paint."""
+
+    client: ClientTiming
+
+
+# ---- gateway -------------------------------------------------------------------------------------------------------
+
+
+class Limit(Value):
+    """One limit and where it stood."""
+
+    name: Literal["requests", "input_tokens", "output_tokens", "concurrency", "budget", "message_bytes"]
+    limit: int
+    remaining: int
+    reset_unix_us: int | None = None
+    """When it is full again; None where it does not refill by itself."""
+
+
+class GatewayChecked(Event, tag="gateway.checked"):
+    """Who asked, and what the gate looked at."""
+
+    principal: str
+    """`user:<id>` or `key:<prefix>`."""
+    limits: tuple[Limit, ...] = ()
+    duration_us: int
+    """Time in the gateway up to here."""
+
+
+class GatewayRefused(Event, tag="gateway.refused"):
+    """The gate said no."""
+
+    principal: str
+    limit: Limit
+    message: str
+
+
+# ---- safety --------------------------------------------------------------------------------------------------------
+
+
+class SafetyScore(Value):
+    """One category's score."""
+
+    category: str
+    score: float
+    """0 to 1."""
+    threshold: float
+    """At or above: the verdict of this category applies."""
+    verdict: Literal["allow", "flag", "block"]
+    """What this score led to."""
+
+
+class SafetyChecked(Event, tag="safety.checked"):
+    """A classifier looked at a piece of text."""
+
+    layer: Literal["input", "tool_result", "output"]
+    classifier: str
+    version: str
+    policy: str
+    """Name and version of the policy file that set the thresholds."""
+    scores: tuple[SafetyScore, ...]
+    verdict: Literal["allow", "flag", "rewrite", "block"]
+    start: int
+    """First character of the text looked at (input: of the message; output: of the answer)."""
+    end: int
+    """One past the last character."""
+    duration_us: int
+    held_us: int = 0
+    """Output only: how long the oldest text of this span was held back."""
+
+
+# ---- context -------------------------------------------------------------------------------------------------------
+
+SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
+
+
+class Segment(Value):
+    """A stretch of the prompt with one origin."""
+
+    kind: SegmentKind
+    role: str
+    """The chat role it is rendered under; empty for the template's own tokens."""
+    start: int
+    """First token, as an index into the prompt."""
+    end: int
+    """One past the last token."""
+    source: str
+    """Where it came from, e.g. `message:<id>`, `conversation:system`, `template`."""
+    text: str
+    """The text of this segment, exactly as the model received it."""
+
+
+class Dropped(Value):
+    """Something that did not go into the prompt."""
+
+    kind: SegmentKind
+    source: str
+    num_tokens: int
+    reason: str
+    text: str = ""
+    """Its beginning, at most 200 characters."""
+
+
+class ContextAssembled(Event, tag="context.assembled"):
+    """The prompt, segment by segment, in order and without gaps."""
+
+    window: int
+    """The model's context window, in tokens."""
+    reserved_output: int
+    """Tokens kept free for the answer."""
+    num_prompt_tokens: int
+    segments: tuple[Segment, ...]
+    dropped: tuple[Dropped, ...] = ()
+    duration_us: int
+
+
+class PromptTokenized(Event, tag="prompt.tokenized"):
+    """The prompt as the model sees it."""
+
+    tokenizer: str
+    version: str
+    """Hash of the tokenizer's definition."""
+    ids: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    """Each token's own bytes (base64 in JSON)."""
+    special: tuple[int, ...] = ()
+    """Indices of the tokens that are control tokens."""
+    lossy_bytes: int = 0
+    """Bytes of the text that the vocabulary cannot express and that were therefore lost."""
+    duration_us: int
+
+
+# ---- generation ----------------------------------------------------------------------------------------------------
+
+
+class GenerationQueued(Event, tag="generation.queued"):
+    """Handed to the `generate` queue."""
+
+    attempt: int
+    queue_depth: int
+    """Tasks waiting in front of it."""
+
+
+class GenerationStarted(Event, tag="generation.started"):
+    """A worker's engine admitted the sequence."""
+
+    worker: str
+    attempt: int
+    device: str
+    model: str
+    architecture: str
+    quantization: str
+    """The weights' format in the file, e.g. Q4_1."""
+    compute: str
+    """What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`."""
+    queued_us: int
+    """From the task's arrival at the worker to the engine's admission."""
+
+
+class GenerationResumed(Event, tag="generation.resumed"):
+    """A later attempt continues after the last token in the log."""
+
+    attempt: int
+    num_tokens: int
+    """Tokens taken over from the log."""
+
+
+class GenerationFinished(Event, tag="generation.finished"):
+    """The sequence left the engine."""
+
+    finish_reason: FinishReason
+    usage: Usage
+    prefill_us: int
+    """Compute time of the prefill steps this sequence was in."""
+    decode_us: int
+    """Compute time of the decode steps this sequence was in."""
+    message: str = ""
+    """With `error`: what went wrong."""
+
+
+# ---- cache ---------------------------------------------------------------------------------------------------------
+
+
+class CacheLookedUp(Event, tag="cache.looked_up"):
+    """The prompt's blocks were looked up in the prefix cache."""
+
+    block_size: int
+    hits: tuple[bool, ...]
+    """Per full block of the prompt."""
+    num_cached_tokens: int
+    saved_us: int | None = None
+    """Prefill time saved, from this engine's measured speed; None while that is unknown."""
+    ttl: Literal["none", "5m", "1h"] = "none"
+
+
+class CacheStored(Event, tag="cache.stored"):
+    """Blocks of this request became reusable."""
+
+    num_blocks: int
+    ttl: Literal["none", "5m", "1h"] = "none"
+
+
+class CacheEvicted(Event, tag="cache.evicted"):
+    """Blocks were dropped from the cache to make room for this request."""
+
+    num_blocks: int
+
+
+# ---- prefill -------------------------------------------------------------------------------------------------------
+
+
+class PrefillAdvanced(Event, tag="prefill.advanced"):
+    """One chunk of the prompt was computed."""
+
+    start: int
+    """First prompt token of the chunk."""
+    end: int
+    """One past the last."""
+    total: int
+    """Prompt tokens in all."""
+    step_us: int
+    """Duration of the engine step."""
+    num_sequences: int
+    """Sequences in the same step, this one included."""
+    num_batched_tokens: int
+    """Tokens in the same step, over all sequences."""
+
+
+# ---- token ---------------------------------------------------------------------------------------------------------
+
+
+class SamplerStage(Value):
+    """What one stage of the sampler did to this token's distribution."""
+
+    name: Literal["grammar", "penalties", "temperature", "top_k", "top_p", "min_p"]
+    num_candidates: int
+    """Tokens left after the stage: always the first so many in candidate order."""
+    mass: float
+    """Share of the probability before the stage that its survivors held (1 where nothing was removed)."""
+    log_normalizer: float
+    """log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer)."""
+    logits: tuple[float, ...] | None = None
+    """The candidates' logits after the stage, where they do not follow from the parameters (penalties, grammar)."""
+
+
+class TokenSampled(Event, tag="token.sampled"):
+    """One token was chosen.
+
+    Candidate order is by logit after the penalties, descending, ties by id; all later stages keep a prefix of it.
+    """
+
+    position: int
+    """Index among the generated tokens, from 0."""
+    id: int
+    piece: bytes
+    """The token's own bytes (base64 in JSON); empty for control tokens."""
+    is_special: bool = False
+    logprob: float
+    """log-probability under the model's own distribution, before any stage."""
+    rank: int
+    """Rank by the model's own logits, from 1."""
+    entropy: float
+    """Of the model's own distribution, in nats."""
+    u: float | None
+    """The uniform draw in [0, 1); None when greedy."""
+    low: float
+    """The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0."""
+    high: float
+    """End of that interval. Greedy: 1."""
+    log_normalizer: float
+    """log-sum-exp of the raw logits over the whole vocabulary."""
+    candidate_ids: tuple[int, ...]
+    """The first candidates in candidate order; the chosen one is appended when it is not among them."""
+    candidate_logits: tuple[float, ...]
+    """Their raw logits."""
+    candidate_pieces: tuple[bytes, ...]
+    """Their bytes (base64 in JSON)."""
+    stages: tuple[SamplerStage, ...]
+    """In the order applied; stages that are off are absent."""
+    step_us: int
+    """Duration of the engine step that produced it."""
+    batch_size: int
+    """Sequences in that step."""
+
+
+# ---- draft, grammar ------------------------------------------------------------------------------------------------
+
+
+class DraftVerified(Event, tag="draft.verified"):
+    """Speculated tokens were checked in one pass."""
+
+    position: int
+    ids: tuple[int, ...]
+    num_accepted: int
+    source: Literal["ngram", "draft_model"]
+
+
+class GrammarMasked(Event, tag="grammar.masked"):
+    """The constraint removed tokens before sampling."""
+
+    position: int
+    num_allowed: int
+    duration_us: int
+
+
+# ---- text ----------------------------------------------------------------------------------------------------------
+
+
+class TextReleased(Event, tag="text.released"):
+    """Text that the output guard let through: complete UTF-8, to be shown now."""
+
+    text: str
+    num_tokens: int
+    """Generated tokens whose text has been released so far (a token split over a character counts when it is whole)."""
+
+
+class TextWithheld(Event, tag="text.withheld"):
+    """Text that the output guard stopped. Neither the text nor its tokens are in the log."""
+
+    num_tokens: int
+    """How many tokens were withheld."""
+    category: str
+    replacement: str
+    """What is shown instead."""
+
+
+# ---- tool ----------------------------------------------------------------------------------------------------------
+
+
+class ToolCalled(Event, tag="tool.called"):
+    """The model called a tool."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+    source: Literal["builtin", "mcp"]
+    sandbox: str = ""
+
+
+class ToolFinished(Event, tag="tool.finished"):
+    """A tool answered."""
+
+    call_id: str
+    result: str
+    is_error: bool = False
+    duration_us: int
+
+
+# ---- bill ----------------------------------------------------------------------------------------------------------
+
+
+class BillLine(Value):
+    """One kind of token on the bill."""
+
+    kind: Literal["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
+    num_tokens: int
+    unit_price_nano: int
+    """Price of one token in billionths of the currency unit."""
+    amount_nano: int
+    """num_tokens * unit_price_nano."""
+
+
+class BillPosted(Event, tag="bill.posted"):
+    """The request's bill entered the ledger, once."""
+
+    currency: str
+    price_version: str
+    """Which row of the price table was used."""
+    lines: tuple[BillLine, ...]
+    total_nano: int
+
+
+AnyEvent = (
+    RequestAccepted
+    | RequestCancelled
+    | RequestFailed
+    | RequestFinished
+    | RequestObserved
+    | GatewayChecked
+    | GatewayRefused
+    | SafetyChecked
+    | ContextAssembled
+    | PromptTokenized
+    | GenerationQueued
+    | GenerationStarted
+    | GenerationResumed
+    | GenerationFinished
+    | CacheLookedUp
+    | CacheStored
+    | CacheEvicted
+    | PrefillAdvanced
+    | TokenSampled
+    | DraftVerified
+    | GrammarMasked
+    | TextReleased
+    | TextWithheld
+    | ToolCalled
+    | ToolFinished
+    | BillPosted
+)
+
+TERMINAL = (RequestFinished, RequestFailed)
+"""No event but `request.observed` follows one of these."""
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """The unit of the wire and of the log: the events of one append."""
+
+    seq: int
+    """seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event."""
+    events: tuple[AnyEvent, ...]
+
+    @property
+    def last_seq(self) -> int:
+        return self.seq + len(self.events) - 1
