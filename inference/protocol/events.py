@@ -28,7 +28,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 # ---- request -------------------------------------------------------------------------------------------------------
 
 
-class ClientTiming(Value):
+class ClientTiming(Value, frozen=True, kw_only=True):
     """What the browser measured, in µs since the epoch by its own clock, except where a duration is said."""
 
     keydown_unix_us: int | None = None
@@ -59,7 +59,7 @@ class ClientTiming(Value):
     """Resource Timing: nextHopProtocol."""
 
 
-class RequestAccepted(Event, tag="request.accepted"):
+class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """The request is well-formed and on its way."""
 
     request_id: str
@@ -81,14 +81,14 @@ class RequestAccepted(Event, tag="request.accepted"):
     """When the first byte of the request reached the application (at most 0: before acceptance)."""
 
 
-class RequestCancelled(Event, tag="request.cancelled"):
+class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):
     """Somebody pressed Stop. The generation ends within one engine step."""
 
     by: str
     """`user`, or what else stopped it."""
 
 
-class RequestFailed(Event, tag="request.failed"):
+class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     """Last event of a request that could not be answered."""
 
     stage: str
@@ -99,14 +99,14 @@ class RequestFailed(Event, tag="request.failed"):
     """What went wrong and what to do, for people."""
 
 
-class RequestFinished(Event, tag="request.finished"):
+class RequestFinished(Event, frozen=True, kw_only=True, tag="request.finished"):
     """Last event of an answered (or stopped) request."""
 
     finish_reason: FinishReason
     usage: Usage
 
 
-class RequestObserved(Event, tag="request.observed"):
+class RequestObserved(Event, frozen=True, kw_only=True, tag="request.observed"):
     """The browser's own timing of this request, reported after the last paint."""
 
     client: ClientTiming
@@ -115,7 +115,7 @@ class RequestObserved(Event, tag="request.observed"):
 # ---- gateway -------------------------------------------------------------------------------------------------------
 
 
-class Limit(Value):
+class Limit(Value, frozen=True, kw_only=True):
     """One limit and where it stood."""
 
     name: Literal["requests", "input_tokens", "output_tokens", "concurrency", "budget", "message_bytes"]
@@ -125,7 +125,7 @@ class Limit(Value):
     """When it is full again; None where it does not refill by itself."""
 
 
-class GatewayChecked(Event, tag="gateway.checked"):
+class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     """Who asked, and what the gate looked at."""
 
     principal: str
@@ -135,7 +135,7 @@ class GatewayChecked(Event, tag="gateway.checked"):
     """Time in the gateway up to here."""
 
 
-class GatewayRefused(Event, tag="gateway.refused"):
+class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
     """The gate said no."""
 
     principal: str
@@ -146,7 +146,7 @@ class GatewayRefused(Event, tag="gateway.refused"):
 # ---- safety --------------------------------------------------------------------------------------------------------
 
 
-class SafetyScore(Value):
+class SafetyScore(Value, frozen=True, kw_only=True):
     """One category's score."""
 
     category: str
@@ -158,7 +158,7 @@ class SafetyScore(Value):
     """What this score led to."""
 
 
-class SafetyChecked(Event, tag="safety.checked"):
+class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
     """A classifier looked at a piece of text."""
 
     layer: Literal["input", "tool_result", "output"]
@@ -182,7 +182,7 @@ class SafetyChecked(Event, tag="safety.checked"):
 SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
 
 
-class Segment(Value):
+class Segment(Value, frozen=True, kw_only=True):
     """A stretch of the prompt with one origin."""
 
     kind: SegmentKind
@@ -198,7 +198,7 @@ class Segment(Value):
     """The text of this segment, exactly as the model received it."""
 
 
-class Dropped(Value):
+class Dropped(Value, frozen=True, kw_only=True):
     """Something that did not go into the prompt."""
 
     kind: SegmentKind
@@ -209,7 +209,7 @@ class Dropped(Value):
     """Its beginning, at most 200 characters."""
 
 
-class ContextAssembled(Event, tag="context.assembled"):
+class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"):
     """The prompt, segment by segment, in order and without gaps."""
 
     window: int
@@ -222,7 +222,7 @@ class ContextAssembled(Event, tag="context.assembled"):
     duration_us: int
 
 
-class PromptTokenized(Event, tag="prompt.tokenized"):
+class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
     """The prompt as the model sees it."""
 
     tokenizer: str
@@ -241,7 +241,7 @@ class PromptTokenized(Event, tag="prompt.tokenized"):
 # ---- generation ----------------------------------------------------------------------------------------------------
 
 
-class GenerationQueued(Event, tag="generation.queued"):
+class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"):
     """Handed to the `generate` queue."""
 
     attempt: int
@@ -249,7 +249,7 @@ class GenerationQueued(Event, tag="generation.queued"):
     """Tasks waiting in front of it."""
 
 
-class GenerationStarted(Event, tag="generation.started"):
+class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
     """A worker's engine admitted the sequence."""
 
     worker: str
@@ -265,7 +265,7 @@ class GenerationStarted(Event, tag="generation.started"):
     """From the task's arrival at the worker to the engine's admission."""
 
 
-class GenerationResumed(Event, tag="generation.resumed"):
+class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
     """A later attempt continues after the last token in the log."""
 
     attempt: int
@@ -273,7 +273,7 @@ class GenerationResumed(Event, tag="generation.resumed"):
     """Tokens taken over from the log."""
 
 
-class GenerationFinished(Event, tag="generation.finished"):
+class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finished"):
     """The sequence left the engine."""
 
     finish_reason: FinishReason
@@ -289,7 +289,7 @@ class GenerationFinished(Event, tag="generation.finished"):
 # ---- cache ---------------------------------------------------------------------------------------------------------
 
 
-class CacheLookedUp(Event, tag="cache.looked_up"):
+class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     """The prompt's blocks were looked up in the prefix cache."""
 
     block_size: int
@@ -301,14 +301,14 @@ class CacheLookedUp(Event, tag="cache.looked_up"):
     ttl: Literal["none", "5m", "1h"] = "none"
 
 
-class CacheStored(Event, tag="cache.stored"):
+class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     """Blocks of this request became reusable."""
 
     num_blocks: int
     ttl: Literal["none", "5m", "1h"] = "none"
 
 
-class CacheEvicted(Event, tag="cache.evicted"):
+class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
     """Blocks were dropped from the cache to make room for this request."""
 
     num_blocks: int
@@ -317,7 +317,7 @@ class CacheEvicted(Event, tag="cache.evicted"):
 # ---- prefill -------------------------------------------------------------------------------------------------------
 
 
-class PrefillAdvanced(Event, tag="prefill.advanced"):
+class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
     """One chunk of the prompt was computed."""
 
     start: int
@@ -337,7 +337,7 @@ class PrefillAdvanced(Event, tag="prefill.advanced"):
 # ---- token ---------------------------------------------------------------------------------------------------------
 
 
-class SamplerStage(Value):
+class SamplerStage(Value, frozen=True, kw_only=True):
     """What one stage of the sampler did to this token's distribution."""
 
     name: Literal["grammar", "penalties", "temperature", "top_k", "top_p", "min_p"]
@@ -351,7 +351,7 @@ class SamplerStage(Value):
     """The candidates' logits after the stage, where they do not follow from the parameters (penalties, grammar)."""
 
 
-class TokenSampled(Event, tag="token.sampled"):
+class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """One token was chosen.
 
     Candidate order is by logit after the penalties, descending, ties by id; all later stages keep a prefix of it.
@@ -394,7 +394,7 @@ class TokenSampled(Event, tag="token.sampled"):
 # ---- draft, grammar ------------------------------------------------------------------------------------------------
 
 
-class DraftVerified(Event, tag="draft.verified"):
+class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     """Speculated tokens were checked in one pass."""
 
     position: int
@@ -403,7 +403,7 @@ class DraftVerified(Event, tag="draft.verified"):
     source: Literal["ngram", "draft_model"]
 
 
-class GrammarMasked(Event, tag="grammar.masked"):
+class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
     """The constraint removed tokens before sampling."""
 
     position: int
@@ -414,7 +414,7 @@ class GrammarMasked(Event, tag="grammar.masked"):
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 
-class TextReleased(Event, tag="text.released"):
+class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     """Text that the output guard let through: complete UTF-8, to be shown now."""
 
     text: str
@@ -422,7 +422,7 @@ class TextReleased(Event, tag="text.released"):
     """Generated tokens whose text has been released so far (a token split over a character counts when it is whole)."""
 
 
-class TextWithheld(Event, tag="text.withheld"):
+class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
     """Text that the output guard stopped. Neither the text nor its tokens are in the log."""
 
     num_tokens: int
@@ -435,7 +435,7 @@ class TextWithheld(Event, tag="text.withheld"):
 # ---- tool ----------------------------------------------------------------------------------------------------------
 
 
-class ToolCalled(Event, tag="tool.called"):
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
     """The model called a tool."""
 
     call_id: str
@@ -446,7 +446,7 @@ class ToolCalled(Event, tag="tool.called"):
     sandbox: str = ""
 
 
-class ToolFinished(Event, tag="tool.finished"):
+class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     """A tool answered."""
 
     call_id: str
@@ -458,7 +458,7 @@ class ToolFinished(Event, tag="tool.finished"):
 # ---- bill ----------------------------------------------------------------------------------------------------------
 
 
-class BillLine(Value):
+class BillLine(Value, frozen=True, kw_only=True):
     """One kind of token on the bill."""
 
     kind: Literal["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
@@ -469,7 +469,7 @@ class BillLine(Value):
     """num_tokens * unit_price_nano."""
 
 
-class BillPosted(Event, tag="bill.posted"):
+class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
     """The request's bill entered the ledger, once."""
 
     currency: str

@@ -1,0 +1,34 @@
+"""JSON Schema (2020-12) of events and generation requests, with the field docstrings as descriptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from inference.protocol import events, request
+from inference.protocol.docstrings import field_docstrings
+
+ROOTS = (events.AnyEvent, events.Frame, request.GenerationRequest)
+
+
+def build_schema() -> dict[str, Any]:
+    """One document whose $defs hold every type of the protocol."""
+    schemas, components = msgspec.json.schema_components(ROOTS, ref_template="#/$defs/{name}")
+    components["AnyEvent"] = schemas[0]
+    for (class_name, field), text in _docstrings().items():
+        component = components.get(class_name, {})
+        if field in component.get("properties", {}):
+            component["properties"][field]["description"] = text
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Sightglass protocol",
+        "version": request.PROTOCOL_VERSION,
+        "$defs": dict(sorted(components.items())),
+    }
+
+
+def _docstrings() -> dict[tuple[str, str], str]:
+    own = field_docstrings(events) | field_docstrings(request)
+    at = own[("Event", "at")]
+    return own | {(cls.__name__, "at"): at for cls in events.Event.__subclasses__()}

@@ -1,0 +1,61 @@
+"""Events survive the wire and bad ones are refused."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from inference.protocol import codec
+from inference.protocol.events import Frame, RequestCancelled, TextReleased
+from inference.protocol.generate import stale_files
+from inference.protocol.request import SamplingParams
+
+EVENTS = (RequestCancelled(at=5, by="user"), TextReleased(at=9, text="Paris é 🗼", num_tokens=2))
+
+
+def test_a_frame_built_from_encoded_events_decodes_to_the_same_events() -> None:
+    frame = codec.decode_frame(codec.frame_json(7, codec.encode_events(EVENTS)))
+
+    assert frame == Frame(seq=7, events=EVENTS)
+    assert frame.last_seq == 8
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{}", b'{"seq":1,"events":[{"type":"no.such","at":1}]}', b'{"seq":1,"events":[{"type":"text.released"}]}'],
+)
+def test_what_is_not_a_frame_is_refused(data: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        codec.decode_frame(data)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", -1.0),
+        ("temperature", float("nan")),
+        ("top_p", 0.0),
+        ("top_p", float("inf")),
+        ("top_k", -1),
+        ("min_p", 1.5),
+        ("max_tokens", 0),
+        ("max_tokens", 10**9),
+        ("seed", -1),
+        ("repetition_penalty", 0.0),
+        ("stop", ("",)),
+        ("stop", ("a", "b", "c", "d", "e")),
+    ],
+)
+def test_nonsense_parameters_are_named(field: str, value: object) -> None:
+    problem = msgspec.structs.replace(SamplingParams(), **{field: value}).problem()
+
+    assert problem is not None
+    assert field in problem
+
+
+def test_the_default_parameters_are_sound() -> None:
+    assert SamplingParams().problem() is None
+
+
+def test_the_generated_schema_and_typescript_are_current() -> None:
+    assert stale_files() == []
