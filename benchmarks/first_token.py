@@ -1,0 +1,119 @@
+"""From POST to the first token in the browser, against the same prompt's first token inside the engine.
+
+Starts the product as `make up` does, signs in with headless Chromium and sends the same short message several times.
+The browser's time runs from the call of fetch() to the arrival of the frame with the first token; the engine's own time
+is taken from the same request's log: from the engine's admission to the first token. Their difference is the path's cost.
+
+    python -m benchmarks.first_token
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+RESULT = Path(__file__).parent / "results" / "first_token.json"
+TARGET_MS = 25.0
+NUM_RUNS = 21
+PORT = "8765"
+
+_MEASURE = """async () => {
+  const token = document.cookie.match(/csrftoken=([^;]+)/)[1];
+  const post = (path, body) => fetch(path, {method: "POST", body: JSON.stringify(body),
+    headers: {"Content-Type": "application/json", "X-CSRFToken": token}}).then(r => r.json());
+  const conversation = await post("/api/conversations", {});
+  const params = {temperature: 0, max_tokens: 4};
+  const start = performance.now();
+  const reply = await post(`/api/conversations/${conversation.id}/messages`,
+    {parent_id: null, text: "What is the capital of France?", params});
+  const posted = performance.now();
+  return await new Promise((resolve, reject) => {
+    const source = new EventSource(`/requests/${reply.assistant_message.request_id}/events`);
+    const events = [];
+    let first = null;
+    source.addEventListener("frame", (message) => {
+      const frame = JSON.parse(message.data);
+      if (first === null && frame.events.some(e => e.type === "token.sampled")) first = performance.now();
+      events.push(...frame.events);
+    });
+    source.addEventListener("end", () => {
+      source.close();
+      const at = (type) => events.find(e => e.type === type).at / 1000;
+      resolve({browser: first - start, post: posted - start, started: at("generation.started"),
+               engine: at("token.sampled") - at("generation.started"), queued: at("generation.queued")});
+    });
+    setTimeout(() => reject(new Error("no answer within 30 s")), 30000);
+  });
+}"""
+
+
+def measure(page: Page) -> list[dict[str, float]]:
+    """One warm-up and NUM_RUNS measured messages; times in ms."""
+    page.evaluate(_MEASURE)
+    return [page.evaluate(_MEASURE) for _ in range(NUM_RUNS)]
+
+
+def run() -> dict[str, Any]:
+    """Start the product, measure, stop it; returns the row for the table."""
+    data = tempfile.mkdtemp(prefix="sightglass-bench-")
+    environment = {"PORT": PORT, "SIGHTGLASS_DATA": data, "SIGHTGLASS_THREADS": "2"}
+    command = ["env", *[f"{key}={value}" for key, value in environment.items()], sys.executable, "manage.py", "up"]
+    product = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        return _row(_drive(_signin_link(product)))
+    finally:
+        product.terminate()
+        product.wait(timeout=30)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _signin_link(product: subprocess.Popen[str]) -> str:
+    assert product.stdout is not None
+    for line in product.stdout:
+        if found := re.search(r"http://\S+/signin/\S+", line):
+            return found.group()
+    raise SystemExit("the product stopped before it printed its sign-in link")
+
+
+def _drive(link: str) -> list[dict[str, float]]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        page = browser.new_page()
+        page.goto(link)
+        samples = measure(page)
+        browser.close()
+    return samples
+
+
+def _row(samples: list[dict[str, float]]) -> dict[str, Any]:
+    extra = [sample["browser"] - sample["engine"] for sample in samples]
+    low, _, high = statistics.quantiles(extra, n=4)
+    for key in samples[0]:
+        print(f"{key:>8}: {statistics.median(sample[key] for sample in samples):7.1f} ms (median of {len(samples)})")
+    return {
+        "name": "POST to first token in the browser, above the engine's own first token",
+        "ours": round(statistics.median(extra), 1),
+        "peer": None,
+        "ratio": None,
+        "target": f"<= {TARGET_MS:.0f} ms",
+        "unit": "ms",
+        "spread": f"{low:.1f} to {high:.1f}",
+    }
+
+
+if __name__ == "__main__":
+    row = run()
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps([row], indent=2) + "\n", "utf-8")
+    print(json.dumps(row))

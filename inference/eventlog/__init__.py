@@ -1,0 +1,1 @@
+"""The append-only event log of one request: interface, memory twin, Redis. Knows nothing of what events mean."""

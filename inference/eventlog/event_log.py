@@ -1,0 +1,40 @@
+"""The append-only log of one request: its interface. Knows nothing of what the events mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from inference.protocol.events import AnyEvent, Frame
+
+EXPIRY_S = 3600
+"""How long a log stays after its last append: long enough to reconnect, short enough not to fill memory."""
+
+
+class Fenced(Exception):
+    """The log belongs to a later attempt; the writer must stop."""
+
+
+class EventLog(Protocol):
+    """One log per request; seq is assigned by the log, gapless from 1."""
+
+    def open(self, request_id: str, attempt: int) -> None:
+        """Create the log. Raises Fenced when a later attempt owns it."""
+
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+        """Append the events as one frame; returns the last seq. Raises Fenced; ValueError when there are none."""
+
+    def fence(self, request_id: str, attempt: int) -> None:
+        """From now on refuse appends of attempts older than this one."""
+
+    def cancel(self, request_id: str) -> None:
+        """Set the flag that the engine reads each step."""
+
+    def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
+        """The flag of each request."""
+
+    def read(self, request_id: str, after: int = 0) -> list[Frame]:
+        """All frames whose last seq is greater than `after`."""
+
+    def last_seq(self, request_id: str) -> int:
+        """0 when there is no such log."""

@@ -1,0 +1,43 @@
+"""The names of a request's keys in Redis and the form of a log entry. Knows nothing of connections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inference.protocol.codec import frame_json
+
+PREFIX = "sightglass:"
+
+
+def log_key(request_id: str) -> str:
+    """Stream: one entry per frame, entry id `<last seq>-0`."""
+    return f"{PREFIX}log:{request_id}"
+
+
+def meta_key(request_id: str) -> str:
+    """Hash: attempt, seq, cancelled."""
+    return f"{PREFIX}log:{request_id}:meta"
+
+
+def worker_key(name: str) -> str:
+    """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
+    return f"{PREFIX}worker:{name}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One stream entry: a frame whose events are still encoded."""
+
+    last_seq: int
+    seq: int
+    events: bytes
+
+    @property
+    def frame(self) -> bytes:
+        """The frame's JSON, as every reader receives it."""
+        return frame_json(self.seq, self.events)
+
+
+def parse_entry(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+    return Entry(int(entry_id.split(b"-")[0]), int(fields[b"seq"]), fields[b"events"])

@@ -1,0 +1,68 @@
+"""The event log in this process's memory: the twin for tests and tools. Knows nothing of Redis."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from inference.eventlog.event_log import Fenced
+from inference.protocol.events import AnyEvent, Frame
+
+
+@dataclass
+class _Log:
+    attempt: int = 0
+    is_cancelled: bool = False
+    frames: list[Frame] = field(default_factory=list)
+
+    @property
+    def last_seq(self) -> int:
+        return self.frames[-1].last_seq if self.frames else 0
+
+
+class MemoryEventLog:
+    """EventLog for one process; safe between threads."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, _Log] = {}
+        self._lock = threading.Lock()
+
+    def open(self, request_id: str, attempt: int) -> None:
+        self.fence(request_id, attempt)
+
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+        if not events:
+            raise ValueError("an append needs at least one event")
+        with self._lock:
+            log = self._claim(request_id, attempt)
+            log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
+            return log.last_seq
+
+    def fence(self, request_id: str, attempt: int) -> None:
+        with self._lock:
+            self._claim(request_id, attempt)
+
+    def _claim(self, request_id: str, attempt: int) -> _Log:
+        log = self._logs.setdefault(request_id, _Log())
+        if attempt < log.attempt:
+            raise Fenced(f"{request_id} belongs to attempt {log.attempt}, not {attempt}")
+        log.attempt = attempt
+        return log
+
+    def cancel(self, request_id: str) -> None:
+        with self._lock:
+            self._logs.setdefault(request_id, _Log()).is_cancelled = True
+
+    def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
+        with self._lock:
+            return [request_id in self._logs and self._logs[request_id].is_cancelled for request_id in request_ids]
+
+    def read(self, request_id: str, after: int = 0) -> list[Frame]:
+        with self._lock:
+            log = self._logs.get(request_id, _Log())
+            return [frame for frame in log.frames if frame.last_seq > after]
+
+    def last_seq(self, request_id: str) -> int:
+        with self._lock:
+            return self._logs.get(request_id, _Log()).last_seq

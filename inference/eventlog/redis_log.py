@@ -1,0 +1,88 @@
+"""The event log in a Redis-compatible server: one stream and one small hash per request.
+
+Fencing and numbering happen in one script, because web site and worker append to the same log and stream ids alone
+are not gapless. Knows nothing of who reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+
+from inference.eventlog.event_log import EXPIRY_S, Fenced
+from inference.eventlog.keys import log_key, meta_key, parse_entry
+from inference.protocol.codec import decode_events, encode_events
+from inference.protocol.events import AnyEvent, Frame
+
+# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s. Returns last seq or an error.
+_APPEND = """
+local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
+local attempt = tonumber(ARGV[1])
+if attempt < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
+if attempt > owner then redis.call('HSET', KEYS[1], 'attempt', attempt) end
+local count = tonumber(ARGV[2])
+local last = redis.call('HINCRBY', KEYS[1], 'seq', count)
+if count > 0 then
+  redis.call('XADD', KEYS[2], last .. '-0', 'seq', last - count + 1, 'events', ARGV[3])
+  redis.call('EXPIRE', KEYS[2], ARGV[4])
+end
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+return last
+"""
+
+
+class RedisEventLog:
+    """EventLog on a redis-py client that does not decode responses."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._append = client.register_script(_APPEND)
+
+    @classmethod
+    def from_url(cls, url: str, max_connections: int = 64) -> RedisEventLog:
+        """A log with its own pool, which makes callers wait rather than fail when all connections are in use."""
+        pool = redis.BlockingConnectionPool.from_url(url, max_connections=max_connections, timeout=10)
+        return cls(redis.Redis(connection_pool=pool))
+
+    def open(self, request_id: str, attempt: int) -> None:
+        self.fence(request_id, attempt)
+
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+        if not events:
+            raise ValueError("an append needs at least one event")
+        return self._run(request_id, attempt, len(events), encode_events(events))
+
+    def fence(self, request_id: str, attempt: int) -> None:
+        self._run(request_id, attempt, 0, b"")
+
+    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes) -> int:
+        keys = [meta_key(request_id), log_key(request_id)]
+        try:
+            return int(self._append(keys=keys, args=[attempt, num_events, events, EXPIRY_S]))
+        except redis.ResponseError as error:
+            if "FENCED" in str(error):
+                raise Fenced(f"{request_id}: {error}") from None
+            raise
+
+    def cancel(self, request_id: str) -> None:
+        pipeline = self._client.pipeline()
+        pipeline.hset(meta_key(request_id), "cancelled", "1")
+        pipeline.expire(meta_key(request_id), EXPIRY_S)
+        pipeline.execute()
+
+    def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
+        pipeline = self._client.pipeline(transaction=False)
+        for request_id in request_ids:
+            pipeline.hget(meta_key(request_id), "cancelled")
+        return [flag == b"1" for flag in pipeline.execute()]
+
+    def read(self, request_id: str, after: int = 0) -> list[Frame]:
+        rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
+        entries = [parse_entry(entry_id, fields) for entry_id, fields in rows]
+        return [Frame(seq=entry.seq, events=decode_events(entry.events)) for entry in entries]
+
+    def last_seq(self, request_id: str) -> int:
+        value: Any = self._client.hget(meta_key(request_id), "seq")
+        return int(value or 0)

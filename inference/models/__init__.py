@@ -1,0 +1,1 @@
+"""Decoders and their weights: read from model files into PyTorch. Knows nothing of requests or sampling."""
