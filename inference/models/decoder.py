@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as functional
 from torch import Tensor
+from torch.nn import functional
 
 from inference.models.config import ModelConfig
 from inference.models.gguf_file import GgufFile
@@ -55,6 +55,7 @@ class Decoder:
         self._head = head
         self._head_int8 = Int8Channel(head)
         self._rotation = _rotation(config)
+        self.compute = f"decode: {blocks[0].qkv.compact_name}, prefill: {blocks[0].qkv.dense_name}"
 
     @torch.inference_mode()
     def forward(self, chunks: list[Chunk]) -> Tensor:

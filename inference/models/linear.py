@@ -25,13 +25,17 @@ MAX_COMPACT_ROWS = 15
 
 
 class Compact(Protocol):
-    """x: [num_rows, num_in] bfloat16 → [num_rows, num_out] bfloat16."""
+    """A matrix for few rows. x: [num_rows, num_in] bfloat16 → [num_rows, num_out] bfloat16."""
+
+    name: str
 
     def __call__(self, x: Tensor) -> Tensor: ...
 
 
 class Int8Channel:
     """int8 weights with one scale per output channel."""
+
+    name = "int8 per channel"
 
     def __init__(self, weight: Tensor) -> None:
         """weight: [num_out, num_in] float32."""
@@ -45,6 +49,8 @@ class Int8Channel:
 
 class Int4Group:
     """4-bit codes in groups of 32 with their own scale and minimum: Q4_1 as it stands in the file."""
+
+    name = "int4 in groups of 32"
 
     def __init__(self, blocks: Tensor) -> None:
         """blocks: [num_out, num_in / 32 * 20] uint8, Q4_1 rows."""
@@ -70,6 +76,8 @@ class Linear:
         """dense: [num_out, num_in] bfloat16 or float32."""
         self._compact = compact
         self._dense = dense
+        self.compact_name = compact.name
+        self.dense_name = str(dense.dtype).removeprefix("torch.")
 
     def __call__(self, x: Tensor) -> Tensor:
         """x: [num_rows, num_in] bfloat16 → [num_rows, num_out] bfloat16."""

@@ -337,10 +337,13 @@ class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
 # ---- token ---------------------------------------------------------------------------------------------------------
 
 
+StageName = Literal["grammar", "penalties", "temperature", "top_k", "top_p", "min_p"]
+
+
 class SamplerStage(Value, frozen=True, kw_only=True):
     """What one stage of the sampler did to this token's distribution."""
 
-    name: Literal["grammar", "penalties", "temperature", "top_k", "top_p", "min_p"]
+    name: StageName
     num_candidates: int
     """Tokens left after the stage: always the first so many in candidate order."""
     mass: float

@@ -1,0 +1,221 @@
+"""The step loop: schedule, run, sample, record. Knows nothing of queues, logs or threads: the caller owns those.
+
+Serving in one method: see Engine.step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from inference.engine.model_runner import ModelRunner
+from inference.engine.scheduler import Scheduled, Scheduler
+from inference.engine.sequence import Clock, Sequence, Status
+from inference.models.decoder import load_decoder
+from inference.models.gguf_file import GgufFile
+from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
+from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.sampling.sampler import NonFiniteLogits, Sampler
+
+
+class PieceSource(Protocol):
+    """What the engine needs of a tokenizer."""
+
+    def piece(self, token: int) -> bytes:
+        """The token's bytes; empty for control tokens."""
+
+    def is_special(self, token: int) -> bool:
+        """Whether it is a control token."""
+
+
+class PromptTooLong(Exception):
+    """The prompt leaves no room for an answer in the model's window."""
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What one step did for one sequence."""
+
+    request_id: str
+    events: list[AnyEvent]
+    usage: Usage
+    finish_reason: FinishReason | None = None
+    message: str = ""
+    prefill_us: int = 0
+    decode_us: int = 0
+
+
+@dataclass
+class _Slot:
+    """A sequence with its sampler and the events of the current step."""
+
+    sequence: Sequence
+    sampler: Sampler
+    events: list[AnyEvent] = field(default_factory=list)
+
+
+class Engine:
+    """Owns the scheduler and the model runner; one thread at a time may call it."""
+
+    def __init__(self, runner: ModelRunner, pieces: PieceSource, scheduler: Scheduler | None = None) -> None:
+        self._runner = runner
+        self._pieces = pieces
+        self._scheduler = scheduler or Scheduler()
+        self._slots: dict[str, _Slot] = {}
+        config = runner.config
+        self.window = config.context_length
+        self.architecture = config.architecture
+        self.quantization = config.quantization
+        self.device = "cpu"
+        self.compute = runner.compute
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._scheduler.waiting)
+
+    @property
+    def num_running(self) -> int:
+        return len(self._scheduler.running)
+
+    def has_work(self) -> bool:
+        return bool(self._slots)
+
+    def submit(self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock) -> Sequence:
+        """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
+        self._check(request)
+        sequence = Sequence(request, stop_ids, clock, self.window)
+        self._scheduler.add(sequence)
+        self._slots[request.request_id] = _Slot(sequence, Sampler(request.params, request.num_candidates))
+        return sequence
+
+    def _check(self, request: GenerationRequest) -> None:
+        num_tokens, vocab_size = len(request.prompt_ids), self._runner.config.vocab_size
+        if not num_tokens or min(request.prompt_ids) < 0 or max(request.prompt_ids) >= vocab_size:
+            raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
+        if num_tokens >= self.window:
+            raise PromptTooLong(f"the prompt has {num_tokens} tokens; the model's window holds {self.window}")
+        if request.request_id in self._slots:
+            raise ValueError(f"{request.request_id} is running already")
+
+    def cancel(self, request_id: str) -> None:
+        """End the request before the next step."""
+        self.finish(request_id, "abort")
+
+    def finish(self, request_id: str, reason: FinishReason) -> None:
+        """End the request before the next step, for a reason found outside the engine."""
+        if slot := self._slots.get(request_id):
+            slot.sequence.finish(reason)
+
+    def step(self) -> list[StepOutput]:
+        """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
+        ended = self._remove_finished()
+        step = self._scheduler.schedule()
+        if step:
+            start = time.perf_counter_ns()
+            logits = self._runner.run(step)
+            self._advance(step, logits, start)
+        return ended + self._report(step) + self._remove_finished()
+
+    def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32]], start: int) -> None:
+        num_batched_tokens = sum(share.num_tokens for share in step)
+        for share, row in zip(step, logits, strict=True):
+            sequence = share.sequence
+            was_prefilling = sequence.is_prefilling
+            sequence.num_computed_tokens += share.num_tokens
+            step_us = (time.perf_counter_ns() - start) // 1000
+            if was_prefilling:
+                sequence.prefill_us += step_us
+                self._record_prefill(share, step_us, len(step), num_batched_tokens)
+            else:
+                sequence.decode_us += step_us
+            if not sequence.is_prefilling and sequence.status is Status.RUNNING:
+                self._sample(sequence, row, step_us, len(step))
+
+    def _record_prefill(self, share: Scheduled, step_us: int, num_sequences: int, num_batched_tokens: int) -> None:
+        sequence = share.sequence
+        end = sequence.num_computed_tokens
+        self._slots[sequence.request.request_id].events.append(
+            PrefillAdvanced(
+                at=sequence.clock.at(),
+                start=end - share.num_tokens,
+                end=end,
+                total=sequence.num_prompt_tokens,
+                step_us=step_us,
+                num_sequences=num_sequences,
+                num_batched_tokens=num_batched_tokens,
+            )
+        )
+
+    def _sample(self, sequence: Sequence, logits: NDArray[np.float32], step_us: int, batch_size: int) -> None:
+        slot = self._slots[sequence.request.request_id]
+        position = len(sequence.output_ids)
+        try:
+            sample = slot.sampler.sample(logits, position, sequence.request.prompt_ids, sequence.output_ids)
+        except NonFiniteLogits as error:
+            sequence.finish("error", str(error))
+            return
+        slot.events.append(
+            TokenSampled(
+                at=sequence.clock.at(),
+                position=position,
+                id=sample.id,
+                piece=self._pieces.piece(sample.id),
+                is_special=self._pieces.is_special(sample.id),
+                logprob=sample.logprob,
+                rank=sample.rank,
+                entropy=sample.entropy,
+                u=sample.u,
+                low=sample.low,
+                high=sample.high,
+                log_normalizer=sample.log_normalizer,
+                candidate_ids=sample.candidate_ids,
+                candidate_logits=sample.candidate_logits,
+                candidate_pieces=tuple(self._pieces.piece(token) for token in sample.candidate_ids),
+                stages=sample.stages,
+                step_us=step_us,
+                batch_size=batch_size,
+            )
+        )
+        sequence.accept(sample.id)
+
+    def _report(self, step: list[Scheduled]) -> list[StepOutput]:
+        alive = [share.sequence for share in step if share.sequence.status is Status.RUNNING]
+        return [self._output(sequence) for sequence in alive]
+
+    def _remove_finished(self) -> list[StepOutput]:
+        outputs = []
+        for sequence in self._scheduler.remove_finished():
+            outputs.append(self._output(sequence))
+            self._runner.release(sequence)
+            del self._slots[sequence.request.request_id]
+        return outputs
+
+    def _output(self, sequence: Sequence) -> StepOutput:
+        slot = self._slots[sequence.request.request_id]
+        events, slot.events = slot.events, []
+        num_prefilled = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
+        return StepOutput(
+            request_id=sequence.request.request_id,
+            events=events,
+            usage=Usage(uncached_input=num_prefilled, output=len(sequence.output_ids)),
+            finish_reason=sequence.finish_reason,
+            message=sequence.message,
+            prefill_us=sequence.prefill_us,
+            decode_us=sequence.decode_us,
+        )
+
+
+def load_engine(
+    path: Path, num_threads: int, pieces: PieceSource, on_progress: Callable[[float], None] = lambda _share: None
+) -> Engine:
+    """Load a GGUF model; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
+    torch.set_num_threads(num_threads)
+    decoder = load_decoder(GgufFile(path), on_progress)
+    return Engine(ModelRunner(decoder), pieces)
