@@ -1,0 +1,1 @@
+"""Text to token ids and back, from a GGUF file's own metadata. Knows nothing of models; never imports torch."""

@@ -1,0 +1,179 @@
+"""The model's chat template, rendered so that every stretch of the prompt keeps its origin.
+
+The template comes with the model file and is untrusted: it runs in a sandbox. Each message's content is rendered as a
+placeholder, so that control tokens can come from the template alone: text that spells one stays text. Between two
+control tokens template text and content are encoded together, as the model was trained. Knows nothing of budgets.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import jinja2
+from jinja2.ext import loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from inference.tokenization.gguf_metadata import Metadata
+from inference.tokenization.tokenizer import Tokenizer
+
+_MAX_TEMPLATE_CHARS = 100_000
+
+
+class TemplateError(Exception):
+    """The chat template cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message for the template."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class PromptSegment:
+    """A stretch of the prompt; `message` is the index of the message it came from, None for the template's own text."""
+
+    message: int | None
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A tokenized prompt; the segments cover it in order without gaps."""
+
+    ids: list[int]
+    special: list[int]
+    segments: list[PromptSegment]
+    lossy_bytes: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A stretch of rendered text with one origin."""
+
+    text: str
+    message: int | None
+
+
+class ChatTemplate:
+    """Renders messages to a Prompt."""
+
+    def __init__(self, metadata: Metadata, tokenizer: Tokenizer) -> None:
+        """Raises TemplateError."""
+        source = metadata.chat_template
+        if source is None:
+            raise TemplateError("the model file has no chat template; use an instruct model")
+        if len(source) > _MAX_TEMPLATE_CHARS:
+            raise TemplateError(f"the chat template has {len(source)} characters; at most {_MAX_TEMPLATE_CHARS}")
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+        environment.globals["raise_exception"] = _raise
+        try:
+            self._template = environment.from_string(source)
+        except jinja2.TemplateError as error:
+            raise TemplateError(f"the chat template is not valid: {error}") from error
+        self._tokenizer = tokenizer
+        names = sorted(tokenizer.special_ids, key=len, reverse=True)
+        self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
+
+    def render(self, messages: Sequence[ChatMessage]) -> Prompt:
+        """The prompt that asks for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
+        nonce = secrets.token_hex(8)
+        marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
+        try:
+            rendered = self._template.render(
+                messages=marked,
+                add_generation_prompt=True,
+                bos_token=self._tokenizer.bos_text,
+                eos_token=self._tokenizer.eos_text,
+            )
+        except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, OverflowError) as error:
+            raise TemplateError(f"the chat template failed: {error}") from error
+        return self._encode(_split(rendered, nonce, messages))
+
+    def _encode(self, parts: list[_Part]) -> Prompt:
+        builder = _PromptBuilder(self._tokenizer)
+        for part in parts:
+            if part.message is not None:
+                builder.add_text(part)
+                continue
+            for text in filter(None, self._special.split(part.text)):
+                if text in self._tokenizer.special_ids:
+                    builder.add_special(text)
+                else:
+                    builder.add_text(_Part(text, None))
+        return builder.build()
+
+
+class _PromptBuilder:
+    """Collects runs of text between control tokens and encodes each run at once."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._run: list[_Part] = []
+        self._ids: list[int] = []
+        self._special: list[int] = []
+        self._lossy_bytes = 0
+        self._owned: list[PromptSegment] = []
+
+    def add_text(self, part: _Part) -> None:
+        self._run.append(part)
+
+    def add_special(self, name: str) -> None:
+        self._flush()
+        start = len(self._ids)
+        self._special.append(start)
+        self._ids.append(self._tokenizer.special_ids[name])
+        self._own(PromptSegment(None, start, start + 1, name))
+
+    def build(self) -> Prompt:
+        self._flush()
+        return Prompt(self._ids, self._special, self._owned, self._lossy_bytes)
+
+    def _flush(self) -> None:
+        run, self._run = self._run, []
+        text = "".join(part.text for part in run)
+        encoding = self._tokenizer.encode_with_spans(text)
+        self._lossy_bytes += len(text.encode()) - sum(end - start for start, end in encoding.spans)
+        position, token, num_tokens = 0, 0, len(encoding.ids)
+        base = len(self._ids)
+        self._ids += encoding.ids
+        for part in run:
+            position += len(part.text.encode())
+            first = token
+            # A token belongs to the part in which its first byte lies.
+            while token < num_tokens and encoding.spans[token][0] < position:
+                token += 1
+            self._own(PromptSegment(part.message, base + first, base + token, part.text))
+
+    def _own(self, segment: PromptSegment) -> None:
+        """Append a segment, joined to the one before where both are the template's own."""
+        last = self._owned[-1] if self._owned else None
+        if last is not None and last.message is None and segment.message is None:
+            self._owned[-1] = PromptSegment(None, last.start, segment.end, last.text + segment.text)
+        else:
+            self._owned.append(segment)
+
+
+def _split(rendered: str, nonce: str, messages: Sequence[ChatMessage]) -> list[_Part]:
+    pieces = re.split(f"\ue000{nonce}:(\\d+)\ue000", rendered)
+    parts = []
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            parts.append(_Part(messages[int(piece)].content, int(piece)))
+        elif piece:
+            parts.append(_Part(piece, None))
+    if len(pieces) // 2 != len(messages):
+        raise TemplateError("the chat template leaves out or repeats a message; it cannot be shown segment by segment")
+    return parts
+
+
+def _raise(message: str) -> NoReturn:
+    raise jinja2.TemplateError(message)
