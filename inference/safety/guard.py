@@ -1,0 +1,85 @@
+"""One check of one text: classify, apply the policy, time it. Knows nothing of requests."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.protocol.events import SafetyChecked, SafetyScore
+from inference.safety.classifier import ExemplarClassifier
+from inference.safety.minilm import MiniLM, bundled_minilm
+from inference.safety.policy import Layer, Policy, Release, Verdict, load_policy
+
+_SEVERITY: dict[Verdict, int] = {"allow": 0, "flag": 1, "block": 2}
+
+
+@dataclass(frozen=True)
+class Check:
+    """The outcome of one check."""
+
+    scores: tuple[SafetyScore, ...]
+    verdict: Verdict
+    category: str
+    """The category that decided; empty when all is allowed."""
+    replacement: str
+    """What to show instead of, or beside, the text."""
+    classifier: str
+    version: str
+    policy: str
+    duration_us: int
+
+    def event(self, at: int, layer: Layer, start: int, end: int, held_us: int = 0) -> SafetyChecked:
+        return SafetyChecked(
+            at=at,
+            layer=layer,
+            classifier=self.classifier,
+            version=self.version,
+            policy=self.policy,
+            scores=self.scores,
+            verdict=self.verdict,
+            start=start,
+            end=end,
+            duration_us=self.duration_us,
+            held_us=held_us,
+        )
+
+
+class Guard:
+    """A classifier and a policy; immutable and safe between threads."""
+
+    def __init__(self, classifier: ExemplarClassifier, policy: Policy) -> None:
+        self._classifier = classifier
+        self._policy = policy
+
+    @property
+    def release(self) -> Release:
+        return self._policy.release
+
+    def check(self, text: str, layer: Layer) -> Check:
+        """Classify the text and apply the policy of this layer."""
+        start = time.perf_counter_ns()
+        scores = self._classifier.score(text)
+        judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
+        worst = max(judged, key=lambda score: (_SEVERITY[score.verdict], score.score))
+        category = "" if worst.verdict == "allow" else worst.category
+        return Check(
+            scores=tuple(judged),
+            verdict=worst.verdict,
+            category=category,
+            replacement=self._policy.replacement.get(category, ""),
+            classifier=self._classifier.name,
+            version=self._classifier.version,
+            policy=self._policy.label,
+            duration_us=(time.perf_counter_ns() - start) // 1000,
+        )
+
+    def _judge(self, layer: Layer, category: str, score: float) -> SafetyScore:
+        verdict, threshold = self._policy.judge(layer, category, score)
+        return SafetyScore(category=category, score=round(score, 4), threshold=threshold, verdict=verdict)
+
+
+def load_guard(policy_path: Path | None = None, model_folder: Path | None = None) -> Guard:
+    """Raises PolicyError, SafetyModelError."""
+    policy = load_policy(policy_path)
+    return Guard(ExemplarClassifier(MiniLM(model_folder or bundled_minilm())), policy)
