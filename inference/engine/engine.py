@@ -113,15 +113,29 @@ class Engine:
         if slot := self._slots.get(request_id):
             slot.sequence.finish(reason)
 
+    def fail(self, request_id: str, message: str) -> None:
+        """End the request with an error."""
+        if slot := self._slots.get(request_id):
+            slot.sequence.finish("error", message)
+
+    def take_finished(self) -> list[StepOutput]:
+        """Remove and report the sequences that are done."""
+        outputs = []
+        for sequence in self._scheduler.remove_finished():
+            outputs.append(self._output(sequence))
+            self._runner.release(sequence)
+            del self._slots[sequence.request.request_id]
+        return outputs
+
     def step(self) -> list[StepOutput]:
         """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
-        ended = self._remove_finished()
+        ended = self.take_finished()
         step = self._scheduler.schedule()
         if step:
             start = time.perf_counter_ns()
             logits = self._runner.run(step)
             self._advance(step, logits, start)
-        return ended + self._report(step) + self._remove_finished()
+        return ended + self._report(step) + self.take_finished()
 
     def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32]], start: int) -> None:
         num_batched_tokens = sum(share.num_tokens for share in step)
@@ -188,14 +202,6 @@ class Engine:
     def _report(self, step: list[Scheduled]) -> list[StepOutput]:
         alive = [share.sequence for share in step if share.sequence.status is Status.RUNNING]
         return [self._output(sequence) for sequence in alive]
-
-    def _remove_finished(self) -> list[StepOutput]:
-        outputs = []
-        for sequence in self._scheduler.remove_finished():
-            outputs.append(self._output(sequence))
-            self._runner.release(sequence)
-            del self._slots[sequence.request.request_id]
-        return outputs
 
     def _output(self, sequence: Sequence) -> StepOutput:
         slot = self._slots[sequence.request.request_id]

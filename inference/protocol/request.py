@@ -18,7 +18,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """How to choose each token; the stages are applied in the order of these fields."""
 
     repetition_penalty: float = 1.0
-    """Divides positive and multiplies negative logits of tokens already in the context (1 = off; CTRL, arXiv 1909.05858)."""
+    """Divides positive, multiplies negative logits of tokens in the context (1 = off; CTRL, arXiv 1909.05858)."""
     frequency_penalty: float = 0.0
     """Subtracted from a generated token's logit once per earlier occurrence (-2 to 2)."""
     presence_penalty: float = 0.0

@@ -30,7 +30,7 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         """Raises SafetyModelError."""
         try:
-            self._weights: dict[str, Floats] = load_file(folder / "model.safetensors")
+            self._weights = _transposed(load_file(folder / "model.safetensors"))
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             config = json.loads((folder / "config.json").read_text("utf-8"))
         except Exception as error:  # the libraries raise plain Exception for damaged files
@@ -77,7 +77,7 @@ class MiniLM:
         return self._linear(mixed, f"{prefix}attention.output.dense")
 
     def _linear(self, x: Floats, name: str) -> Floats:
-        result: Floats = x @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        result: Floats = x @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return result
 
     def _normed(self, x: Floats, name: str) -> Floats:
@@ -85,6 +85,14 @@ class MiniLM:
         scale = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + self._epsilon)
         result: Floats = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return result
+
+
+def _transposed(weights: dict[str, Floats]) -> dict[str, Floats]:
+    """Linear layers as [num_in, num_out] in memory: the matrix product is then twice as fast for few rows."""
+    return {
+        name: np.ascontiguousarray(value.T) if value.ndim == 2 and "embeddings" not in name else value
+        for name, value in weights.items()
+    }
 
 
 def _gelu(x: Floats) -> Floats:

@@ -391,7 +391,7 @@ export interface SamplerStage {
 
 /** How to choose each token; the stages are applied in the order of these fields. */
 export interface SamplingParams {
-  /** Divides positive and multiplies negative logits of tokens already in the context (1 = off; CTRL, arXiv 1909.05858). */
+  /** Divides positive, multiplies negative logits of tokens in the context (1 = off; CTRL, arXiv 1909.05858). */
   repetition_penalty: number;
   /** Subtracted from a generated token's logit once per earlier occurrence (-2 to 2). */
   frequency_penalty: number;

@@ -1,0 +1,69 @@
+"""The worker's Celery app and its one task. Knows nothing of how tokens are made."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import asdict
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_init, worker_shutting_down
+
+from inference.eventlog.broker import celery_url
+from inference.eventlog.event_log import Fenced
+from inference.protocol.codec import decode_request
+from inference.worker.generation import Failure, Generation
+from inference.worker.host import Host, ModelUnavailable
+from inference.worker.settings import read_settings
+
+logger = logging.getLogger(__name__)
+
+
+class InferenceApp(Celery):
+    """A Celery app that owns the worker's model; only a worker process starts loading it."""
+
+    host: Host | None = None
+
+
+app = InferenceApp("inference", broker=celery_url(read_settings().redis_url))
+app.conf.update(
+    task_ignore_result=True,
+    task_serializer="json",
+    accept_content=["json"],
+    task_default_queue="generate",
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
+)
+
+
+@worker_init.connect
+def _start_host(**_: Any) -> None:
+    app.host = Host(read_settings())
+
+
+@worker_shutting_down.connect
+def _stop_host(**_: Any) -> None:
+    if app.host is not None:
+        app.host.stop()
+
+
+@app.task(name="inference.generate")
+def generate(payload: str) -> None:
+    """Run one GenerationRequest (JSON) and hand it to settle."""
+    arrived_ns = time.monotonic_ns()
+    request = decode_request(payload)
+    assert app.host is not None
+    try:
+        failure = Generation(app.host.services(), request, arrived_ns).run()
+    except Fenced as error:
+        logger.warning("gave up: %s", error)
+        return
+    except ModelUnavailable as error:
+        failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
+    except Exception:
+        logger.exception("generation of %s failed", request.request_id)
+        failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
+    kwargs = {"failure": asdict(failure)} if failure else {}
+    app.send_task("lifecycle.settle", args=[request.request_id], kwargs=kwargs, queue="settle")

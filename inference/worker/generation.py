@@ -1,0 +1,138 @@
+"""One generation as seen by its Celery task: submit, forward to the log what may be seen, finish.
+
+The engine never waits for Redis or the classifier: both are called here, in the task's own thread.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from queue import Empty
+
+from inference.engine.engine import StepOutput
+from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import EventLog, Fenced
+from inference.protocol.events import AnyEvent, GenerationFinished, GenerationStarted, TokenSampled
+from inference.protocol.request import FinishReason, GenerationRequest
+from inference.safety import Guard
+from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.engine_thread import EngineThread, Job
+from inference.worker.output_guard import OutputGuard
+
+_ALIVE_CHECK_S = 5.0
+
+
+@dataclass(frozen=True)
+class Services:
+    """What a loaded worker has for its tasks."""
+
+    name: str
+    thread: EngineThread
+    tokenizer: Tokenizer
+    guard: Guard
+    log: EventLog
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a generation failed, as settle wants to know it."""
+
+    stage: str
+    code: str
+    message: str
+
+
+class Generation:
+    """Runs one GenerationRequest to its end."""
+
+    def __init__(self, services: Services, request: GenerationRequest, arrived_ns: int) -> None:
+        self._services = services
+        self._request = request
+        self._arrived_ns = arrived_ns
+        clock = RequestClock(request.accepted_unix_us)
+        self._clock = clock
+        self._job = Job(request, services.tokenizer.eos_ids, clock)
+        self._guard = OutputGuard(services.guard, clock, request.params.stop, request.is_guarded)
+        self._is_started = False
+
+    def run(self) -> Failure | None:
+        """Returns what failed, if anything. Raises Fenced when a later attempt has taken over."""
+        self._services.thread.submit(self._job)
+        try:
+            while True:
+                output = self._next()
+                self._forward(output)
+                if output.finish_reason is not None:
+                    return self._failure(output)
+        except Fenced:
+            self._services.thread.finish(self._request.request_id, "abort")
+            raise
+
+    def _next(self) -> StepOutput:
+        while True:
+            try:
+                return self._job.outputs.get(timeout=_ALIVE_CHECK_S)
+            except Empty:
+                if not self._services.thread.is_alive():
+                    raise RuntimeError("the engine thread has died; restart the worker") from None
+
+    def _forward(self, output: StepOutput) -> None:
+        events: list[AnyEvent] = [] if self._is_started or not self._was_admitted(output) else [self._started()]
+        for event in output.events:
+            if isinstance(event, TokenSampled):
+                self._guard.add(event)
+            else:
+                events.append(event)
+        if output.finish_reason is not None:
+            events += [*self._guard.flush(), self._finished(output)]
+        elif self._guard.is_due:
+            events += self._guard.release()
+            self._end_early()
+        if events:
+            self._services.log.append(self._request.request_id, events, self._request.attempt)
+
+    def _was_admitted(self, output: StepOutput) -> bool:
+        return bool(output.events) or output.finish_reason not in ("error", None)
+
+    def _end_early(self) -> None:
+        if self._guard.is_blocked:
+            self._services.thread.finish(self._request.request_id, "content_filter")
+        elif self._guard.is_stopped:
+            self._services.thread.finish(self._request.request_id, "stop")
+
+    def _started(self) -> GenerationStarted:
+        self._is_started = True
+        engine = self._services.thread.engine
+        return GenerationStarted(
+            at=self._clock.at(),
+            worker=self._services.name,
+            attempt=self._request.attempt,
+            device=engine.device,
+            model=self._request.model,
+            architecture=engine.architecture,
+            quantization=engine.quantization,
+            compute=engine.compute,
+            queued_us=(time.monotonic_ns() - self._arrived_ns) // 1000,
+        )
+
+    def _finished(self, output: StepOutput) -> GenerationFinished:
+        assert output.finish_reason is not None
+        return GenerationFinished(
+            at=self._clock.at(),
+            finish_reason=self._reason(output.finish_reason),
+            usage=output.usage,
+            prefill_us=output.prefill_us,
+            decode_us=output.decode_us,
+            message=output.message,
+        )
+
+    def _reason(self, reason: FinishReason) -> FinishReason:
+        """The guard's decision stands also where the engine ended by itself in the same step."""
+        if self._guard.is_blocked:
+            return "content_filter"
+        return "stop" if self._guard.is_stopped else reason
+
+    def _failure(self, output: StepOutput) -> Failure | None:
+        if output.finish_reason != "error":
+            return None
+        return Failure("generation", "engine_error", output.message)

@@ -1,0 +1,102 @@
+"""Loads model, tokenizer and classifier once per worker and says how far it is. Knows nothing of tasks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+
+import redis
+
+from inference.engine.engine import load_engine
+from inference.eventlog.keys import worker_key
+from inference.eventlog.redis_log import RedisEventLog
+from inference.safety import load_guard
+from inference.tokenization.gguf_metadata import read_metadata
+from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.engine_thread import EngineThread
+from inference.worker.generation import Services
+from inference.worker.settings import WorkerSettings
+
+logger = logging.getLogger(__name__)
+
+_HEARTBEAT_S = 2.0
+_EXPIRY_S = 10
+
+
+class ModelUnavailable(Exception):
+    """The model could not be loaded; the message says why."""
+
+
+class Host:
+    """Starts loading when made; `services` waits for the end of it."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self._client = redis.Redis.from_url(settings.redis_url)
+        self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
+        self._services: Services | None = None
+        self._is_done = threading.Event()
+        self._is_stopping = threading.Event()
+        threading.Thread(target=self._load, name="load", daemon=True).start()
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+
+    def services(self) -> Services:
+        """Wait until the model is loaded. Raises ModelUnavailable."""
+        self._is_done.wait()
+        if self._services is None:
+            raise ModelUnavailable(self._status["message"])
+        return self._services
+
+    def stop(self) -> None:
+        """End running requests and the heartbeat."""
+        self._is_stopping.set()
+        if self._services is not None:
+            self._services.thread.stop("the inference worker was stopped; send the message again")
+        self._client.delete(worker_key(self.name))
+
+    def _load(self) -> None:
+        try:
+            self._services = self._build()
+            self._set(state="ready", progress="1")
+        except Exception as error:  # whatever it is, people must read it on the page
+            logger.exception("the model could not be loaded")
+            self._set(state="failed", message=f"{error}")
+        self._is_done.set()
+
+    def _build(self) -> Services:
+        settings = self._settings
+        tokenizer = Tokenizer(read_metadata(settings.model_path))
+        guard = load_guard(settings.policy_path)
+        engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress)
+        log = RedisEventLog.from_url(settings.redis_url)
+        thread = EngineThread(engine, log)
+        thread.start()
+        return Services(self.name, thread, tokenizer, guard, log)
+
+    def _on_progress(self, share: float) -> None:
+        self._set(progress=f"{share:.2f}")
+
+    def _set(self, **fields: str) -> None:
+        self._status |= fields
+        self._write()
+
+    def _beat(self) -> None:
+        while not self._is_stopping.wait(_HEARTBEAT_S):
+            self._write()
+
+    def _write(self) -> None:
+        try:
+            pipeline = self._client.pipeline()
+            pipeline.hset(worker_key(self.name), items=_flat(self._status | {"heartbeat": str(time.time())}))
+            pipeline.expire(worker_key(self.name), _EXPIRY_S)
+            pipeline.execute()
+        except redis.RedisError as error:
+            logger.warning("heartbeat failed: %s", error)
+
+
+def _flat(fields: dict[str, str]) -> list[str]:
+    return [part for pair in fields.items() for part in pair]

@@ -1,0 +1,32 @@
+"""The worker's settings, read from the environment in this one place. Knows nothing of Celery."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.tokenization.bundled import bundled_model
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """See the table in docs/architecture.md."""
+
+    redis_url: str
+    model_path: Path
+    model_name: str
+    num_threads: int
+    policy_path: Path | None
+
+
+def read_settings() -> WorkerSettings:
+    env = os.environ
+    policy = env.get("SIGHTGLASS_SAFETY_POLICY")
+    return WorkerSettings(
+        redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
+        model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
+        model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
+        num_threads=int(env.get("SIGHTGLASS_THREADS") or os.cpu_count() or 1),
+        policy_path=Path(policy) if policy else None,
+    )
