@@ -1,0 +1,69 @@
+"""The bill of one request: usage times prices, posted once. Amounts are integers in billionths of the currency unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Literal
+
+import msgspec
+from django.utils import timezone
+
+from inference.protocol.events import BillLine, BillPosted
+from inference.protocol.request import Usage
+from webapp.billing.models import LedgerEntry, Price
+
+Kind = Literal["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
+KINDS: tuple[Kind, ...] = ("uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+UNPRICED = "unpriced"
+
+
+def compute_lines(usage: Usage, unit_prices: Mapping[str, int]) -> tuple[BillLine, ...]:
+    """One line per kind of token used. Raises KeyError when such a kind has no price."""
+    counts = [(kind, getattr(usage, kind)) for kind in KINDS]
+    return tuple(
+        BillLine(kind=kind, num_tokens=count, unit_price_nano=unit_prices[kind], amount_nano=count * unit_prices[kind])
+        for kind, count in counts
+        if count
+    )
+
+
+def post_bill(request_id: str, user_id: int, model: str, usage: Usage, at: int) -> BillPosted:
+    """Enter the bill in the ledger, once per request: a second call returns what the first one posted."""
+    entry = LedgerEntry.objects.filter(request_id=request_id).first()
+    if entry is None:
+        entry = _post(request_id, user_id, model, usage)
+    return BillPosted(
+        at=at,
+        currency=entry.currency,
+        price_version=entry.price_version,
+        lines=msgspec.convert(entry.lines, tuple[BillLine, ...]),
+        total_nano=entry.total_nano,
+    )
+
+
+def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
+    prices = _prices(model, timezone.now().date())
+    is_priced = all(kind in prices for kind in KINDS)
+    lines = compute_lines(usage, {kind: price.unit_price_nano for kind, price in prices.items()}) if is_priced else ()
+    version = max(price.effective_from for price in prices.values()).isoformat() if is_priced else UNPRICED
+    entry, _ = LedgerEntry.objects.get_or_create(
+        request_id=request_id,
+        defaults={
+            "user_id": user_id,
+            "model": model,
+            "posted_at": timezone.now(),
+            **msgspec.to_builtins(usage),
+            "total_nano": sum(line.amount_nano for line in lines),
+            "currency": prices["output"].currency if is_priced else "USD",
+            "price_version": version,
+            "lines": msgspec.to_builtins(lines),
+        },
+    )
+    return entry
+
+
+def _prices(model: str, day: date) -> dict[str, Price]:
+    """The prices in force on the day, by kind."""
+    rows = Price.objects.filter(model=model, effective_from__lte=day).order_by("effective_from")
+    return {price.kind: price for price in rows}

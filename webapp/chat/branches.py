@@ -1,0 +1,17 @@
+"""The message tree: paths from a message to its root. Plain values: knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webapp.chat.models import Message
+
+
+def path_to(message: Message | None, messages: Iterable[Message]) -> list[Message]:
+    """The branch that ends in this message, oldest first."""
+    by_id = {each.pk: each for each in messages}
+    path: list[Message] = []
+    while message is not None:
+        path.append(message)
+        message = by_id.get(message.parent_id) if message.parent_id else None
+    return path[::-1]

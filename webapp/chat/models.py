@@ -1,0 +1,83 @@
+"""Conversations and their messages: a tree, in which siblings are branches."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from webapp.identifiers import new_conversation_id, new_message_id
+from webapp.lifecycle.models import Request
+
+
+class Conversation(models.Model):
+    """A tree of messages with its settings; belongs to one user."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_conversation_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="conversations")
+    title = models.CharField(max_length=200, blank=True)
+    model = models.CharField(max_length=128)
+    system_prompt = models.TextField(blank=True)
+    params = models.JSONField(default=dict)
+    leaf_id = models.CharField(max_length=32, blank=True)
+    """The end of the branch that is shown."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["user", "-updated_at"])]
+
+    def __str__(self) -> str:
+        return self.title or self.id
+
+
+class Message(models.Model):
+    """A user's text, or the answer whose text its request produced."""
+
+    class Role(models.TextChoices):
+        USER = "user"
+        ASSISTANT = "assistant"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_message_id, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    user_text = models.TextField(blank=True)
+    request = models.OneToOneField(Request, null=True, on_delete=models.SET_NULL, related_name="message")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["created_at"]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def text(self) -> str:
+        if self.role == self.Role.USER:
+            return self.user_text
+        return self.request.output_text if self.request else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Message of the native API."""
+        request = self.request if self.role == self.Role.ASSISTANT else None
+        return {
+            "id": self.id,
+            "parent_id": self.parent_id,
+            "role": self.role,
+            "text": self.text,
+            "created_at": self.created_at.isoformat(),
+            "request_id": request.id if request else None,
+            "status": _STATUS[request.status] if request else None,
+            "error": request.error() if request else None,
+        }
+
+
+_STATUS = {
+    Request.Status.QUEUED: "streaming",
+    Request.Status.RUNNING: "streaming",
+    Request.Status.DONE: "done",
+    Request.Status.STOPPED: "stopped",
+    Request.Status.FAILED: "failed",
+}

@@ -1,0 +1,85 @@
+"""Sending: from a message to a started request. Knows nothing of JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from django.db import transaction
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.request import SamplingParams
+from webapp.chat.branches import path_to
+from webapp.chat.models import Conversation, Message
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import Arrival, start
+
+_TITLE_CHARS = 60
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The rows that a send made."""
+
+    user_message: Message
+    assistant_message: Message
+
+
+def send(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams, by: Arrival) -> Sent:
+    """Append a user message and start its answer. Raises QueueUnavailable."""
+    with transaction.atomic():
+        question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
+        question.save(force_insert=True)
+        if not conversation.title:
+            conversation.title = " ".join(text.split())[:_TITLE_CHARS]
+        answer = _answer(conversation, question, params, by)
+    _start(answer, params, by)
+    return Sent(question, answer)
+
+
+def regenerate(answer: Message, params: SamplingParams, by: Arrival) -> Message:
+    """Answer the same question again, as a sibling. Raises QueueUnavailable."""
+    assert answer.parent is not None
+    with transaction.atomic():
+        sibling = _answer(answer.conversation, answer.parent, params, by)
+    _start(sibling, params, by)
+    return sibling
+
+
+def _answer(conversation: Conversation, question: Message, params: SamplingParams, by: Arrival) -> Message:
+    """Create the request, with all that the model needs, and the message that will show its answer."""
+    request = Request(
+        user_id=conversation.user_id,
+        surface=by.surface,
+        model=conversation.model,
+        title=conversation.title,
+        input={"messages": _input(conversation, question)},
+        params=msgspec.to_builtins(params),
+        accepted_unix_us=unix_us(),
+    )
+    request.save(force_insert=True)
+    answer = Message(conversation=conversation, parent=question, role=Message.Role.ASSISTANT, request=request)
+    answer.save(force_insert=True)
+    conversation.leaf_id = answer.pk
+    conversation.save()
+    return answer
+
+
+def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
+    messages = conversation.messages.select_related("request")
+    path = path_to(question, messages)
+    system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
+    turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
+    return (system if conversation.system_prompt else []) + turns
+
+
+def _start(answer: Message, params: SamplingParams, by: Arrival) -> None:
+    assert answer.request is not None
+    try:
+        start(answer.request, params, by)
+    except Exception:
+        # Nothing is running, so the conversation must not show an answer that will never come.
+        answer.request.delete()
+        answer.delete()
+        raise

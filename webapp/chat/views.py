@@ -1,0 +1,198 @@
+"""The chat page's JSON API: conversations and messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import ClientTiming
+from inference.protocol.request import SamplingParams
+from webapp.chat import sending
+from webapp.chat.models import Conversation, Message
+from webapp.gateway.body import checked_params, checked_text, read_body
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit
+
+_MAX_LISTED = 500
+
+
+class NewConversation(msgspec.Struct, forbid_unknown_fields=True):
+    model: str | None = None
+    system_prompt: str = ""
+    params: SamplingParams = SamplingParams()
+
+
+class ConversationChange(msgspec.Struct, forbid_unknown_fields=True):
+    title: str | None = None
+    system_prompt: str | None = None
+    params: SamplingParams | None = None
+    leaf_id: str | None = None
+
+
+class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    parent_id: str | None = None
+    params: SamplingParams | None = None
+    client: ClientTiming | None = None
+
+
+class Regeneration(msgspec.Struct, forbid_unknown_fields=True):
+    params: SamplingParams | None = None
+    client: ClientTiming | None = None
+
+
+@api("GET", "POST")
+def conversations(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _create(request)
+    rows = Conversation.objects.filter(user=request.user, title__icontains=request.GET.get("q", ""))
+    rows = rows.order_by("-updated_at")[:_MAX_LISTED]
+    listed = [{"id": row.pk, "title": row.title, "updated_at": row.updated_at.isoformat()} for row in rows]
+    return JsonResponse({"conversations": listed})
+
+
+def _create(request: HttpRequest) -> HttpResponse:
+    body = read_body(request, NewConversation)
+    model = body.model or settings.ENVIRONMENT.model_name
+    if model != settings.ENVIRONMENT.model_name:
+        message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
+        raise ApiError(404, "unknown_model", message, "model")
+    conversation = Conversation(
+        user_id=request.user.pk,
+        model=model,
+        system_prompt=_checked_prompt(body.system_prompt),
+        params=msgspec.to_builtins(checked_params(body.params)),
+    )
+    conversation.save()
+    return JsonResponse(_as_json(conversation), status=201)
+
+
+@api("GET", "PATCH", "DELETE")
+def conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
+    found = _find(request, conversation_id)
+    if request.method == "DELETE":
+        found.delete()
+        return HttpResponse(status=204)
+    if request.method == "PATCH":
+        _change(found, read_body(request, ConversationChange))
+    return JsonResponse(_as_json(found))
+
+
+def _change(found: Conversation, body: ConversationChange) -> None:
+    if body.title is not None:
+        found.title = " ".join(body.title.replace("\x00", "").split())[:200]
+    if body.system_prompt is not None:
+        found.system_prompt = _checked_prompt(body.system_prompt)
+    if body.params is not None:
+        found.params = msgspec.to_builtins(checked_params(body.params))
+    if body.leaf_id is not None:
+        if not found.messages.filter(pk=body.leaf_id).exists():
+            raise not_found("message")
+        found.leaf_id = body.leaf_id
+    found.save()
+
+
+@api("POST")
+def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
+    timing = ServerTiming()
+    body = read_body(request, NewMessage)
+    found = _find(request, conversation_id)
+    text = checked_text(body.text)
+    params = _params(found, body.params)
+    parent = None
+    if body.parent_id is not None:
+        parent = found.messages.filter(pk=body.parent_id).first()
+        if parent is None:
+            raise not_found("message")
+    timing.mark("validate")
+    arrival = _arrival(request, timing, body.client)
+    timing.mark("limits")
+    try:
+        sent = sending.send(found, parent, text, params, arrival)
+    except QueueUnavailable:
+        raise _unavailable() from None
+    timing.mark("start")
+    rows = {"user_message": sent.user_message.as_json(), "assistant_message": sent.assistant_message.as_json()}
+    return _started(rows, timing)
+
+
+@api("POST")
+def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
+    timing = ServerTiming()
+    body = read_body(request, Regeneration)
+    answer = Message.objects.filter(
+        pk=message_id, conversation__user=request.user, role=Message.Role.ASSISTANT, parent__isnull=False
+    ).first()
+    if answer is None:
+        raise not_found("answer")
+    params = _params(answer.conversation, body.params)
+    timing.mark("validate")
+    arrival = _arrival(request, timing, body.client)
+    timing.mark("limits")
+    try:
+        sibling = sending.regenerate(answer, params, arrival)
+    except QueueUnavailable:
+        raise _unavailable() from None
+    timing.mark("start")
+    return _started({"assistant_message": sibling.as_json()}, timing)
+
+
+def _started(rows: dict[str, Any], timing: ServerTiming) -> HttpResponse:
+    times = {"received_unix_us": timing.received_unix_us, "responded_unix_us": unix_us()}
+    return timing.apply(JsonResponse(rows | times, status=201))
+
+
+def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None) -> Arrival:
+    """Raises ApiError when the user has too many requests open."""
+    assert request.user.pk is not None
+    limit = concurrency_limit(request.user.pk)
+    if limit.remaining == 0:
+        message = f"You have {limit.limit} requests open. Wait for one to end, or stop one."
+        raise ApiError(429, "too_many_requests", message, retry_after_s=5)
+    return Arrival(
+        received_unix_us=timing.received_unix_us,
+        surface="chat",
+        limits=(limit,),
+        client=client,
+        http_version=getattr(request, "scope", {}).get("http_version"),
+    )
+
+
+def _params(found: Conversation, given: SamplingParams | None) -> SamplingParams:
+    if given is not None:
+        return checked_params(given)
+    return msgspec.convert(found.params, SamplingParams)
+
+
+def _unavailable() -> ApiError:
+    return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again in a minute.")
+
+
+def _checked_prompt(text: str) -> str:
+    return checked_text(text) if text.strip() else ""
+
+
+def _find(request: HttpRequest, conversation_id: str) -> Conversation:
+    found = Conversation.objects.filter(pk=conversation_id, user=request.user).first()
+    if found is None:
+        raise not_found("conversation")
+    return found
+
+
+def _as_json(found: Conversation) -> dict[str, Any]:
+    return {
+        "id": found.pk,
+        "title": found.title,
+        "model": found.model,
+        "system_prompt": found.system_prompt,
+        "params": found.params,
+        "leaf_id": found.leaf_id,
+        "created_at": found.created_at.isoformat(),
+        "updated_at": found.updated_at.isoformat(),
+        "messages": [message.as_json() for message in found.messages.select_related("request")],
+    }

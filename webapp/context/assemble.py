@@ -1,0 +1,127 @@
+"""From messages to the prompt that fits. Plain values in, plain values out: knows nothing of databases or requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.protocol.events import Dropped, Segment, SegmentKind
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
+from inference.tokenization.tokenizer import Tokenizer
+
+_EXCERPT_CHARS = 200
+
+
+@dataclass(frozen=True)
+class SourceMessage:
+    """A message and where it came from, e.g. `message:msg_…`."""
+
+    role: str
+    content: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A prompt that fits, and what did not go into it."""
+
+    prompt: Prompt
+    window: int
+    reserved_output: int
+    segments: tuple[Segment, ...]
+    dropped: tuple[Dropped, ...]
+
+
+class ContextTooLarge(Exception):
+    """The new message alone does not fit; the message has the figures."""
+
+
+class Assembler:
+    """Packs system prompt, history and the new message into one model's window."""
+
+    def __init__(self, template: ChatTemplate, tokenizer: Tokenizer, window: int) -> None:
+        self._template = template
+        self._tokenizer = tokenizer
+        self._window = window
+
+    def assemble(self, messages: Sequence[SourceMessage], max_tokens: int) -> Assembled:
+        """Oldest turns are dropped first; the system prompt and the last message never are.
+
+        A quarter of the window, or max_tokens if less, is kept free for the answer. Raises ContextTooLarge,
+        TemplateError, ValueError (lone surrogates).
+        """
+        reserved = min(max_tokens, self._window // 4)
+        kept, dropped = list(messages), list[SourceMessage]()
+        prompt = self._render(kept)
+        while len(prompt.ids) > self._window - reserved:
+            turn = self._oldest_turns(kept, len(prompt.ids) - (self._window - reserved))
+            if not turn:
+                raise self._too_large(kept, reserved)
+            dropped += turn
+            kept = [message for message in kept if message not in turn]
+            prompt = self._render(kept)
+        return Assembled(
+            prompt=prompt,
+            window=self._window,
+            reserved_output=reserved,
+            segments=tuple(_segments(prompt, kept)),
+            dropped=tuple(self._drop(message) for message in dropped),
+        )
+
+    def _render(self, messages: Sequence[SourceMessage]) -> Prompt:
+        return self._template.render([ChatMessage(m.role, m.content) for m in messages])
+
+    def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
+        """The fewest oldest whole turns (a user message and all that answers it) that free so many tokens."""
+        turns: list[SourceMessage] = []
+        num_freed = 0
+        history = [message for message in messages[:-1] if message.role != "system"]
+        for index, message in enumerate(history):
+            if turns and message.role == "user" and num_freed >= num_excess:
+                return turns
+            turns.append(message)
+            num_freed += len(self._tokenizer.encode(message.content))
+            if index == len(history) - 1:
+                return turns
+        return turns
+
+    def _too_large(self, messages: Sequence[SourceMessage], reserved: int) -> ContextTooLarge:
+        num_tokens = len(self._tokenizer.encode(messages[-1].content))
+        return ContextTooLarge(
+            f"The message has {num_tokens} tokens; the model's window holds {self._window}, of which {reserved} are "
+            "kept for the answer and some for the system prompt. Shorten the message."
+        )
+
+    def _drop(self, message: SourceMessage) -> Dropped:
+        return Dropped(
+            kind="history",
+            source=message.source,
+            num_tokens=len(self._tokenizer.encode(message.content)),
+            reason="the oldest turns are dropped first when the window is full",
+            text=message.content[:_EXCERPT_CHARS],
+        )
+
+
+def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment]:
+    segments = []
+    for segment in prompt.segments:
+        message = None if segment.message is None else messages[segment.message]
+        segments.append(
+            Segment(
+                kind=_kind(segment.message, message, len(messages)),
+                role=message.role if message else "",
+                start=segment.start,
+                end=segment.end,
+                source=message.source if message else "template",
+                text=segment.text,
+            )
+        )
+    return segments
+
+
+def _kind(index: int | None, message: SourceMessage | None, num_messages: int) -> SegmentKind:
+    if message is None:
+        return "template"
+    if message.role == "system":
+        return "system"
+    return "user" if index == num_messages - 1 else "history"

@@ -1,0 +1,64 @@
+"""The site's settings from the environment, in this one place. Knows nothing of Django."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.tokenization.bundled import bundled_model
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Environment:
+    """See the table in docs/architecture.md."""
+
+    host: str
+    port: int
+    data: Path
+    redis_url: str
+    database_url: str | None
+    model_path: Path
+    model_name: str
+    policy_path: Path | None
+    queue_timeout_s: float
+    stall_timeout_s: float
+    allowed_hosts: list[str]
+    log_level: str
+    secret_key: str
+
+
+def read_environment() -> Environment:
+    """Raises ValueError when a number is not one; creates the data folder."""
+    env = os.environ
+    data = Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve()
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    policy = env.get("SIGHTGLASS_SAFETY_POLICY")
+    return Environment(
+        host=env.get("HOST", "127.0.0.1"),
+        port=int(env.get("PORT", "8000")),
+        data=data,
+        redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
+        database_url=env.get("SIGHTGLASS_DATABASE_URL"),
+        model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
+        model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
+        policy_path=Path(policy) if policy else None,
+        queue_timeout_s=float(env.get("SIGHTGLASS_QUEUE_TIMEOUT_S", "30")),
+        stall_timeout_s=float(env.get("SIGHTGLASS_STALL_TIMEOUT_S", "30")),
+        allowed_hosts=env.get("SIGHTGLASS_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(","),
+        log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
+        secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _kept_secret(data / "secret_key"),
+    )
+
+
+def _kept_secret(path: Path) -> str:
+    """The secret in the file; made on first use, readable by its owner only."""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(48))
+    except FileExistsError:
+        pass
+    return path.read_text("utf-8").strip()

@@ -1,0 +1,64 @@
+"""Reads and validates JSON bodies. Knows nothing of what they are for."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest
+
+from inference.protocol.request import SamplingParams
+from webapp.gateway.errors import ApiError
+
+Body = TypeVar("Body")
+
+MAX_MESSAGE_BYTES = 256 << 10
+"""More than the largest window holds."""
+_MAX_BODY_BYTES = 2 << 20
+
+
+def read_body(request: HttpRequest, kind: type[Body]) -> Body:
+    """The body as a struct. Raises ApiError."""
+    try:
+        data = request.body
+    except RequestDataTooBig:
+        data = b" " * (_MAX_BODY_BYTES + 1)
+    if len(data) > _MAX_BODY_BYTES:
+        raise ApiError(413, "too_large", f"The request has more than {_MAX_BODY_BYTES >> 20} MiB. Shorten the message.")
+    try:
+        return msgspec.json.decode(data or b"{}", type=kind)
+    except msgspec.ValidationError as error:
+        raise ApiError(400, "invalid", f"{error}", _field_of(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}") from None
+
+
+def _field_of(error: msgspec.ValidationError) -> str | None:
+    """msgspec ends its messages with the path, e.g. "- at `$.params.top_p`"."""
+    _, found, path = str(error).rpartition("at `$.")
+    return path.rstrip("`") if found else None
+
+
+def checked_text(text: str) -> str:
+    """A message's text. Raises ApiError."""
+    if not text.strip():
+        raise ApiError(400, "empty", "The message is empty. Write something first.", "text")
+    if "\x00" in text:
+        raise ApiError(400, "invalid_text", "The message has a NUL character; remove it.", "text")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        message = f"The message has half a surrogate pair at character {error.start}. Send valid Unicode."
+        raise ApiError(400, "invalid_text", message, "text") from None
+    if size > MAX_MESSAGE_BYTES:
+        message = f"The message has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
+        raise ApiError(413, "too_large", message, "text")
+    return text
+
+
+def checked_params(params: SamplingParams) -> SamplingParams:
+    """Raises ApiError."""
+    if problem := params.problem():
+        raise ApiError(400, "invalid", f"{problem}.", f"params.{problem.split()[0]}")
+    return params

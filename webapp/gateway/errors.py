@@ -1,0 +1,67 @@
+"""Errors of the native API: one JSON form, with what to do. Knows nothing of what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
+
+
+class ApiError(Exception):
+    """An answer other than success."""
+
+    def __init__(self, status: int, code: str, message: str, field: str | None = None, retry_after_s: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+    def response(self) -> JsonResponse:
+        error = {"code": self.code, "message": self.message} | ({"field": self.field} if self.field else {})
+        response = JsonResponse({"error": error}, status=self.status)
+        if self.retry_after_s:
+            response["Retry-After"] = str(self.retry_after_s)
+        return response
+
+
+def not_found(what: str) -> ApiError:
+    """Also for what exists but belongs to somebody else."""
+    return ApiError(404, "not_found", f"There is no such {what}.")
+
+
+View = Callable[..., HttpResponse]
+
+
+def api(*methods: str) -> Callable[[View], View]:
+    """A JSON view for signed-in users: checks method and sign-in, turns ApiError into its response."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                _check(request, methods)
+                return view(request, *args, **kwargs)
+            except ApiError as error:
+                return error.response()
+
+        return wrapped
+
+    return decorate
+
+
+def _check(request: HttpRequest, methods: tuple[str, ...]) -> None:
+    if request.method not in methods:
+        raise ApiError(405, "method_not_allowed", f"Use {' or '.join(methods)} here.")
+    if not request.user.is_authenticated:
+        raise ApiError(401, "not_signed_in", "Sign in first, then send the request again.")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Django's hook for a missing or wrong CSRF token."""
+    if request.path.startswith("/api/"):
+        return ApiError(403, "csrf", "The X-CSRFToken header is missing or wrong; reload the page.").response()
+    return HttpResponseForbidden("The form has expired. Go back, reload the page and send it again.")

@@ -1,0 +1,60 @@
+"""What a user may do to a request under way: stop it, report its browser timing, look at its summary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from redis.exceptions import RedisError
+
+from inference.eventlog.clock import RequestClock
+from inference.protocol.events import ClientTiming, RequestCancelled
+from webapp.gateway.body import read_body
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+from webapp.traces import store
+
+
+def find(request: HttpRequest, request_id: str) -> Request:
+    """The user's own request. Raises ApiError."""
+    found = Request.objects.filter(pk=request_id, user=request.user).select_related("message").first()
+    if found is None:
+        raise not_found("request")
+    return found
+
+
+def summary(found: Request) -> dict[str, Any]:
+    """RequestSummary, with the place in the chat where it stands."""
+    message = getattr(found, "message", None)
+    place = {
+        "conversation_id": message.conversation_id if message else None,
+        "message_id": message.pk if message else None,
+    }
+    return found.summary() | place
+
+
+@api("GET")
+def show(request: HttpRequest, request_id: str) -> HttpResponse:
+    return JsonResponse(summary(find(request, request_id)))
+
+
+@api("POST")
+def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
+    """Stop takes effect within one engine step; stopping what has ended does nothing."""
+    found = find(request, request_id)
+    if not found.is_settled:
+        log, clock = services.event_log(), RequestClock(found.accepted_unix_us)
+        try:
+            log.cancel(found.pk)
+            log.append(found.pk, [RequestCancelled(at=clock.at(), by="user")], found.attempt)
+        except RedisError:
+            raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return JsonResponse({"status": "stopping"}, status=202)
+
+
+@api("POST")
+def observed(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The browser's own timing, once per request."""
+    store.add_observed(find(request, request_id), read_body(request, ClientTiming))
+    return HttpResponse(status=204)

@@ -1,0 +1,135 @@
+"""The page shell, the session, the browser's tokenizer, and health."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import ensure_csrf_cookie
+
+from inference.eventlog.keys import worker_key
+from inference.protocol.request import SamplingParams
+from inference.tokenization.gguf_metadata import TokenizerError
+from webapp.gateway.body import MAX_MESSAGE_BYTES
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.lifecycle import services
+
+VERSION = "0.1.0"
+_MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
+
+
+@login_required
+@ensure_csrf_cookie
+def shell(request: HttpRequest, **_: str) -> HttpResponse:
+    """The one page of the front end; it looks at the address itself."""
+    entry = _entry()
+    if entry is None:
+        return render(request, "unbuilt.html", status=503)
+    return render(request, "shell.html", {"script": entry["file"], "styles": entry.get("css", [])})
+
+
+@cache
+def _entry() -> dict[str, Any] | None:
+    if not _MANIFEST.is_file():
+        return None
+    entry: dict[str, Any] = json.loads(_MANIFEST.read_text("utf-8"))["src/main.ts"]
+    return entry
+
+
+@api("GET")
+def session(request: HttpRequest) -> HttpResponse:
+    user = request.user
+    environment = settings.ENVIRONMENT
+    workers = _workers() or []
+    model = {
+        "id": environment.model_name,
+        "name": environment.model_name,
+        "window": _window(),
+        "tokenizer_url": f"/api/models/{environment.model_name}/tokenizer.json",
+        "is_ready": any(worker["state"] == "ready" for worker in workers),
+    }
+    return JsonResponse(
+        {
+            "user": {"id": user.pk, "name": user.get_username(), "is_staff": getattr(user, "is_staff", False)},
+            "models": [model],
+            "default_model": environment.model_name,
+            "default_params": msgspec.to_builtins(SamplingParams()),
+            "limits": {"message_bytes": MAX_MESSAGE_BYTES},
+            "workers": workers,
+            "version": VERSION,
+        }
+    )
+
+
+def _window() -> int | None:
+    try:
+        return services.prompt_services().window
+    except TokenizerError:
+        return None
+
+
+@api("GET")
+def tokenizer(_request: HttpRequest, model: str) -> HttpResponse:
+    if model != settings.ENVIRONMENT.model_name:
+        raise not_found("model")
+    try:
+        built = services.prompt_services().tokenizer
+    except TokenizerError as error:
+        raise ApiError(503, "model_unavailable", str(error)) from None
+    response = HttpResponse(built.to_json(), content_type="application/json")
+    response["ETag"] = f'"{built.version}"'
+    response["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
+def healthz(_request: HttpRequest) -> HttpResponse:
+    """The web process answers."""
+    return JsonResponse({"status": "ok"})
+
+
+def readyz(_request: HttpRequest) -> HttpResponse:
+    """Database, queue and a worker with a loaded model are there."""
+    workers = _workers()
+    checks = {
+        "database": _is_database_up(),
+        "redis": workers is not None,
+        "worker": any(worker["state"] == "ready" for worker in workers or ()),
+    }
+    is_ready = all(checks.values())
+    body = {"status": "ready" if is_ready else "not ready", "checks": checks, "workers": workers or []}
+    return JsonResponse(body, status=200 if is_ready else 503)
+
+
+def _is_database_up() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+def _workers() -> list[dict[str, Any]] | None:
+    """The inference workers by their heartbeats; None when Redis cannot be reached."""
+    client = _client()
+    try:
+        keys = list(client.scan_iter(worker_key("*"), count=1000))
+        rows = [client.hgetall(key) for key in keys]
+    except redis.RedisError:
+        return None
+    names = ("state", "progress", "message", "model")
+    return [{name: row.get(name.encode(), b"").decode() for name in names} for row in rows if row]
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)

@@ -1,0 +1,82 @@
+"""The durable record of one request. The events themselves are in the log and the saved trace."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from webapp.identifiers import new_request_id
+
+
+class Request(models.Model):
+    """One request and, once settled, its outcome."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        STOPPED = "stopped"
+        FAILED = "failed"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_request_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="requests")
+    surface = models.CharField(max_length=16)
+    model = models.CharField(max_length=128)
+    title = models.CharField(max_length=200)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
+    attempt = models.PositiveIntegerField(default=1)
+    input = models.JSONField(default=dict)
+    """{"messages": [{"role", "content", "source"}]}: everything the model needs."""
+    params = models.JSONField(default=dict)
+    accepted_unix_us = models.BigIntegerField(default=0)
+    output_text = models.TextField(blank=True)
+    error_stage = models.CharField(max_length=32, blank=True)
+    error_code = models.CharField(max_length=32, blank=True)
+    error_message = models.TextField(blank=True)
+    finish_reason = models.CharField(max_length=16, blank=True)
+    usage = models.JSONField(null=True)
+    cost_nano = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    first_token_us = models.BigIntegerField(null=True)
+    duration_us = models.BigIntegerField(null=True)
+    num_events = models.PositiveIntegerField(default=0)
+    is_imported = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["user", "-created_at"])]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def is_settled(self) -> bool:
+        return self.finished_at is not None
+
+    def summary(self) -> dict[str, Any]:
+        """RequestSummary of the native API; chat adds conversation_id and message_id."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "surface": self.surface,
+            "model": self.model,
+            "title": self.title,
+            "created_at": self.created_at.isoformat(),
+            "usage": self.usage,
+            "cost_nano": self.cost_nano,
+            "currency": self.currency,
+            "finish_reason": self.finish_reason or None,
+            "error": self.error(),
+            "num_events": self.num_events,
+            "duration_us": self.duration_us,
+            "first_token_us": self.first_token_us,
+            "is_imported": self.is_imported,
+        }
+
+    def error(self) -> dict[str, str] | None:
+        if not self.error_code:
+            return None
+        return {"stage": self.error_stage, "code": self.error_code, "message": self.error_message}

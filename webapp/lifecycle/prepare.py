@@ -1,0 +1,121 @@
+"""The first part of a request's story: check the input, assemble the context, tokenize, hand over."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from inference.eventlog.clock import RequestClock
+from inference.protocol.codec import encode_request
+from inference.protocol.events import AnyEvent, ContextAssembled, GenerationQueued, PromptTokenized
+from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.tokenization.chat_template import TemplateError
+from inference.tokenization.gguf_metadata import TokenizerError
+from webapp.celery import app
+from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+
+
+class Failure(Exception):
+    """Why a request ends before its answer."""
+
+    def __init__(self, stage: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.code = code
+        self.message = message
+
+    def as_json(self) -> dict[str, str]:
+        return {"stage": self.stage, "code": self.code, "message": self.message}
+
+
+class Preparation:
+    """Prepares one request; each step appends what it did to the log."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._log = services.event_log()
+        self._clock = RequestClock(request.accepted_unix_us)
+        self._params = msgspec.convert(request.params, SamplingParams)
+        self._messages = [SourceMessage(**message) for message in request.input["messages"]]
+
+    def run(self) -> None:
+        """Raises Failure."""
+        if self._log.is_cancelled([self._request.id])[0]:
+            raise Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
+        self._check_input()
+        assembled = self._assemble()
+        self._hand_over(assembled)
+
+    def _check_input(self) -> None:
+        text = self._messages[-1].content
+        check = services.guard().check(text, "input")
+        self._append(check.event(self._clock.at(), "input", 0, len(text)))
+        if check.verdict == "block":
+            raise Failure("safety", "blocked", check.replacement)
+
+    def _assemble(self) -> Assembled:
+        start = time.perf_counter_ns()
+        try:
+            prompts = services.prompt_services()
+            assembled = prompts.assembler.assemble(self._messages, self._params.max_tokens)
+        except ContextTooLarge as error:
+            raise Failure("context", "prompt_too_long", str(error)) from None
+        except (TokenizerError, TemplateError) as error:
+            raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
+        duration_us = (time.perf_counter_ns() - start) // 1000
+        self._append(
+            ContextAssembled(
+                at=self._clock.at(),
+                window=assembled.window,
+                reserved_output=assembled.reserved_output,
+                num_prompt_tokens=len(assembled.prompt.ids),
+                segments=assembled.segments,
+                dropped=assembled.dropped,
+                duration_us=duration_us,
+            )
+        )
+        return assembled
+
+    def _hand_over(self, assembled: Assembled) -> None:
+        start = time.perf_counter_ns()
+        tokenizer, prompt = services.prompt_services().tokenizer, assembled.prompt
+        pieces = tuple(tokenizer.label(token) for token in prompt.ids)
+        tokenized = PromptTokenized(
+            at=self._clock.at(),
+            tokenizer=tokenizer.name,
+            version=tokenizer.version,
+            ids=tuple(prompt.ids),
+            pieces=pieces,
+            special=tuple(prompt.special),
+            lossy_bytes=prompt.lossy_bytes,
+            duration_us=(time.perf_counter_ns() - start) // 1000,
+        )
+        queued = GenerationQueued(at=self._clock.at(), attempt=self._request.attempt, queue_depth=_queue_depth())
+        self._log.append(self._request.id, [tokenized, queued], self._request.attempt)
+        app.send_task("inference.generate", args=[encode_request(self._generation(assembled))])
+
+    def _generation(self, assembled: Assembled) -> GenerationRequest:
+        num_free = assembled.window - len(assembled.prompt.ids)
+        params = msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free))
+        return GenerationRequest(
+            request_id=self._request.id,
+            attempt=self._request.attempt,
+            model=self._request.model,
+            prompt_ids=tuple(assembled.prompt.ids),
+            params=params,
+            accepted_unix_us=self._request.accepted_unix_us,
+            cache_salt=f"user:{self._request.user_id}",
+        )
+
+    def _append(self, *events: AnyEvent) -> None:
+        self._log.append(self._request.id, events, self._request.attempt)
+
+
+def _queue_depth() -> int:
+    """Tasks that wait in front of ours."""
+    with app.connection_or_acquire() as connection:
+        channel = connection.default_channel
+        return int(channel.client.llen("generate"))

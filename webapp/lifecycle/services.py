@@ -1,0 +1,46 @@
+"""What the lifecycle tasks share in one process: log, tokenizer, classifier. Loaded once, on first use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from django.conf import settings
+
+from inference.eventlog.event_log import EventLog
+from inference.eventlog.redis_log import RedisEventLog
+from inference.safety import Guard, load_guard
+from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.gguf_metadata import read_metadata
+from inference.tokenization.tokenizer import Tokenizer
+from webapp.context.assemble import Assembler
+
+
+@dataclass(frozen=True)
+class PromptServices:
+    """The model's own text side, without the model."""
+
+    tokenizer: Tokenizer
+    assembler: Assembler
+    window: int
+
+
+@cache
+def event_log() -> EventLog:
+    return RedisEventLog.from_url(settings.ENVIRONMENT.redis_url)
+
+
+@cache
+def guard() -> Guard:
+    """Raises PolicyError, SafetyModelError."""
+    return load_guard(settings.ENVIRONMENT.policy_path)
+
+
+@cache
+def prompt_services() -> PromptServices:
+    """Raises TokenizerError, TemplateError."""
+    metadata = read_metadata(settings.ENVIRONMENT.model_path)
+    tokenizer = Tokenizer(metadata)
+    template = ChatTemplate(metadata, tokenizer)
+    window = metadata.context_length
+    return PromptServices(tokenizer, Assembler(template, tokenizer, window), window)

@@ -1,0 +1,69 @@
+"""Starts a request: the public entry of the lifecycle. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from inference.eventlog.clock import RequestClock
+from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted
+from inference.protocol.request import SamplingParams
+from webapp.celery import app
+from webapp.lifecycle import services, watch
+from webapp.lifecycle.models import Request
+
+MAX_IN_FLIGHT = 8
+"""Requests that one user may have open at once."""
+
+
+class QueueUnavailable(Exception):
+    """The queue cannot be reached: nothing was started."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What the edge knows of a request."""
+
+    received_unix_us: int
+    surface: str
+    limits: tuple[Limit, ...]
+    client: ClientTiming | None = None
+    http_version: str | None = None
+    tls_version: str | None = None
+
+
+def concurrency_limit(user_id: int) -> Limit:
+    """How many more requests the user may open now."""
+    num_open = Request.objects.filter(user_id=user_id, finished_at=None).count()
+    return Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=max(0, MAX_IN_FLIGHT - num_open))
+
+
+def start(request: Request, params: SamplingParams, arrival: Arrival) -> None:
+    """Open the log of a saved request and hand it to `prepare`. Raises QueueUnavailable."""
+    clock = RequestClock(request.accepted_unix_us)
+    accepted = RequestAccepted(
+        at=0,
+        request_id=request.id,
+        surface="chat",
+        model=request.model,
+        params=params,
+        accepted_unix_us=request.accepted_unix_us,
+        client=arrival.client,
+        http_version=arrival.http_version,
+        tls_version=arrival.tls_version,
+        received_at=arrival.received_unix_us - request.accepted_unix_us,
+    )
+    checked = GatewayChecked(
+        at=clock.at(),
+        principal=f"user:{request.user_id}",
+        limits=arrival.limits,
+        duration_us=clock.at() - accepted.received_at,
+    )
+    try:
+        services.event_log().append(request.id, [accepted, checked], request.attempt)
+        app.send_task("lifecycle.prepare", args=[request.id])
+        app.send_task("lifecycle.watch", args=[request.id], countdown=watch.next_look_s())
+    except (OperationalError, RedisError, OSError) as error:
+        raise QueueUnavailable(str(error)) from error

@@ -1,0 +1,61 @@
+"""The lifecycle's Celery tasks: thin entries into prepare, settle and watch."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery.signals import worker_init
+
+from webapp.celery import app
+from webapp.lifecycle import services, watch
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.prepare import Failure, Preparation
+from webapp.lifecycle.settle import settle
+
+logger = logging.getLogger(__name__)
+
+
+@worker_init.connect
+def _warm(**_: Any) -> None:
+    """Load tokenizer and classifier before the first request has to wait for them."""
+    try:
+        services.prompt_services()
+        services.guard().check("Hello there.", "input")
+    except Exception:
+        logger.exception("the tokenizer or the safety classifier could not be loaded")
+
+
+@app.task(name="lifecycle.prepare")
+def prepare(request_id: str) -> None:
+    """Take an accepted request to the generate queue, or settle it with the reason why not."""
+    request = Request.objects.filter(pk=request_id).first()
+    if request is None:  # deleted meanwhile, with its conversation
+        return
+    try:
+        Preparation(request).run()
+    except Failure as failure:
+        settle(request_id, failure.as_json())
+    except Exception:
+        logger.exception("preparing %s failed", request_id)
+        message = "Preparing the request failed; the server's log has the details."
+        settle(request_id, Failure("context", "internal", message).as_json())
+
+
+@app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
+def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
+    settle(request_id, failure)
+
+
+@app.task(name="lifecycle.watch")
+def watch_task(request_id: str) -> None:
+    """Fail a request on which nobody works; otherwise look again later."""
+    request = Request.objects.filter(pk=request_id, finished_at=None).first()
+    if request is None:
+        return
+    failure = watch.look(request)
+    if failure is None:
+        watch_task.apply_async(args=[request_id], countdown=watch.next_look_s())
+        return
+    watch.take_over(request)
+    settle(request_id, failure.as_json())

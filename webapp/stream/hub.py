@@ -1,0 +1,137 @@
+"""One reader of the event logs per web process, fanned out to its connections. Knows nothing of HTTP or WebSockets.
+
+A connection that does not keep up loses its place in the hub, never its data: it is told to resume after the last
+frame it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+from uuid import uuid4
+
+import redis.asyncio as redis
+
+from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
+
+MAX_QUEUED_BYTES = 1 << 20
+"""What one connection may have waiting in this process."""
+_BLOCK_MS = 5_000
+_RETRY_S = 0.5
+
+
+class Overflow(Exception):
+    """The connection does not keep up."""
+
+
+class Subscriber:
+    """One connection's queue."""
+
+    def __init__(self) -> None:
+        self._entries: deque[Entry] = deque()
+        self._num_bytes = 0
+        self._has_news = asyncio.Event()
+        self._is_overflown = False
+
+    def put(self, entry: Entry) -> None:
+        self._num_bytes += len(entry.events)
+        if self._num_bytes > MAX_QUEUED_BYTES:
+            self._is_overflown = True
+            self._entries.clear()
+        else:
+            self._entries.append(entry)
+        self._has_news.set()
+
+    async def get(self) -> Entry:
+        """The next entry. Raises Overflow."""
+        while not self._entries:
+            if self._is_overflown:
+                raise Overflow
+            self._has_news.clear()
+            await self._has_news.wait()
+        entry = self._entries.popleft()
+        self._num_bytes -= len(entry.events)
+        return entry
+
+
+class Hub:
+    """Watches the logs that have subscribers with one blocking read."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._client = redis.Redis.from_url(redis_url, max_connections=200)
+        self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
+        self._positions: dict[str, str] = {}
+        self._subscribers: dict[str, set[Subscriber]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def entries(self, request_id: str, after: int) -> AsyncIterator[Entry]:
+        """Entries after a seq, first those in the log, then those to come; never twice. Raises Overflow."""
+        key, subscriber = log_key(request_id), Subscriber()
+        await self._subscribe(key, subscriber)
+        try:
+            for row in await self._client.xrange(key, min=f"({after}-0" if after else "-"):
+                entry = parse_entry(*row)
+                after = entry.last_seq
+                yield entry
+            while True:
+                entry = await subscriber.get()
+                if entry.last_seq > after:
+                    after = entry.last_seq
+                    yield entry
+        finally:
+            self._unsubscribe(key, subscriber)
+
+    async def exists(self, request_id: str) -> bool:
+        return bool(await self._client.exists(log_key(request_id)))
+
+    async def _subscribe(self, key: str, subscriber: Subscriber) -> None:
+        if key not in self._subscribers:
+            # From the present end on: what is older is read by the subscriber itself.
+            last = await self._client.xrevrange(key, count=1)
+            self._positions.setdefault(key, last[0][0].decode() if last else "0-0")
+        self._subscribers.setdefault(key, set()).add(subscriber)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        await self._wake()
+
+    def _unsubscribe(self, key: str, subscriber: Subscriber) -> None:
+        remaining = self._subscribers.get(key, set())
+        remaining.discard(subscriber)
+        if not remaining:
+            self._subscribers.pop(key, None)
+            self._positions.pop(key, None)
+
+    async def _wake(self) -> None:
+        """End the blocking read, so that it starts again with the new set of logs."""
+        await self._client.xadd(self._wake_key, {"n": "1"}, maxlen=1, approximate=False)
+        await self._client.expire(self._wake_key, 3600)
+
+    async def _run(self) -> None:
+        woken = "0-0"
+        while self._subscribers:
+            try:
+                streams = {**self._positions, self._wake_key: woken}
+                for raw_key, rows in await self._client.xread(streams, block=_BLOCK_MS) or ():
+                    if raw_key.decode() == self._wake_key:
+                        woken = rows[-1][0].decode()
+                    else:
+                        self._dispatch(raw_key.decode(), rows)
+            except redis.RedisError:
+                await asyncio.sleep(_RETRY_S)
+
+    def _dispatch(self, key: str, rows: list[tuple[bytes, dict[bytes, bytes]]]) -> None:
+        if key in self._positions:
+            self._positions[key] = rows[-1][0].decode()
+        for row in rows:
+            entry = parse_entry(*row)
+            for subscriber in self._subscribers.get(key, ()):
+                subscriber.put(entry)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self._client.aclose()

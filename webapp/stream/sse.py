@@ -1,0 +1,75 @@
+"""Server-sent events of one request (WHATWG HTML, section 9.2). Knows nothing of the events' meaning."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from webapp.gateway.errors import ApiError, not_found
+from webapp.lifecycle.models import Request
+from webapp.stream.frames import WireFrame, find_request, frames
+from webapp.stream.hub import Overflow
+
+KEEP_ALIVE_S = 15.0
+MAX_CONNECTION_BYTES = 4 << 20
+"""Daphne buffers without bound for a reader that stops, and SSE has no acknowledgements: so much is sent on one
+connection, then the reader has to come back, which browsers do by themselves."""
+
+
+async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
+    """GET /requests/<id>/events: frames after Last-Event-ID (or ?after=)."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    user = await request.auser()
+    found = await find_request(user.pk, request_id)
+    if found is None:
+        return not_found("request").response()
+    after = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"
+    if not after.isascii() or not after.isdigit() or len(after) > 15:
+        return ApiError(400, "invalid", "Last-Event-ID must be the id of a frame: a whole number.").response()
+    response = StreamingHttpResponse(_body(found, int(after)), content_type="text/event-stream")
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _body(request: Request, after: int) -> AsyncIterator[bytes]:
+    source, num_bytes, last_seq = frames(request, after), 0, after
+    try:
+        async for frame in _with_pauses(source):
+            if frame is None:
+                yield b": keep-alive\n\n"
+                continue
+            yield b"id: %d\nevent: frame\ndata: %s\n\n" % (frame.last_seq, frame.json)
+            last_seq, num_bytes = frame.last_seq, num_bytes + len(frame.json)
+            if num_bytes > MAX_CONNECTION_BYTES:
+                raise Overflow
+        yield b"event: end\ndata: {}\n\n"
+    except Overflow:
+        yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
+    finally:
+        await source.aclose()  # type: ignore[attr-defined]
+
+
+async def _with_pauses(source: AsyncIterator[WireFrame]) -> AsyncIterator[WireFrame | None]:
+    """The source's frames, and None whenever it has been silent for a while."""
+    step: asyncio.Future[WireFrame] | None = None
+    try:
+        while True:
+            step = step or asyncio.ensure_future(anext(source))
+            done, _ = await asyncio.wait([step], timeout=KEEP_ALIVE_S)
+            if not done:
+                yield None
+                continue
+            finished, step = step, None
+            try:
+                yield finished.result()
+            except StopAsyncIteration:
+                return
+    finally:
+        if step is not None:
+            step.cancel()
+            await asyncio.wait([step])

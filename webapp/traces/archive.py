@@ -1,0 +1,111 @@
+"""The saved trace: a file that replays anywhere. Pure: frames in, bytes out, and back.
+
+Form: the magic `SGTRACE1`, the SHA-256 of what follows, a zstd frame of msgpack {version, summary, sizes, events,
+tokens}. A file may come from anybody, so reading it is bounded and everything is validated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import zstandard
+
+from inference.protocol.codec import decode_events, encode_events
+from inference.protocol.events import AnyEvent, Frame, TokenSampled
+from inference.protocol.request import PROTOCOL_VERSION
+from webapp.traces.columns import from_columns, to_columns
+
+MAGIC = b"SGTRACE1"
+MAX_BYTES = 32 << 20
+MAX_UNPACKED_BYTES = 256 << 20
+_DIGEST_BYTES = 32
+_LEVEL = 9
+
+
+class TraceFileError(Exception):
+    """The file is not a trace that we can read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A trace file's content."""
+
+    summary: dict[str, Any]
+    frames: list[Frame]
+
+
+class _Document(msgspec.Struct, forbid_unknown_fields=True):
+    version: int
+    summary: dict[str, Any]
+    sizes: list[int]
+    """Events per frame."""
+    is_token: bytes
+    """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
+    events: bytes
+    """JSON of all other events, in order."""
+    tokens: dict[str, Any]
+
+
+def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
+    """The bytes of a trace file."""
+    events = [event for frame in frames for event in frame.events]
+    document = _Document(
+        version=PROTOCOL_VERSION,
+        summary=summary,
+        sizes=[len(frame.events) for frame in frames],
+        is_token=bytes(isinstance(event, TokenSampled) for event in events),
+        events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
+        tokens=to_columns([event for event in events if isinstance(event, TokenSampled)]),
+    )
+    body = zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document))
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def decode(data: bytes) -> Archive:
+    """Raises TraceFileError."""
+    document = _document(_body(data))
+    if document.version != PROTOCOL_VERSION:
+        raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
+    try:
+        return Archive(document.summary, _frames(document))
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration, OverflowError) as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+
+
+def _body(data: bytes) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    if data[: len(MAGIC)] != MAGIC:
+        raise TraceFileError("The file is not a Sightglass trace (wrong magic), or of another version.")
+    digest, body = data[len(MAGIC) : len(MAGIC) + _DIGEST_BYTES], data[len(MAGIC) + _DIGEST_BYTES :]
+    if hashlib.sha256(body).digest() != digest:
+        raise TraceFileError("The file is truncated or damaged (its checksum does not match).")
+    return body
+
+
+def _document(body: bytes) -> _Document:
+    try:
+        reader = zstandard.ZstdDecompressor(max_window_size=64 << 20).stream_reader(body)
+        packed = reader.read(MAX_UNPACKED_BYTES + 1)
+        if len(packed) > MAX_UNPACKED_BYTES:
+            raise TraceFileError(f"The trace unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
+        return msgspec.msgpack.decode(packed, type=_Document)
+    except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
+        raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
+
+
+def _frames(document: _Document) -> list[Frame]:
+    others = iter(decode_events(document.events))
+    tokens = iter(from_columns(document.tokens))
+    events: list[AnyEvent] = [next(tokens) if flag else next(others) for flag in document.is_token]
+    if sum(document.sizes) != len(events) or any(size < 1 for size in document.sizes) or next(others, None):
+        raise ValueError("the frames do not hold all events")
+    frames, seq = [], 1
+    for size in document.sizes:
+        frames.append(Frame(seq=seq, events=tuple(events[seq - 1 : seq - 1 + size])))
+        seq += size
+    return frames

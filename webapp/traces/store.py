@@ -1,0 +1,52 @@
+"""Saved traces in the database: save, load, search. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from django.db.models import QuerySet
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import ClientTiming, Frame, RequestObserved
+from webapp.lifecycle.models import Request
+from webapp.traces.archive import decode, encode
+from webapp.traces.models import Trace
+
+_SEARCH_CHARS = 20_000
+
+
+def save(request: Request, frames: Sequence[Frame]) -> None:
+    """Save a settled request's events; replaces an earlier save."""
+    prompt = request.input.get("messages", [{}])[-1].get("content", "")
+    Trace.objects.update_or_create(
+        request=request,
+        defaults={
+            "blob": encode(frames, request.summary()),
+            "search_text": f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS],
+        },
+    )
+
+
+def load_frames(request_id: str) -> list[Frame]:
+    """The saved frames, the browser's own timing last; empty when there is no trace."""
+    trace = Trace.objects.filter(pk=request_id).first()
+    if trace is None:
+        return []
+    frames = decode(bytes(trace.blob)).frames
+    if trace.observed is not None:
+        event = msgspec.convert(trace.observed, RequestObserved)
+        frames.append(Frame(seq=frames[-1].last_seq + 1, events=(event,)))
+    return frames
+
+
+def add_observed(request: Request, client: ClientTiming) -> bool:
+    """Keep the browser's own timing of a settled request; False when it is there already or there is no trace."""
+    event = RequestObserved(at=unix_us() - request.accepted_unix_us, client=client)
+    unobserved = Trace.objects.filter(pk=request.pk, observed=None)
+    return bool(unobserved.update(observed=msgspec.to_builtins(event)))
+
+
+def search(requests: QuerySet[Request], text: str) -> QuerySet[Request]:
+    """Those whose title, prompt or answer contains the text."""
+    return requests.filter(trace__search_text__icontains=text) if text else requests

@@ -1,0 +1,110 @@
+"""The trace library's JSON API: list, search, export, import, delete."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.utils import timezone
+
+from inference.protocol.events import RequestAccepted
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.requests import find, summary
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.outcome import fold
+from webapp.lifecycle.settle import record
+from webapp.traces import store
+from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError, decode, encode
+
+_PAGE = 50
+
+
+@api("GET")
+def traces(request: HttpRequest) -> HttpResponse:
+    """The user's requests, newest first; `cursor` continues a list."""
+    rows = Request.objects.filter(user=request.user).select_related("message").order_by("-created_at", "-pk")
+    rows = store.search(rows, request.GET.get("q", "").replace("\x00", ""))
+    for name in ("model", "status"):
+        if value := request.GET.get(name):
+            rows = rows.filter(**{name: value})
+    if cursor := request.GET.get("cursor"):
+        rows = rows.filter(created_at__lt=_parse_cursor(cursor))
+    page = list(rows[: _PAGE + 1])
+    next_cursor = page[_PAGE - 1].created_at.isoformat() if len(page) > _PAGE else None
+    return JsonResponse({"traces": [summary(row) for row in page[:_PAGE]], "next_cursor": next_cursor})
+
+
+def _parse_cursor(cursor: str) -> datetime:
+    try:
+        return datetime.fromisoformat(cursor)
+    except ValueError:
+        raise ApiError(400, "invalid", "cursor must be the next_cursor of an earlier answer.", "cursor") from None
+
+
+@api("DELETE")
+def trace(request: HttpRequest, request_id: str) -> HttpResponse:
+    found = find(request, request_id)
+    if not found.is_settled:
+        raise ApiError(409, "still_running", "The request is still running. Stop it first.")
+    found.delete()
+    return HttpResponse(status=204)
+
+
+@api("GET")
+def export(request: HttpRequest, request_id: str) -> HttpResponse:
+    found = find(request, request_id)
+    frames = store.load_frames(found.pk)
+    if not frames:
+        raise not_found("saved trace")
+    response = HttpResponse(encode(frames, found.summary()), content_type="application/octet-stream")
+    response["Content-Disposition"] = f'attachment; filename="sightglass-{found.pk}.sgtrace"'
+    return response
+
+
+@api("POST")
+def import_file(request: HttpRequest) -> HttpResponse:
+    """A file from anybody: validated as a whole before anything is kept."""
+    try:
+        file = request.FILES.get("file")
+    except (RequestDataTooBig, MultiPartParserError):
+        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.") from None
+    if file is None:
+        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
+    if (file.size or 0) > MAX_BYTES:
+        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    try:
+        archive = decode(file.read())
+        accepted = _accepted(archive)
+    except TraceFileError as error:
+        raise ApiError(400, "invalid_trace", str(error), "file") from None
+    assert request.user.pk is not None
+    return JsonResponse(summary(_keep(request.user.pk, archive, accepted)), status=201)
+
+
+def _accepted(archive: Archive) -> RequestAccepted:
+    first = archive.frames[0].events[0] if archive.frames else None
+    if not isinstance(first, RequestAccepted):
+        raise TraceFileError("The trace does not begin with request.accepted.")
+    if not fold(archive.frames).is_terminal:
+        raise TraceFileError("The trace has no end: it was saved before its request had finished.")
+    return first
+
+
+@transaction.atomic
+def _keep(user_id: int, archive: Archive, accepted: RequestAccepted) -> Request:
+    title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
+    request = Request(
+        user_id=user_id,
+        surface=accepted.surface,
+        model=accepted.model[:128],
+        title=title,
+        is_imported=True,
+        accepted_unix_us=accepted.accepted_unix_us,
+        finished_at=timezone.now(),
+    )
+    record(request, fold(archive.frames))
+    store.save(request, archive.frames)
+    return request

@@ -1,0 +1,42 @@
+"""Every address of the site."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from webapp.accounts.views import sign_in
+from webapp.chat import views as chat
+from webapp.dashboard.views import usage
+from webapp.gateway import requests, site
+from webapp.stream.sse import events
+from webapp.traces import views as traces
+
+urlpatterns = [
+    path("healthz", site.healthz),
+    path("readyz", site.readyz),
+    path("api/session", site.session),
+    path("api/models/<str:model>/tokenizer.json", site.tokenizer),
+    path("api/conversations", chat.conversations),
+    path("api/conversations/<str:conversation_id>", chat.conversation),
+    path("api/conversations/<str:conversation_id>/messages", chat.messages),
+    path("api/messages/<str:message_id>/regenerate", chat.regenerate),
+    path("api/requests/<str:request_id>", requests.show),
+    path("api/requests/<str:request_id>/cancel", requests.cancel),
+    path("api/requests/<str:request_id>/observed", requests.observed),
+    path("api/traces", traces.traces),
+    path("api/traces/import", traces.import_file),
+    path("api/traces/<str:request_id>", traces.trace),
+    path("api/traces/<str:request_id>/export", traces.export),
+    path("requests/<str:request_id>/events", events),
+    path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
+    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("signin/<str:token>", sign_in),
+    path("admin/usage/", admin.site.admin_view(usage), name="usage"),
+    path("admin/", admin.site.urls),
+    path("", site.shell),
+    path("c/<str:conversation_id>", site.shell),
+    path("requests/<str:request_id>", site.shell),
+    path("library", site.shell),
+]
