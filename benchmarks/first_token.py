@@ -1,8 +1,8 @@
 """From POST to the first token in the browser, against the same prompt's first token inside the engine.
 
 Starts the product as `make up` does, signs in with headless Chromium and sends the same short message several times.
-The browser's time runs from the call of fetch() to the arrival of the frame with the first token; the engine's own time
-is taken from the same request's log: from the engine's admission to the first token. Their difference is the path's cost.
+The browser's time runs from the call of fetch() to the arrival of the frame with the first token; the engine's own
+time is taken from the same request's log: from the engine's admission to the first token. The difference is the path.
 
     python -m benchmarks.first_token
 """

@@ -74,7 +74,7 @@ class Message(models.Model):
         }
 
 
-_STATUS = {
+_STATUS: dict[str, str] = {
     Request.Status.QUEUED: "streaming",
     Request.Status.RUNNING: "streaming",
     Request.Status.DONE: "done",

@@ -14,7 +14,7 @@ from inference.protocol.request import SamplingParams
 from webapp.chat import sending
 from webapp.chat.models import Conversation, Message
 from webapp.gateway.body import checked_params, checked_text, read_body
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit
 
@@ -50,7 +50,7 @@ class Regeneration(msgspec.Struct, forbid_unknown_fields=True):
 def conversations(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _create(request)
-    rows = Conversation.objects.filter(user=request.user, title__icontains=request.GET.get("q", ""))
+    rows = Conversation.objects.filter(user_id=user_id(request), title__icontains=request.GET.get("q", ""))
     rows = rows.order_by("-updated_at")[:_MAX_LISTED]
     listed = [{"id": row.pk, "title": row.title, "updated_at": row.updated_at.isoformat()} for row in rows]
     return JsonResponse({"conversations": listed})
@@ -63,7 +63,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
         raise ApiError(404, "unknown_model", message, "model")
     conversation = Conversation(
-        user_id=request.user.pk,
+        user_id=user_id(request),
         model=model,
         system_prompt=_checked_prompt(body.system_prompt),
         params=msgspec.to_builtins(checked_params(body.params)),
@@ -126,7 +126,7 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
     timing = ServerTiming()
     body = read_body(request, Regeneration)
     answer = Message.objects.filter(
-        pk=message_id, conversation__user=request.user, role=Message.Role.ASSISTANT, parent__isnull=False
+        pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
     ).first()
     if answer is None:
         raise not_found("answer")
@@ -149,8 +149,7 @@ def _started(rows: dict[str, Any], timing: ServerTiming) -> HttpResponse:
 
 def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None) -> Arrival:
     """Raises ApiError when the user has too many requests open."""
-    assert request.user.pk is not None
-    limit = concurrency_limit(request.user.pk)
+    limit = concurrency_limit(user_id(request))
     if limit.remaining == 0:
         message = f"You have {limit.limit} requests open. Wait for one to end, or stop one."
         raise ApiError(429, "too_many_requests", message, retry_after_s=5)
@@ -178,7 +177,7 @@ def _checked_prompt(text: str) -> str:
 
 
 def _find(request: HttpRequest, conversation_id: str) -> Conversation:
-    found = Conversation.objects.filter(pk=conversation_id, user=request.user).first()
+    found = Conversation.objects.filter(pk=conversation_id, user_id=user_id(request)).first()
     if found is None:
         raise not_found("conversation")
     return found

@@ -10,7 +10,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import ClientTiming, RequestCancelled
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.traces import store
@@ -18,7 +18,7 @@ from webapp.traces import store
 
 def find(request: HttpRequest, request_id: str) -> Request:
     """The user's own request. Raises ApiError."""
-    found = Request.objects.filter(pk=request_id, user=request.user).select_related("message").first()
+    found = Request.objects.filter(pk=request_id, user_id=user_id(request)).select_related("message").first()
     if found is None:
         raise not_found("request")
     return found

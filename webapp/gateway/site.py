@@ -127,9 +127,9 @@ def _workers() -> list[dict[str, Any]] | None:
     except redis.RedisError:
         return None
     names = ("state", "progress", "message", "model")
-    return [{name: row.get(name.encode(), b"").decode() for name in names} for row in rows if row]
+    return [{name: row.get(name, "") for name in names} for row in rows if row]
 
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, decode_responses=True)

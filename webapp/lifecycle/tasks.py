@@ -55,7 +55,7 @@ def watch_task(request_id: str) -> None:
         return
     failure = watch.look(request)
     if failure is None:
-        watch_task.apply_async(args=[request_id], countdown=watch.next_look_s())
+        watch_task.apply_async(args=(request_id,), countdown=watch.next_look_s())
         return
     watch.take_over(request)
     settle(request_id, failure.as_json())

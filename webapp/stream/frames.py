@@ -39,6 +39,8 @@ def hub() -> Hub:
 
 async def find_request(user_id: int | None, request_id: str) -> Request | None:
     """The user's own request; None for everybody else's."""
+    if user_id is None:
+        return None
     return await Request.objects.filter(pk=request_id, user_id=user_id).afirst()
 
 

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import Any
 from uuid import uuid4
 
 import redis.asyncio as redis
@@ -60,7 +61,8 @@ class Hub:
     """Watches the logs that have subscribers with one blocking read."""
 
     def __init__(self, redis_url: str) -> None:
-        self._client = redis.Redis.from_url(redis_url, max_connections=200)
+        # redis-py's types describe every protocol version's replies at once, which no reader of one can use.
+        self._client: Any = redis.Redis.from_url(redis_url, max_connections=200)
         self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
         self._positions: dict[str, str] = {}
         self._subscribers: dict[str, set[Subscriber]] = {}

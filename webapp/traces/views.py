@@ -11,7 +11,7 @@ from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.requests import find, summary
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import fold
@@ -25,7 +25,7 @@ _PAGE = 50
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
     """The user's requests, newest first; `cursor` continues a list."""
-    rows = Request.objects.filter(user=request.user).select_related("message").order_by("-created_at", "-pk")
+    rows = Request.objects.filter(user_id=user_id(request)).select_related("message").order_by("-created_at", "-pk")
     rows = store.search(rows, request.GET.get("q", "").replace("\x00", ""))
     for name in ("model", "status"):
         if value := request.GET.get(name):
@@ -80,8 +80,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
         accepted = _accepted(archive)
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
-    assert request.user.pk is not None
-    return JsonResponse(summary(_keep(request.user.pk, archive, accepted)), status=201)
+    return JsonResponse(summary(_keep(user_id(request), archive, accepted)), status=201)
 
 
 def _accepted(archive: Archive) -> RequestAccepted:

@@ -6,7 +6,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -15,40 +14,64 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='Price',
+            name="Price",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('model', models.CharField(max_length=128)),
-                ('kind', models.CharField(choices=[('uncached_input', 'uncached_input'), ('cache_read', 'cache_read'), ('cache_write_5m', 'cache_write_5m'), ('cache_write_1h', 'cache_write_1h'), ('output', 'output')], max_length=20)),
-                ('unit_price_nano', models.BigIntegerField(help_text='Price of one token in billionths of the currency unit.')),
-                ('currency', models.CharField(default='USD', max_length=3)),
-                ('effective_from', models.DateField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("model", models.CharField(max_length=128)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("uncached_input", "uncached_input"),
+                            ("cache_read", "cache_read"),
+                            ("cache_write_5m", "cache_write_5m"),
+                            ("cache_write_1h", "cache_write_1h"),
+                            ("output", "output"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "unit_price_nano",
+                    models.BigIntegerField(help_text="Price of one token in billionths of the currency unit."),
+                ),
+                ("currency", models.CharField(default="USD", max_length=3)),
+                ("effective_from", models.DateField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('model', 'kind', 'effective_from'), name='one_price_per_day')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("model", "kind", "effective_from"), name="one_price_per_day")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LedgerEntry',
+            name="LedgerEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('request_id', models.CharField(max_length=32, unique=True)),
-                ('model', models.CharField(max_length=128)),
-                ('posted_at', models.DateTimeField()),
-                ('uncached_input', models.PositiveIntegerField()),
-                ('cache_read', models.PositiveIntegerField()),
-                ('cache_write_5m', models.PositiveIntegerField()),
-                ('cache_write_1h', models.PositiveIntegerField()),
-                ('output', models.PositiveIntegerField()),
-                ('total_nano', models.BigIntegerField()),
-                ('currency', models.CharField(max_length=3)),
-                ('price_version', models.CharField(max_length=64)),
-                ('lines', models.JSONField()),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger_entries', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("request_id", models.CharField(max_length=32, unique=True)),
+                ("model", models.CharField(max_length=128)),
+                ("posted_at", models.DateTimeField()),
+                ("uncached_input", models.PositiveIntegerField()),
+                ("cache_read", models.PositiveIntegerField()),
+                ("cache_write_5m", models.PositiveIntegerField()),
+                ("cache_write_1h", models.PositiveIntegerField()),
+                ("output", models.PositiveIntegerField()),
+                ("total_nano", models.BigIntegerField()),
+                ("currency", models.CharField(max_length=3)),
+                ("price_version", models.CharField(max_length=64)),
+                ("lines", models.JSONField()),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger_entries",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'ledger entries',
-                'indexes': [models.Index(fields=['posted_at'], name='billing_led_posted__a13049_idx')],
+                "verbose_name_plural": "ledger entries",
+                "indexes": [models.Index(fields=["posted_at"], name="billing_led_posted__a13049_idx")],
             },
         ),
     ]

@@ -5,22 +5,30 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('lifecycle', '0001_initial'),
+        ("lifecycle", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Trace',
+            name="Trace",
             fields=[
-                ('request', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='trace', serialize=False, to='lifecycle.request')),
-                ('blob', models.BinaryField()),
-                ('observed', models.JSONField(null=True)),
-                ('search_text', models.TextField(blank=True)),
-                ('saved_at', models.DateTimeField(auto_now_add=True)),
+                (
+                    "request",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="trace",
+                        serialize=False,
+                        to="lifecycle.request",
+                    ),
+                ),
+                ("blob", models.BinaryField()),
+                ("observed", models.JSONField(null=True)),
+                ("search_text", models.TextField(blank=True)),
+                ("saved_at", models.DateTimeField(auto_now_add=True)),
             ],
         ),
     ]

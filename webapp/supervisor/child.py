@@ -1,0 +1,61 @@
+"""One child process that cannot outlive us. Knows nothing of what it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Child:
+    """A named process with its own log file and process group."""
+
+    def __init__(self, name: str, command: Sequence[str | Path], log_path: Path, env: dict[str, str]) -> None:
+        self.name = name
+        self.log_path = log_path
+        libc = ctypes.CDLL(None)
+        parent = os.getpid()
+
+        def die_with_parent() -> None:  # in the child, between fork and exec
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() != parent:  # the parent died before the line above
+                os._exit(1)
+
+        with log_path.open("wb") as log:
+            self._process = subprocess.Popen(
+                list(map(str, command)),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=env,
+                process_group=0,
+                preexec_fn=die_with_parent,  # noqa: PLW1509 (no threads run in the supervisor)
+            )
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._process.poll()
+
+    def send(self, number: signal.Signals) -> None:
+        """To the whole group, so that grandchildren hear it too."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it has ended by then."""
+        try:
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def last_line(self) -> str:
+        """Of its log: usually the reason why it died."""
+        lines = self.log_path.read_text("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "(its log is empty)"

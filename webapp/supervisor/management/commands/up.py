@@ -1,0 +1,47 @@
+"""`manage.py up`: the whole product on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
+from webapp.supervisor.product import Product
+from webapp.supervisor.supervisor import Supervisor
+
+
+class Command(BaseCommand):
+    help = "Start Redis, the workers and the web server, and print the address to open."
+    requires_system_checks: list[str] = []  # noqa: RUF012
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        environment = settings.ENVIRONMENT
+        start = time.monotonic()
+        try:
+            check_disk(environment.data)
+            check_port(environment.host, environment.port)
+            held = lock(environment.data)
+            os.set_inheritable(held, False)
+            call_command("migrate", verbosity=0)
+            product = Product(environment)
+            Supervisor(product, self._say).run(lambda: self._announce(product, start))
+        except CannotStart as error:
+            self.stdout.flush()
+            sys.exit(f"sightglass: {error}")
+
+    def _announce(self, product: Product, start: float) -> None:
+        self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")
+        self.stdout.write("\n  Open (this link signs you in, once):  ", ending="")
+        self.stdout.write(product.address, ending="")
+        call_command("signin_link", stdout=self.stdout)
+        self.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(f"sightglass: {text}")
+        self.stdout.flush()

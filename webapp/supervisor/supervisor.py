@@ -1,0 +1,119 @@
+"""Starts the product, watches it, stops it: all children together, always."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType
+
+import redis
+
+from inference.eventlog.keys import worker_key
+from webapp.supervisor.checks import CannotStart
+from webapp.supervisor.child import Child
+from webapp.supervisor.product import Product
+
+_POLL_S = 0.1
+_START_TIMEOUT_S = 120.0
+_STOP_TIMEOUT_S = 8.0
+
+
+class Interrupted(Exception):
+    """Somebody asked us to stop."""
+
+
+class Supervisor:
+    """Owns the children; the one place that ends them."""
+
+    def __init__(self, product: Product, say: Callable[[str], None]) -> None:
+        self._product = product
+        self._say = say
+        self._children: list[Child] = []
+        self._is_stopping = False
+
+    def run(self, on_ready: Callable[[], None]) -> None:
+        """Start everything, call on_ready, and stay until a signal or a child's death. Raises CannotStart."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._interrupt)
+        try:
+            self._start()
+            on_ready()
+            while True:
+                self._check_children()
+                time.sleep(_POLL_S)
+        except Interrupted:
+            self._say("stopping")
+        finally:
+            self._stop()
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        if self._is_stopping:  # a second Ctrl-C: no more patience
+            for child in self._children:
+                child.send(signal.SIGKILL)
+            return
+        raise Interrupted
+
+    def _start(self) -> None:
+        self._children.append(self._product.start_redis())
+        client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
+        self._wait(lambda: _answers(client))
+        # The longest wait first: the model loads while the others start.
+        self._children.append(self._product.start_inference())
+        self._children.append(self._product.start_lifecycle())
+        self._children.append(self._product.start_web())
+        shown = ""
+
+        def is_loaded() -> bool:
+            nonlocal shown
+            status = _worker_status(client)
+            if status != shown:
+                shown = status
+                self._say(status)
+            return status == "model ready"
+
+        self._wait(is_loaded)
+        self._wait(self._product.answers_http)
+
+    def _wait(self, is_done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not is_done():
+            self._check_children()
+            if time.monotonic() > deadline:
+                raise CannotStart(f"Not ready after {_START_TIMEOUT_S:.0f} s; see the logs in {self._product.logs}.")
+            time.sleep(_POLL_S)
+
+    def _check_children(self) -> None:
+        for child in self._children:
+            if child.exit_status is not None:
+                raise CannotStart(f"The {child.name} process ended ({child.exit_status}): {child.last_line()}")
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
+        for child in reversed(self._children):  # Redis, started first, is needed until the others have ended
+            child.send(signal.SIGTERM)
+            if not child.wait(max(0.1, deadline - time.monotonic())):
+                child.send(signal.SIGKILL)
+                child.wait(_STOP_TIMEOUT_S)
+        shutil.rmtree(self._product.runtime, ignore_errors=True)
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+def _worker_status(client: redis.Redis) -> str:
+    """One line on the model. Raises CannotStart when it cannot be loaded."""
+    for key in client.scan_iter(worker_key("*")):
+        fields = client.hgetall(key)
+        if fields.get("state") == "failed":
+            raise CannotStart(f"The model could not be loaded: {fields.get('message')}")
+        if fields.get("state") == "ready":
+            return "model ready"
+        return f"loading the model: {float(fields.get('progress', 0)) * 100:.0f} %"
+    return "starting"
