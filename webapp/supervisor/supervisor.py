@@ -112,7 +112,7 @@ def _worker_status(client: redis.Redis) -> str:
     for key in client.scan_iter(worker_key("*")):
         fields = client.hgetall(key)
         if fields.get("state") == "failed":
-            raise CannotStart(f"The model could not be loaded: {fields.get('message')}")
+            raise CannotStart(f"The model could not be loaded: {fields.get('message', '')!s}")
         if fields.get("state") == "ready":
             return "model ready"
         return f"loading the model: {float(fields.get('progress', 0)) * 100:.0f} %"

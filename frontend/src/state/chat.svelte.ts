@@ -1,0 +1,136 @@
+/** One conversation on the screen: its messages, the request under way, and what a person may do. */
+import { ClientClock } from "../chat/client-timing";
+import { branch, newestLeaf, siblings } from "../chat/tree";
+import type { SamplingParams } from "../protocol/events";
+import { api, ApiError, type Conversation, type Message, type Started } from "../transport/api";
+import { RequestTrace } from "./request-trace.svelte";
+
+export class Chat {
+  conversation = $state<Conversation | null>(null);
+  /** A message that was sent but not yet accepted, or refused. */
+  pending = $state<{ text: string; parentId: string | null; error: string } | null>(null);
+  problem = $state("");
+  traces = $state<Record<string, RequestTrace>>({});
+  onCreated: (id: string) => void = () => {};
+  onSettled: () => void = () => {};
+
+  get path(): Message[] {
+    const { conversation } = this;
+    if (!conversation) return [];
+    const shown = branch(conversation.messages, conversation.leaf_id);
+    if (!this.pending) return shown;
+    const end = shown.findIndex((message) => message.id === this.pending!.parentId);
+    return shown.slice(0, end + 1);
+  }
+
+  get running(): RequestTrace | null {
+    const last = this.path.at(-1);
+    const trace = last?.request_id ? this.traces[last.request_id] : undefined;
+    return trace && last!.status === "streaming" && !trace.isOver ? trace : null;
+  }
+
+  async open(id: string): Promise<void> {
+    try {
+      this.conversation = await api.conversation(id);
+      for (const message of this.conversation.messages)
+        if (message.status === "streaming") this.follow(message, null);
+    } catch (error) {
+      this.problem = error instanceof ApiError ? error.message : String(error);
+    }
+  }
+
+  /** The trace of an answer, opened when somebody looks at it. */
+  traceOf(message: Message): RequestTrace | null {
+    if (!message.request_id) return null;
+    if (!this.traces[message.request_id]) this.follow(message, null);
+    return this.traces[message.request_id]!;
+  }
+
+  async send(
+    text: string,
+    parentId: string | null,
+    params: SamplingParams,
+    keydownAt: number,
+  ): Promise<boolean> {
+    this.pending = { text, parentId, error: "" };
+    const clock = new ClientClock(keydownAt);
+    try {
+      const isNew = !this.conversation;
+      this.conversation ??= await api.createConversation({ params });
+      clock.sent();
+      const body = { text, parent_id: parentId, params, client: { ...clock.timing } };
+      const sent = await api.send(this.conversation.id, body);
+      this.conversation.messages.push(sent.user_message);
+      this.answer(sent, clock);
+      if (isNew) this.onCreated(this.conversation.id);
+      return true;
+    } catch (error) {
+      this.pending = { text, parentId, error: error instanceof ApiError ? error.message : String(error) };
+      return false;
+    }
+  }
+
+  async regenerate(message: Message, params: SamplingParams, keydownAt: number): Promise<void> {
+    const clock = new ClientClock(keydownAt);
+    clock.sent();
+    try {
+      this.answer(await api.regenerate(message.id, { params, client: { ...clock.timing } }), clock);
+    } catch (error) {
+      this.problem = error instanceof ApiError ? error.message : String(error);
+    }
+  }
+
+  private answer(started: Started, clock: ClientClock): void {
+    clock.responded(started.received_unix_us, started.responded_unix_us);
+    this.pending = null;
+    this.conversation!.messages.push(started.assistant_message);
+    this.conversation!.leaf_id = started.assistant_message.id;
+    this.follow(started.assistant_message, clock);
+  }
+
+  private follow(message: Message, clock: ClientClock | null): void {
+    const trace = new RequestTrace(message.request_id!);
+    this.traces[trace.requestId] = trace;
+    const id = message.id;
+    trace.onEvent = (event) => {
+      if (event.type === "text.released" || event.type === "text.withheld") clock?.text();
+    };
+    trace.onEnd = () => void this.settle(id, trace, clock);
+    trace.open();
+  }
+
+  private async settle(id: string, trace: RequestTrace, clock: ClientClock | null): Promise<void> {
+    const message = this.conversation?.messages.find((each) => each.id === id);
+    const { whole } = trace;
+    if (message && message.status === "streaming") {
+      message.text = whole.text;
+      message.status = whole.cancelledAt !== null ? "stopped" : whole.failed ? "failed" : "done";
+      message.error = whole.failed;
+    }
+    this.onSettled();
+    if (!clock) return;
+    // The last paint is known only after it has happened.
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
+    trace.observe(clock.complete());
+    await api.observed(trace.requestId, clock.timing).catch(() => {});
+  }
+
+  async stop(): Promise<void> {
+    if (this.running)
+      await api.cancel(this.running.requestId).catch((error) => (this.problem = String(error)));
+  }
+
+  siblingsOf(message: Message): Message[] {
+    return siblings(this.conversation?.messages ?? [], message);
+  }
+
+  async show(message: Message): Promise<void> {
+    const conversation = this.conversation!;
+    conversation.leaf_id = newestLeaf(conversation.messages, message);
+    await api.changeConversation(conversation.id, { leaf_id: conversation.leaf_id }).catch(() => {});
+  }
+
+  close(): void {
+    for (const trace of Object.values(this.traces)) trace.close();
+  }
+}

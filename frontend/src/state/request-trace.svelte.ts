@@ -1,0 +1,146 @@
+/** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
+import type { AnyEvent, ClientTiming } from "../protocol/events";
+import { fold } from "../trace/fold";
+import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
+import { EventStream } from "../transport/stream";
+
+export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
+
+interface TimedEvent extends NumberedEvent {
+  /** When it may be shown in a replay: never before its predecessors. */
+  time: number;
+}
+
+export class RequestTrace {
+  /** The moment shown. */
+  view = $state.raw<TraceView>(emptyView());
+  /** All that is known. */
+  whole = $state.raw<TraceView>(emptyView());
+  isLive = $state(true);
+  isPlaying = $state(false);
+  isEnded = $state(false);
+  isLost = $state(false);
+  speed = $state(1);
+  /** The generated token that is looked at; null: the newest. */
+  selected = $state<number | null>(null);
+  hovered = $state<number | null>(null);
+  onEvent: ((event: AnyEvent) => void) | null = null;
+  onEnd: (() => void) | null = null;
+
+  private log: TimedEvent[] = [];
+  private shown = 0;
+  private time = 0;
+  private lastTick = 0;
+  private stream: EventStream | null = null;
+
+  constructor(readonly requestId: string) {}
+
+  open(): void {
+    this.stream = new EventStream(this.requestId, {
+      onEvent: (event, seq) => this.receive(event, seq),
+      onEnd: () => {
+        this.isEnded = true;
+        this.onEnd?.();
+      },
+      onLost: (isLost) => (this.isLost = isLost),
+    });
+  }
+
+  close(): void {
+    this.stream?.close();
+    this.isPlaying = false;
+  }
+
+  receive(event: AnyEvent, seq: number): void {
+    const before = this.log.at(-1)?.time ?? 0;
+    const time = event.type === "request.observed" ? before : Math.max(before, event.at);
+    this.log.push({ seq, event, time });
+    this.whole = fold(this.whole, event, seq);
+    if (this.isLive) this.toLive();
+    this.onEvent?.(event);
+  }
+
+  /** The browser's own timing, which this page knows before the server does. */
+  observe(client: ClientTiming): void {
+    if (this.whole.accepted)
+      this.receive({ type: "request.observed", at: this.whole.at, client }, (this.log.at(-1)?.seq ?? 0) + 1);
+  }
+
+  get isOver(): boolean {
+    return isOver(this.whole);
+  }
+
+  get duration(): number {
+    return this.log.at(-1)?.time ?? 0;
+  }
+
+  get position(): number {
+    return this.isLive ? this.duration : this.time;
+  }
+
+  toLive(): void {
+    this.isLive = true;
+    this.isPlaying = false;
+    this.view = this.whole;
+    this.shown = this.log.length;
+    this.time = this.duration;
+  }
+
+  /** Show the moment `time`, µs since acceptance. */
+  seek(time: number): void {
+    const target = Math.min(Math.max(0, time), this.duration);
+    let end = this.log.findIndex((entry) => entry.time > target);
+    if (end < 0) end = this.log.length;
+    const isForward = !this.isLive && end >= this.shown;
+    let view = isForward ? this.view : emptyView();
+    for (const entry of this.log.slice(isForward ? this.shown : 0, end))
+      view = fold(view, entry.event, entry.seq);
+    this.isLive = false;
+    this.shown = end;
+    this.time = target;
+    this.view = { ...view, at: target };
+  }
+
+  play(): void {
+    if (this.isLive || this.time >= this.duration) this.seek(0);
+    this.isPlaying = true;
+    this.lastTick = performance.now();
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  pause(): void {
+    this.isPlaying = false;
+  }
+
+  private tick(now: number): void {
+    if (!this.isPlaying) return;
+    // A tab that was hidden goes on where it was, not where it would be.
+    const elapsed = Math.min(100, now - this.lastTick);
+    this.lastTick = now;
+    this.seek(this.time + elapsed * 1000 * this.speed);
+    if (this.time >= this.duration) this.isPlaying = false;
+    else requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** To the next or previous sampled token. */
+  step(direction: 1 | -1): void {
+    this.isPlaying = false;
+    const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
+    const count = this.view.tokens.length + direction;
+    if (count <= 0) this.seek(Math.max(0, (tokens[0]?.time ?? 0) - 1));
+    else {
+      const target = tokens[Math.min(count, tokens.length) - 1];
+      if (target) this.seekEvent(this.log.indexOf(target) + 1, target.time);
+    }
+  }
+
+  /** Tokens of one release share a frame, not a time: stepping counts events. */
+  private seekEvent(end: number, time: number): void {
+    let view = emptyView();
+    for (const entry of this.log.slice(0, end)) view = fold(view, entry.event, entry.seq);
+    this.isLive = false;
+    this.shown = end;
+    this.time = time;
+    this.view = { ...view, at: time };
+  }
+}

@@ -1,0 +1,32 @@
+/** Who is signed in, which models there are, and whether they are loaded. */
+import { api, ApiError, type Session } from "../transport/api";
+
+const POLL_MS = 1000;
+
+export class SessionState {
+  session = $state.raw<Session | null>(null);
+  problem = $state("");
+
+  async load(): Promise<void> {
+    try {
+      this.session = await api.session();
+      this.problem = "";
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) location.assign("/accounts/login/");
+      this.problem = error instanceof ApiError ? error.message : String(error);
+    }
+    const isWaiting = this.problem || this.session?.models.some((model) => !model.is_ready);
+    if (isWaiting) setTimeout(() => void this.load(), POLL_MS);
+  }
+
+  /** One line on the model while it is not ready; empty when it is. */
+  get notice(): string {
+    if (this.problem) return this.problem;
+    const { session } = this;
+    if (!session || session.models.every((model) => model.is_ready)) return "";
+    const worker = session.workers[0];
+    if (!worker) return "No inference worker is running: messages will wait in the queue.";
+    if (worker.state === "failed") return `The model could not be loaded: ${worker.message}`;
+    return `Loading the model: ${Math.round(Number(worker.progress) * 100)} %`;
+  }
+}

@@ -1,0 +1,22 @@
+/** The model's own tokenizer in the browser: counts what is typed as the server will. */
+import { Tokenizer } from "@huggingface/tokenizers";
+
+interface TokenizerJson {
+  added_tokens: unknown[];
+}
+
+export interface Counter {
+  encode: (text: string) => number[];
+}
+
+/** Typed text never becomes a control token, so the control tokens are left out of the definition. */
+export function buildCounter(definition: TokenizerJson): Counter {
+  const tokenizer = new Tokenizer({ ...definition, added_tokens: [] }, {});
+  return { encode: (text) => (text ? tokenizer.encode(text, { add_special_tokens: false }).ids : []) };
+}
+
+export async function loadCounter(url: string): Promise<Counter> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`the tokenizer could not be loaded (status ${response.status})`);
+  return buildCounter((await response.json()) as TokenizerJson);
+}

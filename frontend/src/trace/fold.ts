@@ -1,0 +1,55 @@
+/** The one reducer: live, replay, comparison and export all fold events with it. */
+import type { AnyEvent } from "../protocol/events";
+import { type TraceView } from "./view";
+
+/**
+ * The view after one more event. The lists inside are extended in place and shared with the view before, so that a
+ * token costs the same however long the answer is; whoever needs an earlier moment folds again from the start.
+ */
+export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
+  view.events.push({ seq, event });
+  const next = { ...view, at: event.type === "request.observed" ? view.at : Math.max(view.at, event.at) };
+  switch (event.type) {
+    case "request.accepted":
+      return { ...next, accepted: event, client: event.client };
+    case "request.cancelled":
+      return { ...next, cancelledAt: event.at };
+    case "request.failed":
+      return { ...next, failed: event };
+    case "request.finished":
+      return { ...next, finished: event };
+    case "request.observed":
+      return { ...next, client: event.client };
+    case "gateway.checked":
+      return { ...next, gateway: event };
+    case "safety.checked":
+      if (event.layer === "input") return { ...next, inputCheck: event };
+      view.outputChecks.push(event);
+      return next;
+    case "context.assembled":
+      return { ...next, context: event };
+    case "prompt.tokenized":
+      return { ...next, prompt: event };
+    case "generation.queued":
+      return { ...next, queued: event };
+    case "generation.started":
+      return { ...next, started: event };
+    case "generation.finished":
+      return { ...next, generation: event };
+    case "prefill.advanced":
+      view.prefill.push(event);
+      return next;
+    case "token.sampled":
+      view.tokens.push(event);
+      return next;
+    case "text.released":
+      view.releases.push(event);
+      return { ...next, text: view.text + event.text };
+    case "text.withheld":
+      return { ...next, withheld: event, text: `${view.text}\n\n${event.replacement}` };
+    case "bill.posted":
+      return { ...next, bill: event };
+    default:
+      return next;
+  }
+}

@@ -1,0 +1,101 @@
+/** The phase table: where the time from keydown to the last paint went. Phases never overlap; the rest is shown. */
+import type { StageId } from "../theme/stages";
+import type { TraceView } from "./view";
+
+export interface Phase {
+  stage: StageId;
+  label: string;
+  /** µs since acceptance. */
+  start: number;
+  end: number;
+}
+
+export interface PhaseTable {
+  start: number;
+  end: number;
+  phases: Phase[];
+  /** What no phase explains, µs: total minus the phases. */
+  unexplained: number;
+}
+
+type Moment = number | null | undefined;
+
+export function phaseTable(view: TraceView): PhaseTable {
+  const browser = browserMoments(view);
+  const found: Phase[] = [];
+  let last = Number.NEGATIVE_INFINITY;
+  const add = (stage: StageId, label: string, from: Moment, to: Moment) => {
+    if (from == null || to == null) return;
+    const start = Math.max(from, last);
+    if (to <= start) return;
+    found.push({ stage, label, start, end: to });
+    last = to;
+  };
+  const { accepted, gateway, inputCheck, context, prompt, queued, started, generation } = view;
+  const received = accepted?.received_at;
+  const firstToken = view.tokens[0]?.at;
+  const firstRelease = view.releases[0]?.at;
+  add("browser", "Key press to send", browser.keydown, browser.sent);
+  add("browser", "Network, up", browser.sent, received);
+  add("gateway", "Gateway: sign-in, limits, records", received, gateway?.at);
+  add(
+    "gateway",
+    "Hand over to the lifecycle worker",
+    gateway?.at,
+    inputCheck && inputCheck.at - inputCheck.duration_us,
+  );
+  add(
+    "safety",
+    "Safety check of the message",
+    inputCheck && inputCheck.at - inputCheck.duration_us,
+    inputCheck?.at,
+  );
+  add(
+    "context",
+    "Context assembly and tokenization",
+    context && context.at - context.duration_us,
+    context?.at,
+  );
+  add("prompt", "Token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
+  const prefillStart = view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us;
+  add("queue", "Queue and admission", queued?.at, prefillStart ?? started?.at);
+  add("prefill", "Prefill to the first token", prefillStart, firstToken);
+  add("guard", "Safety check of the first text", firstToken, firstRelease);
+  add("browser", "Network and first paint", firstRelease, browser.firstPaint);
+  add("decode", "Decode of the rest", last > 0 ? last : firstToken, view.tokens.at(-1)?.at);
+  add(
+    "guard",
+    "Safety check of the last text",
+    view.tokens.at(-1)?.at,
+    view.releases.at(-1)?.at ?? generation?.at,
+  );
+  add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+  const start = browser.keydown ?? received ?? 0;
+  const end = Math.max(last, browser.lastPaint ?? Number.NEGATIVE_INFINITY, start);
+  const explained = found.reduce((sum, phase) => sum + phase.end - phase.start, 0);
+  return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
+}
+
+export interface BrowserMoments {
+  keydown: Moment;
+  sent: Moment;
+  responded: Moment;
+  firstFrame: Moment;
+  firstPaint: Moment;
+  lastPaint: Moment;
+}
+
+/** The browser's moments on the server's clock, µs since acceptance. */
+export function browserMoments(view: TraceView): BrowserMoments {
+  const { client, accepted } = view;
+  const convert = (unix: number | null | undefined): Moment =>
+    unix == null || !accepted ? null : unix + (client?.clock_offset_us ?? 0) - accepted.accepted_unix_us;
+  return {
+    keydown: convert(client?.keydown_unix_us),
+    sent: convert(client?.sent_unix_us),
+    responded: convert(client?.responded_unix_us),
+    firstFrame: convert(client?.first_frame_unix_us),
+    firstPaint: convert(client?.first_paint_unix_us),
+    lastPaint: convert(client?.last_paint_unix_us),
+  };
+}

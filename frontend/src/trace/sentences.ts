@@ -1,0 +1,76 @@
+/** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
+import type { StageId } from "../theme/stages";
+import { count, duration, money, percent } from "./format";
+import { browserMoments } from "./phases";
+import type { TraceView } from "./view";
+
+export function sentence(view: TraceView, stage: StageId): string {
+  return WRITERS[stage](view) ?? "Nothing is recorded of this stage yet.";
+}
+
+/** Tokens per second between the first token and the last. */
+export function tokensPerSecond(view: TraceView): number | null {
+  const first = view.tokens[0];
+  const last = view.tokens.at(-1);
+  if (!first || !last || last.at <= first.at) return null;
+  return (view.tokens.length - 1) / ((last.at - first.at) / 1e6);
+}
+
+const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
+  browser: (view) => {
+    const { sent, firstPaint } = browserMoments(view);
+    if (sent == null || firstPaint == null)
+      return "The browser's own timing is not reported for this request.";
+    return `From sending to the first painted text it took ${duration(firstPaint - sent)}.`;
+  },
+  gateway: ({ gateway }) =>
+    gateway &&
+    `The gateway took ${duration(gateway.duration_us)}; ${gateway.limits
+      .map((limit) => `${limit.name}: ${limit.remaining} of ${limit.limit} left`)
+      .join(", ")}.`,
+  safety: ({ inputCheck }) => inputCheck && verdictSentence("The message", [inputCheck]),
+  context: ({ context }) =>
+    context &&
+    `${count(context.num_prompt_tokens)} of ${count(context.window)} tokens of the window are the prompt; ` +
+      `${count(context.reserved_output)} are kept free for the answer` +
+      (context.dropped.length
+        ? `; ${context.dropped.length} old messages were dropped.`
+        : "; nothing was dropped."),
+  prompt: ({ prompt }) =>
+    prompt &&
+    `${prompt.tokenizer} cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
+      (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
+  queue: ({ queued, started }) =>
+    queued &&
+    (started
+      ? `${queued.queue_depth} requests stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
+      : `The request is queued behind ${queued.queue_depth} others.`),
+  prefill: ({ prefill }) => {
+    const last = prefill.at(-1);
+    if (!last) return null;
+    const us = prefill.reduce((sum, chunk) => sum + chunk.step_us, 0);
+    return `${count(last.end)} of ${count(last.total)} prompt tokens were computed in ${duration(us)}, ${prefill.length} step${prefill.length > 1 ? "s" : ""}.`;
+  },
+  decode: (view) => {
+    const speed = tokensPerSecond(view);
+    if (!view.tokens.length) return null;
+    return `${count(view.tokens.length)} tokens were sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}.`;
+  },
+  guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
+  bill: ({ bill }) =>
+    bill &&
+    `${bill.lines.reduce((sum, line) => sum + line.num_tokens, 0)} tokens cost ${money(bill.total_nano, bill.currency)}.`,
+};
+
+function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
+  const scores = checks.flatMap((check) => check.scores);
+  const worst = scores.reduce((a, b) => (b.score > a.score ? b : a));
+  const us = checks.reduce((sum, check) => sum + check.duration_us, 0);
+  const verdicts = new Set(checks.map((check) => check.verdict));
+  const verdict = verdicts.has("block")
+    ? "blocked"
+    : verdicts.has("flag")
+      ? "flagged, and let through"
+      : "allowed";
+  return `${what} was ${verdict}: highest score ${percent(worst.score)} for ${worst.category.replace("_", " ")}, threshold ${percent(worst.threshold)}; ${checks.length} check${checks.length > 1 ? "s" : ""} took ${duration(us)}.`;
+}

@@ -1,0 +1,80 @@
+/** What is known of a request at one moment: the events so far, sorted by what they are about. */
+import type {
+  AnyEvent,
+  BillPosted,
+  ClientTiming,
+  ContextAssembled,
+  GatewayChecked,
+  GenerationFinished,
+  GenerationQueued,
+  GenerationStarted,
+  PrefillAdvanced,
+  PromptTokenized,
+  RequestAccepted,
+  RequestFailed,
+  RequestFinished,
+  SafetyChecked,
+  TextReleased,
+  TextWithheld,
+  TokenSampled,
+} from "../protocol/events";
+
+export interface NumberedEvent {
+  seq: number;
+  event: AnyEvent;
+}
+
+export interface TraceView {
+  /** The latest time heard of, µs since acceptance. */
+  at: number;
+  events: NumberedEvent[];
+  accepted: RequestAccepted | null;
+  gateway: GatewayChecked | null;
+  inputCheck: SafetyChecked | null;
+  context: ContextAssembled | null;
+  prompt: PromptTokenized | null;
+  queued: GenerationQueued | null;
+  started: GenerationStarted | null;
+  prefill: PrefillAdvanced[];
+  tokens: TokenSampled[];
+  outputChecks: SafetyChecked[];
+  releases: TextReleased[];
+  withheld: TextWithheld | null;
+  text: string;
+  cancelledAt: number | null;
+  generation: GenerationFinished | null;
+  bill: BillPosted | null;
+  finished: RequestFinished | null;
+  failed: RequestFailed | null;
+  client: ClientTiming | null;
+}
+
+export function emptyView(): TraceView {
+  return {
+    at: 0,
+    events: [],
+    accepted: null,
+    gateway: null,
+    inputCheck: null,
+    context: null,
+    prompt: null,
+    queued: null,
+    started: null,
+    prefill: [],
+    tokens: [],
+    outputChecks: [],
+    releases: [],
+    withheld: null,
+    text: "",
+    cancelledAt: null,
+    generation: null,
+    bill: null,
+    finished: null,
+    failed: null,
+    client: null,
+  };
+}
+
+export function isOver(view: TraceView): boolean {
+  return view.finished !== null || view.failed !== null;
+}

@@ -1,0 +1,162 @@
+/** The native JSON API. */
+import type { ClientTiming, SamplingParams, Usage } from "../protocol/events";
+
+export interface ApiProblem {
+  code: string;
+  message: string;
+  field?: string;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly problem: ApiProblem,
+  ) {
+    super(problem.message);
+  }
+}
+
+export interface Model {
+  id: string;
+  name: string;
+  window: number | null;
+  tokenizer_url: string;
+  is_ready: boolean;
+}
+
+export interface WorkerStatus {
+  state: "loading" | "ready" | "failed";
+  progress: string;
+  message: string;
+  model: string;
+}
+
+export interface Session {
+  user: { id: number; name: string; is_staff: boolean };
+  models: Model[];
+  default_model: string;
+  default_params: SamplingParams;
+  limits: { message_bytes: number };
+  workers: WorkerStatus[];
+  version: string;
+}
+
+export interface RequestError {
+  stage: string;
+  code: string;
+  message: string;
+}
+
+export interface Message {
+  id: string;
+  parent_id: string | null;
+  role: "user" | "assistant";
+  text: string;
+  created_at: string;
+  request_id: string | null;
+  status: "streaming" | "done" | "stopped" | "failed" | null;
+  error: RequestError | null;
+}
+
+export interface ConversationSummary {
+  id: string;
+  title: string;
+  updated_at: string;
+}
+
+export interface Conversation extends ConversationSummary {
+  model: string;
+  system_prompt: string;
+  params: SamplingParams;
+  leaf_id: string;
+  created_at: string;
+  messages: Message[];
+}
+
+export interface RequestSummary {
+  id: string;
+  status: "queued" | "running" | "done" | "stopped" | "failed";
+  surface: string;
+  model: string;
+  title: string;
+  created_at: string;
+  conversation_id: string | null;
+  message_id: string | null;
+  usage: Usage | null;
+  cost_nano: number | null;
+  currency: string;
+  finish_reason: string | null;
+  error: RequestError | null;
+  num_events: number;
+  duration_us: number | null;
+  first_token_us: number | null;
+  is_imported: boolean;
+}
+
+export interface Started {
+  assistant_message: Message;
+  received_unix_us: number;
+  responded_unix_us: number;
+}
+
+export interface Sent extends Started {
+  user_message: Message;
+}
+
+export interface NewMessage {
+  text: string;
+  parent_id: string | null;
+  params: SamplingParams;
+  client: Partial<ClientTiming>;
+}
+
+async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const isForm = body instanceof FormData;
+  const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
+  if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
+  const payload = body === undefined || isForm ? (body as FormData | undefined) : JSON.stringify(body);
+  let response: Response;
+  try {
+    response = await fetch(path, { method, headers, body: payload });
+  } catch {
+    throw new ApiError(0, { code: "offline", message: "The server cannot be reached. Is it running?" });
+  }
+  if (response.status === 204) return undefined as T;
+  const data: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(response.status, problemOf(data, response.status));
+  return data as T;
+}
+
+function problemOf(data: unknown, status: number): ApiProblem {
+  const problem = (data as { error?: ApiProblem } | null)?.error;
+  return problem ?? { code: "internal", message: `The server answered with status ${status}.` };
+}
+
+export function cookie(name: string): string {
+  return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
+}
+
+export const api = {
+  session: () => call<Session>("GET", "/api/session"),
+  conversations: (q = "") =>
+    call<{ conversations: ConversationSummary[] }>("GET", `/api/conversations?q=${encodeURIComponent(q)}`),
+  createConversation: (body: object) => call<Conversation>("POST", "/api/conversations", body),
+  conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
+  changeConversation: (id: string, body: object) =>
+    call<Conversation>("PATCH", `/api/conversations/${id}`, body),
+  deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
+  send: (id: string, body: NewMessage) => call<Sent>("POST", `/api/conversations/${id}/messages`, body),
+  regenerate: (id: string, body: object) => call<Started>("POST", `/api/messages/${id}/regenerate`, body),
+  cancel: (id: string) => call<void>("POST", `/api/requests/${id}/cancel`),
+  observed: (id: string, body: Partial<ClientTiming>) =>
+    call<void>("POST", `/api/requests/${id}/observed`, body),
+  request: (id: string) => call<RequestSummary>("GET", `/api/requests/${id}`),
+  traces: (query: URLSearchParams) =>
+    call<{ traces: RequestSummary[]; next_cursor: string | null }>("GET", `/api/traces?${query}`),
+  importTrace: (file: File) => {
+    const form = new FormData();
+    form.append("file", file);
+    return call<RequestSummary>("POST", "/api/traces/import", form);
+  },
+  deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),
+};

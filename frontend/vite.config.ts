@@ -1,0 +1,17 @@
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  plugins: [svelte()],
+  base: "/static/app/",
+  build: {
+    outDir: "../webapp/static/app",
+    emptyOutDir: true,
+    manifest: true,
+    // Inlined assets would be data: URLs, which our content security policy refuses for fonts.
+    assetsInlineLimit: 0,
+    rollupOptions: { input: "src/main.ts" },
+  },
+  resolve: { conditions: ["browser"] },
+  test: { environment: "jsdom", include: ["src/**/*.test.ts"] },
+});
