@@ -23,7 +23,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Subtracted from a generated token's logit once per earlier occurrence (-2 to 2)."""
     presence_penalty: float = 0.0
     """Subtracted once from the logit of every token generated before (-2 to 2)."""
-    temperature: float = 0.7
+    temperature: float = 0.2
     """Divides the logits; 0 means greedy (the most likely token, no draw)."""
     top_k: int = 0
     """Keep only the k most likely tokens (0 = off)."""
@@ -31,8 +31,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Keep the smallest set of tokens whose probability reaches p (1 = off; nucleus sampling, arXiv 1904.09751)."""
     min_p: float = 0.0
     """Drop tokens less likely than this share of the most likely one (0 = off; arXiv 2407.01082)."""
-    seed: int = 0
-    """Key of the counter-based generator: (seed, position) gives the draw u."""
+    seed: int | None = None
+    """Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance."""
     max_tokens: int = 512
     """Most tokens to generate."""
     stop: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (not 0 <= self.top_k <= 1_000_000, "top_k must be between 0 (off) and 1000000"),
             (outside(self.top_p, 0, 1) or self.top_p == 0, "top_p must be greater than 0 and at most 1"),
             (outside(self.min_p, 0, 1), "min_p must be between 0 and 1"),
-            (not 0 <= self.seed < 2**53, "seed must be between 0 and 9007199254740991"),
+            (self.seed is not None and not 0 <= self.seed < 2**53, "seed must be between 0 and 9007199254740991"),
             (not 1 <= self.max_tokens <= 1_000_000, "max_tokens must be between 1 and 1000000"),
             (len(self.stop) > 4, "stop takes at most 4 texts"),
             (any(not text or len(text) > 200 for text in self.stop), "each stop text must have 1 to 200 characters"),

@@ -60,7 +60,7 @@ class Sampler:
         if not np.isfinite(logits).all():
             raise NonFiniteLogits("the model returned NaN or infinite logits")
         penalised = penalise(logits, self._params, prompt, output)
-        u = None if self._params.temperature == 0 else uniform(self._params.seed, position)
+        u = None if self._params.temperature == 0 else uniform(self._params.seed or 0, position)
         pool = _Pool(logits if penalised is None else penalised, WORKING_SET)
         choice = self._choose(pool, u, was_penalised=penalised is not None)
         if choice is None:  # a cut or the draw lies beyond the working set

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import msgspec
@@ -163,9 +164,10 @@ def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | 
 
 
 def _params(found: Conversation, given: SamplingParams | None) -> SamplingParams:
-    if given is not None:
-        return checked_params(given)
-    return msgspec.convert(found.params, SamplingParams)
+    params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
+    if params.seed is None:
+        params = msgspec.structs.replace(params, seed=secrets.randbelow(2**53))
+    return params
 
 
 def _unavailable() -> ApiError:

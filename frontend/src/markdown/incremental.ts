@@ -2,7 +2,21 @@
 import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 
+/** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
+interface Environment {
+  references: Record<string, unknown>;
+}
+
 const markdown = new MarkdownIt({ html: false, linkify: true });
+// Only addresses that say so: "main.py" and "e.g." are no links.
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+
+// An image would call another host as soon as it is shown, so it is a link that a person may follow.
+markdown.renderer.rules.image = (tokens, index) => {
+  const { escapeHtml } = markdown.utils;
+  const address = String(tokens[index]!.attrGet("src") ?? "");
+  return `<a href="${escapeHtml(address)}">${escapeHtml(tokens[index]!.content || address)}</a>`;
+};
 
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName === "A") {
@@ -11,42 +25,67 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   }
 });
 
-/** Model output is untrusted: no HTML of its own, no images (they would call out), no forms. */
-export function renderMarkdown(text: string): string {
-  return DOMPurify.sanitize(markdown.render(text), {
+/** Model output is untrusted: no HTML of its own, no images, no forms, no other schemes than the web's. */
+export function renderMarkdown(text: string, environment: Environment = { references: {} }): string {
+  return DOMPurify.sanitize(markdown.render(text, environment), {
     FORBID_TAGS: ["img", "form", "input", "style"],
     ADD_ATTR: ["target"],
+    ALLOWED_URI_REGEXP: /^(?:https?|mailto):|^[^:]*$/i,
   });
 }
 
 export class IncrementalMarkdown {
   private frozen: string[] = [];
+  private html: string[] = [];
   private frozenLength = 0;
   private source = "";
+  private definitions = "{}";
 
   /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew. */
   update(text: string): string[] {
-    if (!text.startsWith(this.source)) {
+    const source = text.replaceAll(/\r\n?/g, "\n");
+    if (!source.startsWith(this.source)) {
       this.frozen = [];
       this.frozenLength = 0;
     }
-    this.source = text;
+    this.source = source;
     this.freeze();
-    const tail = text.slice(this.frozenLength);
-    return tail ? [...this.frozen, renderMarkdown(tail)] : [...this.frozen];
+    return this.render(source.slice(this.frozenLength));
   }
 
-  /** A block is finished when another has begun after it. */
+  /** A block is finished when another has begun after a blank line. */
   private freeze(): void {
     const tail = this.source.slice(this.frozenLength);
-    const starts = markdown
-      .parse(tail, {})
+    const lines = settled(tail).split("\n");
+    const last = markdown
+      .parse(lines.join("\n"), {})
       .filter((token) => token.level === 0 && token.map && token.nesting >= 0)
-      .map((token) => token.map![0]);
-    const last = starts.at(-1);
+      .map((token) => token.map![0])
+      .findLast((line) => line > 0 && !lines[line - 1]!.trim());
     if (!last) return;
-    const length = tail.split("\n").slice(0, last).join("\n").length + 1;
-    this.frozen = [...this.frozen, renderMarkdown(tail.slice(0, length))];
+    const length = lines.slice(0, last).join("\n").length + 1;
+    this.frozen.push(tail.slice(0, length));
     this.frozenLength += length;
   }
+
+  /** Link definitions may come after their use: when they change, the finished blocks are rendered once more. */
+  private render(tail: string): string[] {
+    const parts = tail ? [...this.frozen, tail] : this.frozen;
+    const environment: Environment = { references: {} };
+    if (this.source.includes("]:")) markdown.parse(this.source, environment);
+    const definitions = JSON.stringify(environment.references);
+    if (definitions !== this.definitions) this.html = [];
+    this.definitions = definitions;
+    this.html = parts.map((part, index) => {
+      const isDone = index < this.frozen.length && this.html.length > index + 1;
+      return isDone ? this.html[index]! : renderMarkdown(part, environment);
+    });
+    return [...this.html];
+  }
+}
+
+/** Without the last line while it could still turn into something that belongs to the block before it. */
+function settled(text: string): string {
+  const start = text.lastIndexOf("\n") + 1;
+  return /^\p{L}/u.test(text.slice(start)) ? text : text.slice(0, start);
 }

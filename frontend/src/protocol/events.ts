@@ -405,8 +405,8 @@ export interface SamplingParams {
   top_p: number;
   /** Drop tokens less likely than this share of the most likely one (0 = off; arXiv 2407.01082). */
   min_p: number;
-  /** Key of the counter-based generator: (seed, position) gives the draw u. */
-  seed: number;
+  /** Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance. */
+  seed: number | null;
   /** Most tokens to generate. */
   max_tokens: number;
   /** Texts that end the answer; they are not part of it. */

@@ -29,7 +29,7 @@ export class RequestTrace {
 
   private log: TimedEvent[] = [];
   private shown = 0;
-  private time = 0;
+  private time = $state(0);
   private lastTick = 0;
   private stream: EventStream | null = null;
 
@@ -55,6 +55,7 @@ export class RequestTrace {
     const before = this.log.at(-1)?.time ?? 0;
     const time = event.type === "request.observed" ? before : Math.max(before, event.at);
     this.log.push({ seq, event, time });
+    this.duration = time;
     this.whole = fold(this.whole, event, seq);
     if (this.isLive) this.toLive();
     this.onEvent?.(event);
@@ -70,9 +71,8 @@ export class RequestTrace {
     return isOver(this.whole);
   }
 
-  get duration(): number {
-    return this.log.at(-1)?.time ?? 0;
-  }
+  /** Of all that is known, µs since acceptance. */
+  duration = $state(0);
 
   get position(): number {
     return this.isLive ? this.duration : this.time;

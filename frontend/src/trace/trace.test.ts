@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
+import { pieceLabel } from "./bytes";
+import { fold } from "./fold";
+import { phaseTable } from "./phases";
+import { columns, finalProbabilities } from "./probability";
+import { emptyView, type TraceView } from "./view";
+
+const PARAMS: SamplingParams = {
+  repetition_penalty: 1,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  temperature: 0.5,
+  top_k: 2,
+  top_p: 1,
+  min_p: 0,
+  seed: 1,
+  max_tokens: 8,
+  stop: [],
+};
+
+const logSumExp = (logits: number[]) => Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+
+/** A vocabulary of four tokens, so that everything can be checked by hand. */
+function token(position: number, at: number): TokenSampled {
+  const logits = [2, 1, 0, -1];
+  const scaled = logits.map((logit) => logit / 0.5);
+  return {
+    type: "token.sampled",
+    at,
+    position,
+    id: 10,
+    piece: btoa(" a"),
+    is_special: false,
+    logprob: 2 - logSumExp(logits),
+    rank: 1,
+    entropy: 0.9,
+    u: 0.3,
+    low: 0,
+    high: 0.88,
+    log_normalizer: logSumExp(logits),
+    candidate_ids: [10, 11, 12],
+    candidate_logits: logits.slice(0, 3),
+    candidate_pieces: [btoa(" a"), btoa("b"), btoa("c")],
+    stages: [
+      { name: "temperature", num_candidates: 4, mass: 1, log_normalizer: logSumExp(scaled), logits: null },
+      {
+        name: "top_k",
+        num_candidates: 2,
+        mass: 0.98,
+        log_normalizer: logSumExp(scaled.slice(0, 2)),
+        logits: null,
+      },
+    ],
+    step_us: 10_000,
+    batch_size: 1,
+  };
+}
+
+function foldAll(events: AnyEvent[]): TraceView {
+  return events.reduce((view, event, index) => fold(view, event, index + 1), emptyView());
+}
+
+describe("probability", () => {
+  it("gives columns that sum to one and a final column without the removed", () => {
+    const table = columns(token(0, 0), PARAMS);
+    expect(table.map((column) => column.name)).toEqual(["model", "temperature", "top_k"]);
+    for (const column of table) {
+      const sum = column.probabilities.reduce<number>((total, p) => total + (p ?? 0), column.others);
+      expect(sum).toBeCloseTo(1, 10);
+    }
+    const final = finalProbabilities(token(0, 0), PARAMS);
+    expect(final[2]).toBeNull();
+    expect(final[0]! + final[1]!).toBeCloseTo(1, 10);
+  });
+
+  it("puts all on the chosen token when greedy", () => {
+    const greedy = { ...token(0, 0), u: null, stages: [] };
+    expect(finalProbabilities(greedy, { ...PARAMS, temperature: 0 })).toEqual([1, null, null]);
+  });
+});
+
+describe("fold", () => {
+  it("collects text and tokens and keeps every event", () => {
+    const view = foldAll([
+      token(0, 100),
+      { type: "text.released", at: 110, text: "Par", num_tokens: 1 },
+      token(1, 120),
+      { type: "text.released", at: 130, text: "is", num_tokens: 2 },
+    ]);
+    expect(view.text).toBe("Paris");
+    expect(view.tokens.map((each) => each.position)).toEqual([0, 1]);
+    expect(view.events.map((each) => each.seq)).toEqual([1, 2, 3, 4]);
+    expect(view.at).toBe(130);
+  });
+});
+
+describe("phaseTable", () => {
+  it("is complete: phases do not overlap and with the rest make up the total", () => {
+    const accepted = {
+      type: "request.accepted",
+      at: 0,
+      received_at: -2000,
+      accepted_unix_us: 1_000_000,
+      params: PARAMS,
+      client: {
+        keydown_unix_us: 990_000,
+        sent_unix_us: 995_000,
+        last_paint_unix_us: 1_400_000,
+        first_paint_unix_us: 1_150_000,
+        clock_offset_us: 0,
+      },
+    } as unknown as AnyEvent;
+    const view = foldAll([
+      accepted,
+      { type: "gateway.checked", at: 1000, principal: "user:1", limits: [], duration_us: 3000 },
+      token(0, 100_000),
+      { type: "text.released", at: 110_000, text: "a", num_tokens: 1 },
+      token(1, 300_000),
+      { type: "text.released", at: 310_000, text: "b", num_tokens: 2 },
+    ]);
+    const table = phaseTable(view);
+    const sum = table.phases.reduce((total, phase) => total + phase.end - phase.start, 0);
+    expect(sum + table.unexplained).toBe(table.end - table.start);
+    expect(table.start).toBe(-10_000);
+    expect(table.end).toBe(400_000);
+    for (const [index, phase] of table.phases.entries())
+      expect(phase.start).toBeGreaterThanOrEqual(table.phases[index - 1]?.end ?? table.start);
+  });
+
+  it("copes with a trace that has nothing yet", () => {
+    expect(phaseTable(emptyView())).toEqual({ start: 0, end: 0, phases: [], unexplained: 0 });
+  });
+});
+
+describe("pieceLabel", () => {
+  it("shows spaces and line ends, and half characters as hex", () => {
+    expect(pieceLabel(btoa(" the\n"))).toBe("·the↵");
+    expect(pieceLabel(btoa("\xe2\x82"))).toBe("‹E2›‹82›");
+  });
+});
