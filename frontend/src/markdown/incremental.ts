@@ -1,38 +1,7 @@
 /** Streaming Markdown: only the last open block is rendered again; finished blocks stay as they are. */
-import DOMPurify from "dompurify";
-import MarkdownIt from "markdown-it";
+import { markdown, renderMarkdown, type Environment, type Render } from "./render";
 
-/** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
-interface Environment {
-  references: Record<string, unknown>;
-}
-
-const markdown = new MarkdownIt({ html: false, linkify: true });
-// Only addresses that say so: "main.py" and "e.g." are no links.
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
-
-// An image would call another host as soon as it is shown, so it is a link that a person may follow.
-markdown.renderer.rules.image = (tokens, index) => {
-  const { escapeHtml } = markdown.utils;
-  const address = String(tokens[index]!.attrGet("src") ?? "");
-  return `<a href="${escapeHtml(address)}">${escapeHtml(tokens[index]!.content || address)}</a>`;
-};
-
-DOMPurify.addHook("afterSanitizeAttributes", (node) => {
-  if (node.tagName === "A") {
-    node.setAttribute("target", "_blank");
-    node.setAttribute("rel", "noopener noreferrer nofollow");
-  }
-});
-
-/** Model output is untrusted: no HTML of its own, no images, no forms, no other schemes than the web's. */
-export function renderMarkdown(text: string, environment: Environment = { references: {} }): string {
-  return DOMPurify.sanitize(markdown.render(text, environment), {
-    FORBID_TAGS: ["img", "form", "input", "style"],
-    ADD_ATTR: ["target"],
-    ALLOWED_URI_REGEXP: /^(?:https?|mailto):|^[^:]*$/i,
-  });
-}
+export { renderMarkdown } from "./render";
 
 export class IncrementalMarkdown {
   private frozen: string[] = [];
@@ -41,11 +10,14 @@ export class IncrementalMarkdown {
   private source = "";
   private definitions = "{}";
 
+  constructor(private readonly toSafe: Render = renderMarkdown) {}
+
   /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew. */
   update(text: string): string[] {
     const source = text.replaceAll(/\r\n?/g, "\n");
     if (!source.startsWith(this.source)) {
       this.frozen = [];
+      this.html = [];
       this.frozenLength = 0;
     }
     this.source = source;
@@ -78,7 +50,7 @@ export class IncrementalMarkdown {
     this.definitions = definitions;
     this.html = parts.map((part, index) => {
       const isDone = index < this.frozen.length && this.html.length > index + 1;
-      return isDone ? this.html[index]! : renderMarkdown(part, environment);
+      return isDone ? this.html[index]! : this.toSafe(part, environment);
     });
     return [...this.html];
   }
