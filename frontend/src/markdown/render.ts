@@ -4,7 +4,7 @@ import MarkdownIt from "markdown-it";
 
 /** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
 export interface Environment {
-  references: Record<string, unknown>;
+  references: Record<string, { title: string; href: string }>;
 }
 
 export const markdown = new MarkdownIt({ html: false, linkify: true });
