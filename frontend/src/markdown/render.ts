@@ -3,9 +3,9 @@ import DOMPurify from "dompurify";
 import MarkdownIt from "markdown-it";
 
 /** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
-export interface Environment {
+export type Environment = {
   references: Record<string, { title: string; href: string }>;
-}
+};
 
 export const markdown = new MarkdownIt({ html: false, linkify: true });
 // Only addresses that say so: "main.py" and "e.g." are no links.
