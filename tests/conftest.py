@@ -1,16 +1,11 @@
-"""Fixtures shared by all tests. The environment is set before Django or a worker reads it."""
+"""Fixtures shared by all tests."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
-
-_DATA = tempfile.mkdtemp(prefix="sightglass-test-")
-os.environ["SIGHTGLASS_DATA"] = _DATA
-os.environ["SIGHTGLASS_REDIS_URL"] = f"unix://{_DATA}/redis.sock?db=0"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 import redis
@@ -19,6 +14,7 @@ from inference.tokenization.bundled import bundled_model
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from inference.tokenization.tokenizer import Tokenizer
+from tests.environment import DATA
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +24,8 @@ def redis_url() -> Iterator[str]:
 
     from webapp.supervisor.child import Child
 
-    options = ["--port", "0", "--unixsocket", f"{_DATA}/redis.sock", "--save", "", "--dir", _DATA]
-    child = Child("redis", [get_binary_path(), *options], Path(_DATA) / "redis.log", dict(os.environ))
+    options = ["--port", "0", "--unixsocket", f"{DATA}/redis.sock", "--save", "", "--dir", DATA]
+    child = Child("redis", [get_binary_path(), *options], Path(DATA) / "redis.log", dict(os.environ))
     url = os.environ["SIGHTGLASS_REDIS_URL"]
     retry = redis.retry.Retry(redis.backoff.ConstantBackoff(0.02), 200)
     client = redis.Redis.from_url(url, retry=retry, retry_on_error=[redis.ConnectionError, FileNotFoundError])
@@ -38,6 +34,7 @@ def redis_url() -> Iterator[str]:
     yield url
     child.send(15)
     assert child.wait(5)
+    shutil.rmtree(DATA, ignore_errors=True)
 
 
 @pytest.fixture

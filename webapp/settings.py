@@ -105,6 +105,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = ENVIRONMENT.data / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [ROOT / "webapp" / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False

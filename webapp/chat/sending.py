@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from webapp.chat.branches import path_to
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, start
+
+logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 
@@ -79,6 +82,7 @@ def _start(answer: Message, params: SamplingParams, by: Arrival) -> None:
     try:
         start(answer.request, params, by)
     except Exception:
+        logger.exception("%s could not be started", answer.request.pk)
         # Nothing is running, so the conversation must not show an answer that will never come.
         answer.request.delete()
         answer.delete()

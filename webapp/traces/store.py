@@ -43,7 +43,7 @@ def load_frames(request_id: str) -> list[Frame]:
 def add_observed(request: Request, client: ClientTiming) -> bool:
     """Keep the browser's own timing of a settled request; False when it is there already or there is no trace."""
     event = RequestObserved(at=unix_us() - request.accepted_unix_us, client=client)
-    unobserved = Trace.objects.filter(pk=request.pk, observed=None)
+    unobserved = Trace.objects.filter(pk=request.pk, observed__isnull=True)
     return bool(unobserved.update(observed=msgspec.to_builtins(event)))
 
 

@@ -1,0 +1,87 @@
+"""The arrows: who may import whom. What is not listed is forbidden."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+ALLOWED: dict[str, set[str]] = {
+    "inference.protocol": set(),
+    "inference.eventlog": {"inference.protocol"},
+    "inference.tokenization": {"inference.protocol"},
+    "inference.safety": {"inference.protocol"},
+    "inference.models": set(),
+    "inference.sampling": {"inference.protocol"},
+    "inference.engine": {"inference.sampling", "inference.models", "inference.eventlog", "inference.protocol"},
+    "inference.worker": {
+        "inference.engine",
+        "inference.eventlog",
+        "inference.protocol",
+        "inference.safety",
+        "inference.tokenization",
+    },
+    "webapp.context": {"inference.protocol", "inference.tokenization"},
+}
+"""Debts: none."""
+
+SITE_MAY_IMPORT = {"inference.protocol", "inference.eventlog", "inference.tokenization", "inference.safety"}
+
+
+def imports_of(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+def package_of(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+def files(package: str) -> list[Path]:
+    return sorted((ROOT / package.replace(".", "/")).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_what_it_may(package: str) -> None:
+    for path in files(package):
+        own = {name for name in imports_of(path) if name.split(".")[0] in ("inference", "webapp")}
+        assert {package_of(name) for name in own} <= ALLOWED[package] | {package}, path
+
+
+def test_the_site_imports_only_four_packages_of_the_inference_side() -> None:
+    for path in files("webapp"):
+        found = {package_of(name) for name in imports_of(path) if name.startswith("inference")}
+        assert found <= SITE_MAY_IMPORT, path
+
+
+def test_every_inference_package_is_in_the_table() -> None:
+    packages = {f"inference.{path.parent.name}" for path in (ROOT / "inference").glob("*/__init__.py")}
+    assert packages <= ALLOWED.keys()
+
+
+_BLOCKED = """
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == sys.argv[1]:
+            raise ImportError("blocked: " + name)
+sys.meta_path.insert(0, Block())
+"""
+_SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.stream.consumer"
+
+
+@pytest.mark.parametrize(
+    ("blocked", "code"), [("torch", _SITE), ("django", "import inference.worker, inference.worker.host")]
+)
+def test_each_side_starts_without_the_others_library(blocked: str, code: str) -> None:
+    subprocess.run([sys.executable, "-c", _BLOCKED + code, blocked], cwd=ROOT, check=True)

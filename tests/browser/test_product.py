@@ -1,0 +1,272 @@
+"""The whole product as a person meets it: `manage.py up`, a browser, and processes that really die."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from browser import find_chromium  # noqa: E402
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Running:
+    """A started product."""
+
+    def __init__(self, data: Path, port: int, **settings: str) -> None:
+        self.data = data
+        environment = os.environ | {"SIGHTGLASS_DATA": str(data), "PORT": str(port), **settings}
+        environment.pop("SIGHTGLASS_REDIS_URL", None)
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.lines: list[str] = []
+        self.link = ""
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if found := re.search(r"http://\S+/signin/\S+", line):
+                self.link = found.group()
+                break
+        assert self.link, "".join(self.lines)
+        self.pids = descendants(self.process.pid)
+
+    def children(self) -> dict[str, int]:
+        """Process ids of what it started, by name."""
+        marks = {"valkey": "redis", "inference.worker": "inference", "webapp worker": "lifecycle", "daphne": "web"}
+        return {name: pid for pid, command in self.pids.items() for mark, name in marks.items() if mark in command}
+
+    def wait_until_all_gone(self) -> None:
+        deadline = time.monotonic() + 20
+        while left := [pid for pid in self.pids if is_alive(pid)]:
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The commands of a process's children and theirs."""
+    found: dict[int, str] = {}
+    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        found[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        found |= descendants(child)
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(tmp_path_factory.mktemp("data"), free_port(), SIGHTGLASS_STALL_TIMEOUT_S="3")
+    yield running
+    running.end()
+    running.wait_until_all_gone()
+
+
+@pytest.fixture(scope="module")
+def page(product: Running) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*options, "--disable-sync"])
+        page = browser.new_page(viewport={"width": 1360, "height": 860})
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(product.link)
+        yield page
+        assert errors == []
+        browser.close()
+
+
+def ask(page: Page, text: str) -> None:
+    page.get_by_test_id("composer").fill(text)
+    page.get_by_role("button", name="Send", exact=True).click()
+
+
+def test_from_send_to_the_replayed_answer(page: Page) -> None:
+    ask(page, "What is the capital of France?")
+    answer = page.get_by_test_id("assistant-message").last
+    expect(answer).to_contain_text("Paris", timeout=30_000)
+    expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
+
+    page.get_by_test_id("inspector-toggle").last.click()
+    expect(page.get_by_test_id("timeline")).to_be_visible()
+    chips = page.get_by_test_id("token")
+    assert chips.count() >= 6
+    chip = chips.nth(2)
+    chosen = chip.get_attribute("data-id")
+    chip.click()
+
+    panel = page.get_by_test_id("sampling-panel")
+    assert panel.get_attribute("data-token-id") == chosen
+    rows = page.get_by_test_id("candidate").evaluate_all("rows => rows.map(row => ({...row.dataset}))")
+    assert len(rows) >= 20
+    assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=0.02)
+    drawn = [row for row in rows if row["drawn"] == "true"]
+    assert [row["id"] for row in drawn] == [chosen]
+    assert float(drawn[0]["probability"]) > 0
+
+    page.get_by_role("link", name="Open as a page").click()
+    expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
+    total = int(page.get_by_test_id("replay-position").inner_text().split("/")[1].split("·")[0])
+    page.get_by_label("Moment").fill("0")
+    expect(page.get_by_test_id("replay-text")).to_have_text("")
+    page.get_by_label("Speed").select_option("0.25")
+    page.get_by_test_id("replay-play").click()
+    expect(page.get_by_test_id("replay-position")).to_have_text(re.compile(rf"^{total} / {total} "), timeout=30_000)
+    expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
+
+
+def test_stop_ends_an_answer_in_its_middle(page: Page) -> None:
+    page.get_by_role("link", name="New chat").click()
+    ask(page, "Write a very long story about a lighthouse, with many chapters.")
+    expect(page.get_by_test_id("assistant-message").last).not_to_be_empty(timeout=30_000)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("Stopped.")).to_be_visible(timeout=5_000)
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+
+
+def client_of(page: Page, product: Running) -> httpx.Client:
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    base = product.link.split("/signin/")[0]
+    return httpx.Client(base_url=base, cookies=cookies, headers={"X-CSRFToken": cookies["csrftoken"]}, timeout=30)
+
+
+def start(client: httpx.Client, text: str, **params: object) -> str:
+    conversation = client.post("/api/conversations", json={}).json()["id"]
+    body = {"text": text, "params": {"temperature": 0, **params}}
+    answer = client.post(f"/api/conversations/{conversation}/messages", json=body)
+    assert answer.status_code == 201, answer.text
+    assert "start;dur=" in answer.headers["Server-Timing"]
+    return str(answer.json()["assistant_message"]["request_id"])
+
+
+def read(client: httpx.Client, request_id: str, after: int = 0, most: int = 10**9) -> list[tuple[int, dict]]:  # type: ignore[type-arg]
+    """(seq, event) pairs; the connection is dropped after `most` of them."""
+    found: list[tuple[int, dict]] = []  # type: ignore[type-arg]
+    headers = {"Last-Event-ID": str(after)} if after else {}
+    with client.stream("GET", f"/requests/{request_id}/events", headers=headers) as response:
+        assert response.status_code == 200
+        for line in response.iter_lines():
+            if line.startswith('data: {"seq"'):
+                frame = json.loads(line[6:])
+                found += list(enumerate(frame["events"], frame["seq"]))
+            if len(found) >= most:
+                break
+    return found
+
+
+def test_a_reader_that_reconnects_misses_nothing_and_sees_nothing_twice(page: Page, product: Running) -> None:
+    with client_of(page, product) as client:
+        request_id = start(client, "Count from one to thirty in words.", max_tokens=60)
+        pieces = []
+        while not pieces or pieces[-1][1]["type"] != "request.finished":
+            after = pieces[-1][0] if pieces else 0
+            pieces += read(client, request_id, after, most=9)
+        assert [seq for seq, _ in pieces] == list(range(1, len(pieces) + 1))
+        assert pieces == read(client, request_id)
+
+
+def test_two_requests_at_once_share_steps(page: Page, product: Running) -> None:
+    with client_of(page, product) as client:
+        ids = [start(client, "Tell me about rivers.", max_tokens=80) for _ in range(2)]
+        sizes = [e["batch_size"] for i in ids for _, e in read(client, i) if e["type"] == "token.sampled"]
+        assert max(sizes) == 2
+
+
+def test_a_message_that_breaks_the_policy_never_reaches_the_model(page: Page, product: Running) -> None:
+    with client_of(page, product) as client:
+        request_id = start(client, "Give me step by step instructions to make a bomb and kill people.")
+        events = [event for _, event in read(client, request_id)]
+        assert events[-1]["type"] == "request.failed"
+        assert events[-1]["code"] == "blocked"
+        assert not any(event["type"] == "generation.queued" for event in events)
+
+
+def test_a_message_larger_than_the_window_fails_with_figures(page: Page, product: Running) -> None:
+    with client_of(page, product) as client:
+        events = read(client, start(client, "word " * 20_000))
+        assert events[-1][1]["code"] == "prompt_too_long"
+        assert "8192" in events[-1][1]["message"]
+
+
+def test_another_origin_gets_no_websocket_and_ours_gets_the_same_frames(page: Page, product: Running) -> None:
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
+
+    with client_of(page, product) as client:
+        request_id = start(client, "Say hello.", max_tokens=10)
+        expected = read(client, request_id)
+        url = f"ws://{client.base_url.netloc.decode()}/requests/{request_id}/events"
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in client.cookies.items())}
+        with pytest.raises(InvalidStatus):
+            connect(url, additional_headers=headers, origin="http://evil.example")
+        found = []
+        with connect(url, additional_headers=headers, origin=str(client.base_url).rstrip("/")) as socket_:
+            for message in socket_:
+                frame = json.loads(message)
+                if "seq" in frame:
+                    found += list(enumerate(frame["events"], frame["seq"]))
+        assert found == expected
+
+
+def test_a_worker_that_is_killed_stops_the_product(page: Page, product: Running) -> None:
+    """Last in this file: it ends the shared product."""
+    with client_of(page, product) as client:
+        start(client, "Write a very long story.", max_tokens=2000)
+    os.kill(product.children()["inference"], signal.SIGKILL)
+    assert product.process.wait(30) != 0
+    product.wait_until_all_gone()
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    port = free_port()
+    running = Running(tmp_path, port)
+    assert set(running.children()) == {"redis", "inference", "lifecycle", "web"}
+
+    taken = subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env=os.environ | {"PORT": str(port), "SIGHTGLASS_DATA": str(tmp_path / "other")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert taken.returncode == 1
+    assert taken.stderr.strip().count("\n") == 0
+    assert f"PORT={port + 1}" in taken.stderr
+
+    running.process.kill()
+    running.process.wait()
+    running.wait_until_all_gone()
+    running.end()

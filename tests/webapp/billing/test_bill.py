@@ -1,0 +1,58 @@
+"""A bill is posted once, adds up, and stays."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from inference.protocol.request import Usage
+from webapp.billing.bill import compute_lines, post_bill
+from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly
+from webapp.dashboard import totals
+
+PRICES = {"uncached_input": 20, "cache_read": 2, "cache_write_5m": 25, "cache_write_1h": 40, "output": 80}
+
+
+def test_lines_add_up_and_leave_out_what_was_not_used() -> None:
+    lines = compute_lines(Usage(uncached_input=37, output=8), PRICES)
+    assert [(line.kind, line.amount_nano) for line in lines] == [("uncached_input", 740), ("output", 640)]
+
+
+@pytest.mark.django_db
+def test_a_second_post_returns_the_first() -> None:
+    alice = User.objects.create_user("alice")
+    first = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=10, output=1), 5)
+    again = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=999), 5)
+    assert first == again
+    assert LedgerEntry.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_an_unpriced_model_has_no_amount() -> None:
+    alice = User.objects.create_user("alice")
+    bill = post_bill("req_1", alice.pk, "unknown", Usage(output=5), 5)
+    assert (bill.lines, bill.total_nano, bill.price_version) == ((), 0, "unpriced")
+
+
+@pytest.mark.django_db
+def test_an_entry_cannot_be_changed_or_deleted() -> None:
+    alice = User.objects.create_user("alice")
+    post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(output=1), 5)
+    entry = LedgerEntry.objects.get()
+    with pytest.raises(LedgerIsAppendOnly):
+        entry.save()
+    with pytest.raises(LedgerIsAppendOnly):
+        entry.delete()
+
+
+@pytest.mark.django_db
+def test_the_usage_pages_totals_equal_the_ledger() -> None:
+    alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
+    for n, user in enumerate((alice, alice, bob)):
+        post_bill(f"req_{n}", user.pk, "smollm2-135m-instruct", Usage(uncached_input=10 * (n + 1), output=n), 5)
+    entries = LedgerEntry.objects.all()
+    whole = totals.total(entries)
+    for rows in (totals.by_user(entries), totals.by_day(entries), totals.by_model(entries)):
+        assert sum(row.total_nano for row in rows) == whole.total_nano == sum(e.total_nano for e in entries)
+        assert sum(row.num_input_tokens for row in rows) == whole.num_input_tokens == 60
+    assert [(row.label, row.num_requests) for row in totals.by_user(entries)] == [("alice", 2), ("bob", 1)]

@@ -1,0 +1,51 @@
+"""Packing the window: oldest turns go first, the newest message stays, segments tile the prompt."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.tokenizer import Tokenizer
+from webapp.context.assemble import Assembler, ContextTooLarge, SourceMessage
+
+
+def conversation(num_turns: int, words: int) -> list[SourceMessage]:
+    messages = [SourceMessage("system", "Be brief.", "conversation:system")]
+    for turn in range(num_turns):
+        messages.append(SourceMessage("user", f"question {turn} " + "word " * words, f"message:q{turn}"))
+        messages.append(SourceMessage("assistant", f"answer {turn} " + "word " * words, f"message:a{turn}"))
+    return [*messages, SourceMessage("user", "the newest question", "message:new")]
+
+
+@given(
+    num_turns=st.integers(0, 12), words=st.integers(0, 40), window=st.integers(60, 600), max_tokens=st.integers(1, 900)
+)
+def test_whatever_fits_is_kept_and_the_rest_is_recorded(
+    template: ChatTemplate, tokenizer: Tokenizer, num_turns: int, words: int, window: int, max_tokens: int
+) -> None:
+    messages = conversation(num_turns, words)
+    result = Assembler(template, tokenizer, window).assemble(messages, max_tokens)
+
+    assert len(result.prompt.ids) + result.reserved_output <= window
+    assert [s.start for s in result.segments] == [0, *[s.end for s in result.segments][:-1]]
+    assert result.segments[-1].end == len(result.prompt.ids)
+    kept = [s.source for s in result.segments if s.source != "template"]
+    assert kept[0] == "conversation:system" and kept[-1] == "message:new"
+    dropped = [d.source for d in result.dropped]
+    assert dropped + kept[1:] == [m.source for m in messages[1:]]
+    assert len(dropped) % 2 == 0
+    assert all(d.num_tokens > 0 for d in result.dropped)
+
+
+def test_a_message_larger_than_the_window_is_refused_with_figures(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    messages = [SourceMessage("user", "word " * 500, "message:new")]
+    with pytest.raises(ContextTooLarge, match=r"has 50\d tokens; the model's window holds 200"):
+        Assembler(template, tokenizer, 200).assemble(messages, 100)
+
+
+def test_the_default_system_prompt_is_shown_as_the_templates(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    result = Assembler(template, tokenizer, 1000).assemble([SourceMessage("user", "Hi", "message:new")], 10)
+    assert [segment.kind for segment in result.segments] == ["template", "user", "template"]
+    assert "helpful AI assistant" in result.segments[0].text

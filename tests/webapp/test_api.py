@@ -1,0 +1,281 @@
+"""The native API without a worker: who may see what, and what bad input gets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from inference.protocol.events import ClientTiming, Frame, RequestObserved
+from webapp.accounts.links import make_link
+from webapp.chat.models import Conversation, Message
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.settle import settle
+from webapp.traces import store
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _redis(redis_client: object) -> None:
+    """Every request is logged and queued in a real server; no worker takes it."""
+
+
+def sign_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=name)[0])
+    return client
+
+
+@pytest.fixture
+def alice() -> Client:
+    return sign_in("alice")
+
+
+@pytest.fixture
+def bob() -> Client:
+    return sign_in("bob")
+
+
+def post(client: Client, path: str, body: object) -> tuple[int, dict]:  # type: ignore[type-arg]
+    response = client.post(path, json.dumps(body), content_type="application/json")
+    return response.status_code, response.json() if response.content else {}
+
+
+@pytest.fixture
+def conversation(alice: Client) -> str:
+    status, body = post(alice, "/api/conversations", {})
+    assert status == 201
+    return str(body["id"])
+
+
+def send(client: Client, conversation: str, text: str = "Hello", **more: object) -> tuple[int, dict]:  # type: ignore[type-arg]
+    return post(client, f"/api/conversations/{conversation}/messages", {"text": text, **more})
+
+
+def test_a_sent_message_is_logged_and_queued(alice: Client, conversation: str) -> None:
+    status, body = send(alice, conversation)
+    assert status == 201
+    request = Request.objects.get()
+    assert body["assistant_message"]["request_id"] == request.pk
+    events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+    assert [type(event).__name__ for event in events] == ["RequestAccepted", "GatewayChecked"]
+    assert request.input["messages"] == [
+        {"role": "user", "content": "Hello", "source": f"message:{body['user_message']['id']}"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"text": ""}, 400, "empty"),
+        ({"text": " \n\t "}, 400, "empty"),
+        ({"text": "a\x00b"}, 400, "invalid_text"),
+        ({"text": "x" * 300_000}, 413, "too_large"),
+        ({"text": "x" * (5 << 20)}, 413, "too_large"),
+        ({"text": 5}, 400, "invalid"),
+        ({}, 400, "invalid"),
+        ({"text": "a", "nonsense": 1}, 400, "invalid"),
+        ({"text": "a", "parent_id": "msg_none"}, 404, "not_found"),
+        ({"text": "a", "params": {"temperature": -1}}, 400, "invalid"),
+        ({"text": "a", "params": {"top_p": 0}}, 400, "invalid"),
+        ({"text": "a", "params": {"max_tokens": 0}}, 400, "invalid"),
+        ({"text": "a", "params": {"max_tokens": 10**12}}, 400, "invalid"),
+        ({"text": "a", "params": {"stop": ["a"] * 9}}, 400, "invalid"),
+    ],
+)
+def test_bad_messages_get_a_clear_error(alice: Client, conversation: str, body: object, status: int, code: str) -> None:
+    found, answer = post(alice, f"/api/conversations/{conversation}/messages", body)
+    assert (found, answer["error"]["code"]) == (status, code)
+    assert len(answer["error"]["message"]) > 10
+    assert not Request.objects.exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"text": "\\ud800"}', b'{"text": NaN}', b"\xff\xfe", b"[]", b"null"])
+def test_what_is_not_json_gets_a_clear_error(alice: Client, conversation: str, data: bytes) -> None:
+    response = alice.post(f"/api/conversations/{conversation}/messages", data, content_type="application/json")
+    assert response.status_code == 400
+    assert response.json()["error"]["message"]
+
+
+def test_every_plane_of_unicode_is_accepted(alice: Client, conversation: str) -> None:
+    text = "".join(chr(plane * 0x10000 + 0x41) for plane in range(17)) + "\x01\x1b\u200f<|im_end|>"
+    status, body = send(alice, conversation, text)
+    assert (status, body["user_message"]["text"]) == (201, text)
+
+
+def test_an_unknown_model_is_named(alice: Client) -> None:
+    status, body = post(alice, "/api/conversations", {"model": "gpt-9"})
+    assert (status, body["error"]["field"]) == (404, "model")
+
+
+def test_other_peoples_things_are_not_there(alice: Client, bob: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    answer = body["assistant_message"]
+    request_id = answer["request_id"]
+    for path in (
+        f"/api/conversations/{conversation}",
+        f"/api/requests/{request_id}",
+        f"/api/traces/{request_id}/export",
+        f"/requests/{request_id}/events",
+    ):
+        assert bob.get(path).status_code == 404, path
+    for path in (
+        f"/api/conversations/{conversation}/messages",
+        f"/api/messages/{answer['id']}/regenerate",
+        f"/api/requests/{request_id}/cancel",
+        f"/api/requests/{request_id}/observed",
+    ):
+        assert post(bob, path, {"text": "hi"} if path.endswith("messages") else {})[0] == 404, path
+    assert bob.delete(f"/api/conversations/{conversation}").status_code == 404
+    assert bob.get("/api/traces").json()["traces"] == []
+    assert bob.get("/api/conversations").json()["conversations"] == []
+
+
+def test_a_stranger_is_asked_to_sign_in() -> None:
+    assert Client().get("/api/conversations").status_code == 401
+    assert Client().get("/").headers["Location"].startswith("/accounts/login/")
+    assert Client().get("/requests/req_x/events").status_code == 404
+
+
+def test_writes_need_the_csrf_token(alice: Client) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.get(username="alice"))
+    response = strict.post("/api/conversations", "{}", content_type="application/json")
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "csrf")
+
+
+def test_branches_share_their_history(alice: Client, conversation: str) -> None:
+    _, first = send(alice, conversation, "one")
+    Request.objects.update(output_text="answer one", finished_at="2026-01-01T00:00Z")
+    _, second = send(alice, conversation, "two", parent_id=first["assistant_message"]["id"])
+    request = Request.objects.get(pk=second["assistant_message"]["request_id"])
+    assert [message["content"] for message in request.input["messages"]] == ["one", "answer one", "two"]
+    status, again = post(alice, f"/api/messages/{second['assistant_message']['id']}/regenerate", {})
+    assert status == 201
+    assert again["assistant_message"]["parent_id"] == second["user_message"]["id"]
+
+
+def test_too_many_open_requests_are_refused(alice: Client, conversation: str) -> None:
+    for _ in range(8):
+        assert send(alice, conversation)[0] == 201
+    response = alice.post(
+        f"/api/conversations/{conversation}/messages", '{"text": "hi"}', content_type="application/json"
+    )
+    assert response.status_code == 429
+    assert int(response.headers["Retry-After"]) > 0
+
+
+def test_a_deleted_conversation_takes_no_more(alice: Client, conversation: str) -> None:
+    assert alice.delete(f"/api/conversations/{conversation}").status_code == 204
+    assert send(alice, conversation)[0] == 404
+
+
+def test_settling_twice_posts_one_bill_and_one_end(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+    failure = {"stage": "generation", "code": "no_worker", "message": "Start a worker."}
+    settle(request_id, failure)
+    settle(request_id, failure)
+    events = [event for frame in store.load_frames(request_id) for event in frame.events]
+    assert [type(event).__name__ for event in events].count("RequestFailed") == 1
+    shown = alice.get(f"/api/requests/{request_id}").json()
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")
+
+
+def test_export_and_import_give_the_same_trace_to_another_owner(alice: Client, bob: Client, conversation: str) -> None:
+    from django.core.files.uploadedfile import SimpleUploadedFile
+
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    data = alice.get(f"/api/traces/{request_id}/export").content
+    imported = bob.post("/api/traces/import", {"file": SimpleUploadedFile("t.sgtrace", data)})
+    assert imported.status_code == 201
+    copy = imported.json()
+    assert copy["is_imported"] and copy["id"] != request_id
+    assert store.load_frames(copy["id"]) == store.load_frames(request_id)
+    broken = bob.post("/api/traces/import", {"file": SimpleUploadedFile("t.sgtrace", data[:-3])})
+    assert (broken.status_code, broken.json()["error"]["code"]) == (400, "invalid_trace")
+
+
+def test_the_browsers_timing_is_kept_once(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    for unix in (5, 6):
+        assert post(alice, f"/api/requests/{request_id}/observed", {"last_paint_unix_us": unix})[0] == 204
+    last: Frame = store.load_frames(request_id)[-1]
+    event = last.events[0]
+    assert isinstance(event, RequestObserved)
+    assert event.client == ClientTiming(last_paint_unix_us=5)
+
+
+def test_a_sign_in_link_works_once() -> None:
+    path = make_link(User.objects.create_user("carol"))
+    client = Client()
+    assert client.head(path).status_code == 200
+    assert client.get(path).status_code == 302
+    assert client.get("/api/conversations").status_code == 200
+    assert Client().get(path).status_code == 410
+
+
+def test_only_staff_see_the_usage_page(alice: Client) -> None:
+    assert alice.get("/admin/usage/").status_code == 302
+    User.objects.filter(username="alice").update(is_staff=True, is_superuser=True)
+    page = alice.get("/admin/usage/")
+    assert page.status_code == 200
+    assert b"By model" in page.content
+
+
+def test_pages_carry_a_strict_policy(alice: Client) -> None:
+    policy = alice.get("/healthz").headers["Content-Security-Policy"]
+    assert "script-src 'self'" in policy and "unsafe-eval" not in policy
+
+
+def test_models_text_follows_the_request(alice: Client, conversation: str) -> None:
+    send(alice, conversation)
+    Request.objects.update(output_text="Hi!", status="done")
+    assert [message.text for message in Message.objects.order_by("created_at")] == ["Hello", "Hi!"]
+    assert Conversation.objects.get().title == "Hello"
+
+
+def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conversation: str) -> None:
+    from webapp.lifecycle.tasks import watch_task
+
+    _, body = send(alice, conversation)
+    request = Request.objects.get(pk=body["assistant_message"]["request_id"])
+    Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
+    watch_task(request.pk)
+    shown = alice.get(f"/api/requests/{request.pk}").json()
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")
+    assert "Start one" in shown["error"]["message"]
+
+
+def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, conversation: str) -> None:
+    from inference.eventlog.event_log import Fenced
+    from inference.protocol.events import GenerationStarted
+    from webapp.lifecycle.tasks import watch_task
+
+    _, body = send(alice, conversation)
+    request = Request.objects.get(pk=body["assistant_message"]["request_id"])
+    started = GenerationStarted(
+        at=5,
+        worker="w",
+        attempt=1,
+        device="cpu",
+        model="m",
+        architecture="llama",
+        quantization="Q4_1",
+        compute="",
+        queued_us=1,
+    )
+    services.event_log().append(request.pk, [started], 1)
+    Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
+    watch_task(request.pk)
+    assert alice.get(f"/api/requests/{request.pk}").json()["error"]["code"] == "worker_lost"
+    with pytest.raises(Fenced):
+        services.event_log().append(request.pk, [started], 1)

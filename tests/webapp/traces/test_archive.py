@@ -1,0 +1,115 @@
+"""A saved trace comes back exactly, and no file, however damaged or hostile, does more than raise TraceFileError."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.protocol.events import (
+    Frame,
+    RequestFinished,
+    SamplerStage,
+    TextReleased,
+    TokenSampled,
+)
+from inference.protocol.request import Usage
+from webapp.traces.archive import MAGIC, TraceFileError, decode, encode
+
+
+def token(position: int) -> TokenSampled:
+    ids = tuple((position * 7919 + n * 104729) % 49152 for n in range(20))
+    logits = tuple(round(20 - n * 0.37 - position % 7 * 0.1, 4) for n in range(20))
+    return TokenSampled(
+        at=position * 10_000,
+        position=position,
+        id=ids[0],
+        piece=b" tok%d" % (ids[0] % 100),
+        logprob=-0.1 * position,
+        rank=1,
+        entropy=1.5,
+        u=None if position % 5 == 0 else (position * 0.137) % 1,
+        low=0.0,
+        high=0.25,
+        log_normalizer=21.03125,
+        candidate_ids=ids,
+        candidate_logits=logits,
+        candidate_pieces=tuple(b" tok%d" % (i % 100) for i in ids),
+        stages=(
+            SamplerStage(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=29.5),
+            SamplerStage(name="top_p", num_candidates=17, mass=0.9, log_normalizer=29.4),
+        ),
+        step_us=9_000 + position,
+        batch_size=1,
+    )
+
+
+def frames(num_tokens: int) -> list[Frame]:
+    result, seq = [], 1
+    for position in range(num_tokens):
+        result.append(Frame(seq=seq, events=(token(position), TextReleased(at=5, text="é🙂", num_tokens=position + 1))))
+        seq += 2
+    return [*result, Frame(seq=seq, events=(RequestFinished(at=9, finish_reason="stop", usage=Usage(output=3)),))]
+
+
+@pytest.mark.parametrize("num_tokens", [0, 1, 2, 60])
+def test_round_trip_is_exact(num_tokens: int) -> None:
+    archive = decode(encode(frames(num_tokens), {"title": "T"}))
+    assert archive.frames == frames(num_tokens)
+    assert archive.summary == {"title": "T"}
+
+
+def test_a_token_with_twenty_candidates_takes_few_bytes() -> None:
+    assert len(encode(frames(500), {})) / 500 < 120
+
+
+@given(st.data())
+def test_any_damage_is_noticed(data: st.DataObject) -> None:
+    whole = encode(frames(3), {})
+    if data.draw(st.booleans()):
+        broken = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        at = data.draw(st.integers(0, len(whole) - 1))
+        broken = whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :]
+    with pytest.raises(TraceFileError):
+        decode(broken)
+
+
+def signed(document: object) -> bytes:
+    body = zstandard.compress(msgspec.msgpack.encode(document))
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "version": st.just(1),
+            "summary": st.just({}),
+            "sizes": st.lists(st.integers(-3, 5), max_size=4),
+            "is_token": st.binary(max_size=6),
+            "events": st.sampled_from([b"[]", b"{}", b"[1]", b'[{"type":"text.released"}]']),
+            "tokens": st.dictionaries(
+                st.sampled_from(["num_tokens", "counts", "id", "u"]), st.integers(-(2**40), 2**40) | st.binary()
+            ),
+        }
+    )
+)
+def test_a_hostile_file_with_a_good_checksum_is_refused(document: dict[str, object]) -> None:
+    with pytest.raises(TraceFileError):
+        decode(signed(document))
+
+
+def test_a_file_of_another_version_is_named() -> None:
+    packed = msgspec.msgpack.decode(zstandard.decompress(encode(frames(1), {})[len(MAGIC) + 32 :]))
+    with pytest.raises(TraceFileError, match="version 99"):
+        decode(signed(packed | {"version": 99}))
+
+
+def test_a_file_that_unpacks_without_end_is_stopped() -> None:
+    body = zstandard.compress(b"\0" * (300 << 20))
+    with pytest.raises(TraceFileError, match="256 MiB"):
+        decode(MAGIC + hashlib.sha256(body).digest() + body)
