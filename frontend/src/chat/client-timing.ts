@@ -5,6 +5,24 @@ export function unixUs(at = performance.now()): number {
   return Math.round((performance.timeOrigin + at) * 1000);
 }
 
+/** What Resource Timing tells of the POST and of the event stream; a reused connection cost nothing, so it says 0. */
+export function network(entries: PerformanceResourceTiming[], requestId: string): Partial<ClientTiming> {
+  const post = entries.find((entry) => /\/(messages|regenerate)$/.test(new URL(entry.name).pathname));
+  const stream = entries.find((entry) => new URL(entry.name).pathname === `/requests/${requestId}/events`);
+  const micros = (from: number, to: number) => Math.round((to - from) * 1000);
+  return {
+    ...(stream?.responseStart ? { connected_unix_us: unixUs(stream.responseStart) } : {}),
+    ...(post?.responseStart
+      ? {
+          dns_us: micros(post.domainLookupStart, post.domainLookupEnd),
+          tcp_us: micros(post.connectStart, post.secureConnectionStart || post.connectEnd),
+          tls_us: post.secureConnectionStart ? micros(post.secureConnectionStart, post.connectEnd) : 0,
+          http_version: post.nextHopProtocol,
+        }
+      : {}),
+  };
+}
+
 export class ClientClock {
   readonly timing: Partial<ClientTiming> = {};
 
@@ -13,6 +31,8 @@ export class ClientClock {
   }
 
   sent(): void {
+    // The browser keeps only so many entries; those of earlier requests have been read.
+    performance.clearResourceTimings();
     this.timing.sent_unix_us = unixUs();
   }
 
@@ -22,32 +42,28 @@ export class ClientClock {
     this.timing.responded_unix_us = now;
     const sent = this.timing.sent_unix_us!;
     this.timing.clock_offset_us = Math.round((receivedUnixUs - sent + (respondedUnixUs - now)) / 2);
-    const entry = performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined;
-    if (entry) {
-      this.timing.dns_us = Math.round((entry.domainLookupEnd - entry.domainLookupStart) * 1000);
-      this.timing.tcp_us = Math.round((entry.connectEnd - entry.connectStart) * 1000);
-      this.timing.tls_us = entry.secureConnectionStart
-        ? Math.round((entry.connectEnd - entry.secureConnectionStart) * 1000)
-        : 0;
-      this.timing.http_version = entry.nextHopProtocol;
-    }
   }
 
-  /** Text has arrived; the paint that shows it is over two frames later. */
-  text(onPainted?: () => void): void {
+  /** Text has arrived. A frame's callbacks run before its paint, and a task that they post runs after it. */
+  text(): void {
     const now = unixUs();
     this.timing.first_frame_unix_us ??= now;
     this.timing.last_frame_unix_us = now;
-    requestAnimationFrame(() =>
-      setTimeout(() => {
-        this.timing.first_paint_unix_us ??= unixUs();
+    requestAnimationFrame(() => {
+      const painted = new MessageChannel();
+      painted.port1.onmessage = () => {
+        painted.port1.close();
         this.timing.last_paint_unix_us = unixUs();
-        onPainted?.();
-      }),
-    );
+        this.timing.first_paint_unix_us ??= this.timing.last_paint_unix_us;
+      };
+      painted.port2.postMessage(null);
+    });
   }
 
-  complete(): ClientTiming {
+  /** All that is known, the network's part included. */
+  complete(requestId: string): ClientTiming {
+    const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+    Object.assign(this.timing, network(entries, requestId));
     return {
       keydown_unix_us: null,
       sent_unix_us: null,

@@ -1,12 +1,15 @@
 /** Ties the answer's rendered text to its tokens: which range a token is, which token a point is. */
-import { decodeBase64 } from "../trace/bytes";
 import type { TokenSampled } from "../protocol/events";
+import { decodeBase64 } from "../trace/bytes";
 
 interface Place {
   start: number;
   end: number;
   position: number;
 }
+
+/** Further away than a few Markdown signs, a token's text is another one's: the token itself is not rendered. */
+const REACH = 24;
 
 /** Each token's place in the rendered text; Markdown signs, which are not rendered, have none. */
 export function alignTokens(rendered: string, tokens: TokenSampled[]): Place[] {
@@ -16,55 +19,67 @@ export function alignTokens(rendered: string, tokens: TokenSampled[]): Place[] {
   for (const token of tokens) {
     const text = decoder.decode(decodeBase64(token.piece), { stream: true }).trim();
     if (!text) continue;
-    const start = rendered.indexOf(text, cursor);
-    // Further away than a few signs: the token itself is not rendered.
-    if (start < 0 || start - cursor > 24) continue;
-    places.push({ start, end: start + text.length, position: token.position });
+    const found = rendered.slice(cursor, cursor + REACH + text.length).indexOf(text);
+    if (found < 0) continue;
+    const start = cursor + found;
     cursor = start + text.length;
+    places.push({ start, end: cursor, position: token.position });
   }
   return places;
 }
 
-function textNodes(root: Node): Text[] {
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  const nodes: Text[] = [];
-  while (walker.nextNode()) nodes.push(walker.currentNode as Text);
-  return nodes;
-}
+/** One rendering of an answer; made anew when its text or its tokens change. */
+export class RenderedTokens {
+  private readonly nodes: Text[] = [];
+  private readonly offsets: number[] = [];
+  private readonly places: Place[];
 
-/** The DOM range of one token, or null when it is not rendered. */
-export function tokenRange(root: Node, tokens: TokenSampled[], position: number): Range | null {
-  const nodes = textNodes(root);
-  const place = alignTokens(nodes.map((node) => node.data).join(""), tokens).find(
-    (p) => p.position === position,
-  );
-  if (!place) return null;
-  const range = document.createRange();
-  let offset = 0;
-  for (const node of nodes) {
-    const end = offset + node.data.length;
-    if (place.start >= offset && place.start < end) range.setStart(node, place.start - offset);
-    if (place.end > offset && place.end <= end) {
-      range.setEnd(node, place.end - offset);
-      return range;
+  constructor(root: Node, tokens: TokenSampled[]) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    let text = "";
+    while (walker.nextNode()) {
+      const node = walker.currentNode as Text;
+      this.nodes.push(node);
+      this.offsets.push(text.length);
+      text += node.data;
     }
-    offset = end;
+    this.places = alignTokens(text, tokens);
   }
-  return null;
+
+  /** The DOM range of one token, or null when it is not rendered. */
+  rangeOf(position: number): Range | null {
+    const place = this.places.find((each) => each.position === position);
+    if (!place) return null;
+    const range = document.createRange();
+    const first = this.nodeAt(place.start);
+    const last = this.nodeAt(place.end - 1);
+    range.setStart(this.nodes[first]!, place.start - this.offsets[first]!);
+    range.setEnd(this.nodes[last]!, place.end - this.offsets[last]!);
+    return range;
+  }
+
+  /** The token that a character of the page belongs to, or null. */
+  positionAt(node: Node, offset: number): number | null {
+    const index = this.nodes.indexOf(node as Text);
+    if (index < 0) return null;
+    const at = this.offsets[index]! + offset;
+    return this.places.find((place) => at >= place.start && at < place.end)?.position ?? null;
+  }
+
+  private nodeAt(offset: number): number {
+    return this.offsets.findLastIndex((start) => start <= offset);
+  }
 }
 
-/** The token under a point of the page, or null. */
-export function tokenAt(root: Node, tokens: TokenSampled[], x: number, y: number): number | null {
+/** The token under a point of the page; null between tokens and where the browser cannot tell. */
+export function tokenAt(rendered: RenderedTokens, x: number, y: number): number | null {
   const caret = document.caretPositionFromPoint?.(x, y);
-  if (!caret || !root.contains(caret.offsetNode)) return null;
-  const nodes = textNodes(root);
-  let offset = caret.offset;
-  for (const node of nodes) {
-    if (node === caret.offsetNode) break;
-    offset += node.data.length;
-  }
-  const places = alignTokens(nodes.map((node) => node.data).join(""), tokens);
-  return places.find((place) => offset >= place.start && offset <= place.end)?.position ?? null;
+  if (!caret) return null;
+  // The caret stands after the character when the point is in its right half.
+  return (
+    rendered.positionAt(caret.offsetNode, caret.offset) ??
+    (caret.offset > 0 ? rendered.positionAt(caret.offsetNode, caret.offset - 1) : null)
+  );
 }
 
 export function highlight(range: Range | null): void {

@@ -10,6 +10,8 @@ export class Chat {
   /** A message that was sent but not yet accepted, or refused. */
   pending = $state<{ text: string; parentId: string | null; error: string } | null>(null);
   problem = $state("");
+  /** Of a conversation that has not begun. */
+  systemPrompt = "";
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onSettled: () => void = () => {};
@@ -53,10 +55,11 @@ export class Chat {
     keydownAt: number,
   ): Promise<boolean> {
     this.pending = { text, parentId, error: "" };
+    this.problem = "";
     const clock = new ClientClock(keydownAt);
     try {
       const isNew = !this.conversation;
-      this.conversation ??= await api.createConversation({ params });
+      this.conversation ??= await api.createConversation({ params, system_prompt: this.systemPrompt });
       clock.sent();
       const body = { text, parent_id: parentId, params, client: { ...clock.timing } };
       const sent = await api.send(this.conversation.id, body);
@@ -70,8 +73,25 @@ export class Chat {
     }
   }
 
+  /** Send again what was refused or lost. */
+  async retry(params: SamplingParams, keydownAt: number): Promise<boolean> {
+    const { pending } = this;
+    return pending ? this.send(pending.text, pending.parentId, params, keydownAt) : false;
+  }
+
+  /** Settings hold from the next message on. */
+  async configure(params: SamplingParams, systemPrompt: string): Promise<void> {
+    this.systemPrompt = systemPrompt;
+    if (!this.conversation) return;
+    const change = { params, system_prompt: systemPrompt };
+    await api
+      .changeConversation(this.conversation.id, change)
+      .catch((error: Error) => (this.problem = `The settings were not kept: ${error.message}`));
+  }
+
   async regenerate(message: Message, params: SamplingParams, keydownAt: number): Promise<void> {
     const clock = new ClientClock(keydownAt);
+    this.problem = "";
     clock.sent();
     try {
       this.answer(await api.regenerate(message.id, { params, client: { ...clock.timing } }), clock);
@@ -111,8 +131,9 @@ export class Chat {
     if (!clock) return;
     // The last paint is known only after it has happened.
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
-    trace.observe(clock.complete());
-    await api.observed(trace.requestId, clock.timing).catch(() => {});
+    const timing = clock.complete(trace.requestId);
+    trace.observe(timing);
+    await api.observed(trace.requestId, timing).catch(() => {});
   }
 
   async stop(): Promise<void> {

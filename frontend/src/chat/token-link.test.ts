@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import type { TokenSampled } from "../protocol/events";
+import { IncrementalMarkdown } from "../markdown/incremental";
+import { RenderedTokens } from "./token-link";
+
+function tokens(...pieces: (string | number[])[]): TokenSampled[] {
+  return pieces.map((piece, position) => {
+    const bytes = typeof piece === "string" ? new TextEncoder().encode(piece) : Uint8Array.from(piece);
+    return { position, piece: btoa(String.fromCharCode(...bytes)) } as TokenSampled;
+  });
+}
+
+function shown(text: string, sampled: TokenSampled[]): { host: HTMLElement; rendered: RenderedTokens } {
+  const host = document.createElement("div");
+  host.innerHTML = new IncrementalMarkdown().update(text).join("");
+  return { host, rendered: new RenderedTokens(host, sampled) };
+}
+
+it("finds each token in the rendered text and skips Markdown's signs", () => {
+  const sampled = tokens("**", "The", " the", "**", " capital", "\n\n", "-", " the", " end");
+  const { rendered } = shown("**The the** capital\n\n- the end", sampled);
+  const found = sampled.map(({ position }) => rendered.rangeOf(position)?.toString() ?? null);
+  expect(found).toEqual([null, "The", "the", null, "capital", null, null, "the", "end"]);
+});
+
+it("gives a character split over tokens to the token that completes it", () => {
+  const { rendered } = shown("a 🙂 b", tokens("a", [0x20, 0xf0, 0x9f], [0x99, 0x82], " b"));
+  expect(rendered.rangeOf(1)).toBeNull();
+  expect(rendered.rangeOf(2)?.toString()).toBe("🙂");
+  expect(rendered.rangeOf(3)?.toString()).toBe("b");
+});
+
+it("leads from a character back to its token", () => {
+  const { host, rendered } = shown("**Par**is, France", tokens("**", "Par", "**", "is", ",", " France"));
+  const [bold, plain] = [
+    host.querySelector("strong")!.firstChild!,
+    host.querySelector("strong")!.nextSibling!,
+  ];
+  expect(rendered.positionAt(bold, 1)).toBe(1);
+  expect(rendered.positionAt(plain, 0)).toBe(3);
+  expect(rendered.positionAt(plain, 2)).toBe(4);
+  expect(rendered.positionAt(plain, 6)).toBe(5);
+  expect(rendered.positionAt(host, 0)).toBeNull();
+});
+
+it("finds its way again after an address that is not shown", () => {
+  const sampled = tokens(
+    "[",
+    "here",
+    "](",
+    "https",
+    "://",
+    "example",
+    ".com",
+    "/here",
+    ")",
+    " and",
+    " there",
+  );
+  const { rendered } = shown("[here](https://example.com/here) and there", sampled);
+  expect(rendered.rangeOf(9)?.toString()).toBe("and");
+  expect(rendered.rangeOf(10)?.toString()).toBe("there");
+});
