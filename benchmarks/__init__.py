@@ -1,0 +1,1 @@
+"""Measured figures: each module writes a file in results/, `table` puts them into the README."""
