@@ -4,18 +4,44 @@ import { api, type ConversationSummary } from "../transport/api";
 export class Conversations {
   list = $state<ConversationSummary[]>([]);
   query = $state("");
+  problem = $state("");
+  isLoaded = $state(false);
+  private numLoads = 0;
 
+  /** An answer that was overtaken by a later question is dropped. */
   async load(): Promise<void> {
-    this.list = (await api.conversations(this.query)).conversations;
+    const load = ++this.numLoads;
+    await this.attempt(async () => {
+      const { conversations } = await api.conversations(this.query);
+      if (load !== this.numLoads) return;
+      this.list = conversations;
+      this.isLoaded = true;
+    });
   }
 
   async rename(id: string, title: string): Promise<void> {
-    await api.changeConversation(id, { title });
-    await this.load();
+    await this.attempt(async () => {
+      await api.changeConversation(id, { title });
+      await this.load();
+    });
   }
 
-  async remove(id: string): Promise<void> {
-    await api.deleteConversation(id);
-    await this.load();
+  /** Whether it is gone. */
+  async remove(id: string): Promise<boolean> {
+    return this.attempt(async () => {
+      await api.deleteConversation(id);
+      await this.load();
+    });
+  }
+
+  private async attempt(action: () => Promise<void>): Promise<boolean> {
+    try {
+      await action();
+      this.problem = "";
+      return true;
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+      return false;
+    }
   }
 }

@@ -29,4 +29,10 @@ export class SessionState {
     if (worker.state === "failed") return `The model could not be loaded: ${worker.message}`;
     return `Loading the model: ${Math.round(Number(worker.progress) * 100)} %`;
   }
+
+  /** How much of the model is loaded, 0 to 1; null when nothing is loading. */
+  get progress(): number | null {
+    const worker = this.session?.workers[0];
+    return worker?.state === "loading" ? Number(worker.progress) : null;
+  }
 }

@@ -1,0 +1,38 @@
+import { expect, it } from "vitest";
+import { ownPath, routeOf } from "./router";
+
+it.each([
+  ["/", { page: "chat", conversation: null }],
+  ["/c/conv_1", { page: "chat", conversation: "conv_1" }],
+  ["/c/conv_1/", { page: "chat", conversation: "conv_1" }],
+  ["/requests/req_1", { page: "request", request: "req_1" }],
+  ["/library", { page: "library" }],
+  ["/requests/req_1/events", { page: "unknown" }],
+  ["/c/", { page: "unknown" }],
+  ["/admin/usage/", { page: "unknown" }],
+])("knows %s", (path, route) => expect(routeOf(path)).toEqual(route));
+
+function click(html: string, init: MouseEventInit = {}): string | null {
+  document.body.innerHTML = html;
+  let path: string | null = null;
+  const listen = (event: MouseEvent) => {
+    path = ownPath(event);
+    event.preventDefault();
+  };
+  document.body.addEventListener("click", listen);
+  document
+    .querySelector("a")!
+    .dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ...init }));
+  document.body.removeEventListener("click", listen);
+  return path;
+}
+
+it("takes over plain clicks on pages of ours and no others", () => {
+  expect(click('<a href="/library">x</a>')).toBe("/library");
+  expect(click('<a href="/library">x</a>', { ctrlKey: true })).toBeNull();
+  expect(click('<a href="/library">x</a>', { button: 1 })).toBeNull();
+  expect(click('<a href="/library" target="_blank">x</a>')).toBeNull();
+  expect(click('<a href="/api/traces/req_1/export" download>x</a>')).toBeNull();
+  expect(click('<a href="https://example.com/library">x</a>')).toBeNull();
+  expect(click('<a href="/admin/">x</a>')).toBeNull();
+});

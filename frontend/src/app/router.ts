@@ -1,0 +1,25 @@
+/** Which page an address is. Knows nothing of the pages. */
+export type Route =
+  | { page: "chat"; conversation: string | null }
+  | { page: "request"; request: string }
+  | { page: "library" }
+  | { page: "unknown" };
+
+export function routeOf(path: string): Route {
+  const [first = "", id = "", ...rest] = path.split("/").slice(1);
+  if (rest.some(Boolean)) return { page: "unknown" };
+  if (first === "") return { page: "chat", conversation: null };
+  if (first === "c" && id) return { page: "chat", conversation: id };
+  if (first === "requests" && id) return { page: "request", request: id };
+  if (first === "library" && !id) return { page: "library" };
+  return { page: "unknown" };
+}
+
+/** The path of a page of ours that this click asks for here and now; null: the browser's own business. */
+export function ownPath(event: MouseEvent): string | null {
+  const link = event.target instanceof Element ? event.target.closest("a") : null;
+  const hasModifier = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
+  if (!link || event.defaultPrevented || event.button !== 0 || hasModifier) return null;
+  if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return null;
+  return routeOf(link.pathname).page === "unknown" ? null : link.pathname;
+}
