@@ -15,9 +15,10 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.urls import path  # noqa: E402
 
 from webapp.stream.consumer import EventsConsumer  # noqa: E402
+from webapp.stream.origin import OwnOrigin  # noqa: E402
 
 _sockets = URLRouter([path("requests/<str:request_id>/events", EventsConsumer.as_asgi())])
 
 application = ProtocolTypeRouter(
-    {"http": _http, "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets))}
+    {"http": _http, "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)))}
 )

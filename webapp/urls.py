@@ -13,6 +13,10 @@ from webapp.gateway import requests, site
 from webapp.stream.sse import events
 from webapp.traces import views as traces
 
+handler400 = "webapp.gateway.errors.bad_request"
+handler404 = "webapp.gateway.errors.page_not_found"
+handler500 = "webapp.gateway.errors.server_error"
+
 urlpatterns = [
     path("healthz", site.healthz),
     path("readyz", site.readyz),

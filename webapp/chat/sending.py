@@ -31,22 +31,24 @@ class Sent:
 
 def send(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams, by: Arrival) -> Sent:
     """Append a user message and start its answer. Raises QueueUnavailable."""
+    leaf_before = conversation.leaf_id
     with transaction.atomic():
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
         question.save(force_insert=True)
         if not conversation.title:
             conversation.title = " ".join(text.split())[:_TITLE_CHARS]
         answer = _answer(conversation, question, params, by)
-    _start(answer, params, by)
+    _start(answer, params, by, _Undo(leaf_before, question))
     return Sent(question, answer)
 
 
 def regenerate(answer: Message, params: SamplingParams, by: Arrival) -> Message:
     """Answer the same question again, as a sibling. Raises QueueUnavailable."""
     assert answer.parent is not None
+    leaf_before = answer.conversation.leaf_id
     with transaction.atomic():
         sibling = _answer(answer.conversation, answer.parent, params, by)
-    _start(sibling, params, by)
+    _start(sibling, params, by, _Undo(leaf_before, sibling))
     return sibling
 
 
@@ -77,13 +79,28 @@ def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]
     return (system if conversation.system_prompt else []) + turns
 
 
-def _start(answer: Message, params: SamplingParams, by: Arrival) -> None:
+@dataclass(frozen=True)
+class _Undo:
+    """How to leave a conversation as it was before a send that came to nothing."""
+
+    leaf_before: str
+    oldest: Message
+    """The first message that the send made; those after it go with it."""
+
+    def run(self, answer: Message) -> None:
+        with transaction.atomic():
+            shown = Conversation.objects.filter(pk=answer.conversation_id, leaf_id=answer.pk)
+            shown.update(leaf_id=self.leaf_before)
+            self.oldest.delete()
+            Request.objects.filter(pk=answer.request_id).delete()
+
+
+def _start(answer: Message, params: SamplingParams, by: Arrival, undo: _Undo) -> None:
     assert answer.request is not None
     try:
         start(answer.request, params, by)
     except Exception:
         logger.exception("%s could not be started", answer.request.pk)
         # Nothing is running, so the conversation must not show an answer that will never come.
-        answer.request.delete()
-        answer.delete()
+        undo.run(answer)
         raise

@@ -14,7 +14,7 @@ from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat import sending
 from webapp.chat.models import Conversation, Message
-from webapp.gateway.body import checked_params, checked_text, read_body
+from webapp.gateway.body import checked_params, checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit
@@ -100,7 +100,7 @@ def _change(found: Conversation, body: ConversationChange) -> None:
 
 @api("POST")
 def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    timing = ServerTiming()
+    timing = ServerTiming(request)
     body = read_body(request, NewMessage)
     found = _find(request, conversation_id)
     text = checked_text(body.text)
@@ -111,7 +111,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
         if parent is None:
             raise not_found("message")
     timing.mark("validate")
-    arrival = _arrival(request, timing, body.client)
+    arrival = _arrival(request, timing, checked_timing(body.client))
     timing.mark("limits")
     try:
         sent = sending.send(found, parent, text, params, arrival)
@@ -124,7 +124,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
 
 @api("POST")
 def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
-    timing = ServerTiming()
+    timing = ServerTiming(request)
     body = read_body(request, Regeneration)
     answer = Message.objects.filter(
         pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
@@ -133,7 +133,7 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
         raise not_found("answer")
     params = _params(answer.conversation, body.params)
     timing.mark("validate")
-    arrival = _arrival(request, timing, body.client)
+    arrival = _arrival(request, timing, checked_timing(body.client))
     timing.mark("limits")
     try:
         sibling = sending.regenerate(answer, params, arrival)

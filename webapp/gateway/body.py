@@ -8,6 +8,7 @@ import msgspec
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
+from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.gateway.errors import ApiError
 
@@ -16,6 +17,9 @@ Body = TypeVar("Body")
 MAX_MESSAGE_BYTES = 256 << 10
 """More than the largest window holds."""
 _MAX_BODY_BYTES = 2 << 20
+_MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest whole number that JavaScript holds exactly."""
+_MAX_PROTOCOL_CHARS = 32
 
 
 def read_body(request: HttpRequest, kind: type[Body]) -> Body:
@@ -32,6 +36,8 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
         raise ApiError(400, "invalid", f"{error}", _field_of(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
 
 
 def _field_of(error: msgspec.ValidationError) -> str | None:
@@ -61,4 +67,16 @@ def checked_params(params: SamplingParams) -> SamplingParams:
     """Raises ApiError."""
     if problem := params.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"params.{problem.split()[0]}")
+    if any("\x00" in text for text in params.stop):
+        raise ApiError(400, "invalid", "A stop text has a NUL character; remove it.", "params.stop")
     return params
+
+
+def checked_timing(client: ClientTiming | None) -> ClientTiming | None:
+    """What a browser could have measured, before it is kept with the request. Raises ApiError."""
+    for name, value in msgspec.structs.asdict(client).items() if client is not None else ():
+        if isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER:
+            raise ApiError(400, "invalid", f"{name} is not a time in µs.", f"client.{name}")
+        if isinstance(value, str) and not (value.isprintable() and len(value) <= _MAX_PROTOCOL_CHARS):
+            raise ApiError(400, "invalid", f"{name} is not the name of a protocol.", f"client.{name}")
+    return client

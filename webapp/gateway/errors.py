@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
+from django.views import defaults
 
 
 class ApiError(Exception):
@@ -46,7 +47,10 @@ def api(*methods: str) -> Callable[[View], View]:
                 _check(request, methods)
                 return view(request, *args, **kwargs)
             except ApiError as error:
-                return error.response()
+                response = error.response()
+                if error.status == 405:
+                    response["Allow"] = ", ".join(methods)
+                return response
 
         return wrapped
 
@@ -68,6 +72,32 @@ def user_id(request: HttpRequest) -> int:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's hook for a missing or wrong CSRF token."""
-    if request.path.startswith("/api/"):
+    if _is_api(request):
         return ApiError(403, "csrf", "The X-CSRFToken header is missing or wrong; reload the page.").response()
     return HttpResponseForbidden("The form has expired. Go back, reload the page and send it again.")
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's hook for what it refuses itself."""
+    if _is_api(request):
+        return ApiError(400, "invalid", "The server cannot read this request.").response()
+    return defaults.bad_request(request, exception)
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's hook for an unknown address."""
+    if _is_api(request):
+        return not_found("address").response()
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's hook for an exception that nobody caught; it has been logged."""
+    if _is_api(request):
+        message = "Something went wrong here; the server's log has the details. Try again."
+        return ApiError(500, "internal", message).response()
+    return defaults.server_error(request)
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")

@@ -1,4 +1,7 @@
-"""Security headers on every response. Knows nothing of views."""
+"""The outermost middleware: notes when a request arrived, puts security headers on every response.
+
+Knows nothing of views.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from collections.abc import Awaitable, Callable
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+
+from inference.eventlog.clock import unix_us
+from webapp.gateway.timing import RECEIVED
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
@@ -27,6 +33,7 @@ class SecurityHeadersMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        setattr(request, RECEIVED, unix_us())
         response = self._get_response(request)
         if isinstance(response, HttpResponseBase):
             return _with_headers(response)

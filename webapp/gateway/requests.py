@@ -9,7 +9,7 @@ from redis.exceptions import RedisError
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import ClientTiming, RequestCancelled
-from webapp.gateway.body import read_body
+from webapp.gateway.body import checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
@@ -56,5 +56,7 @@ def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
 @api("POST")
 def observed(request: HttpRequest, request_id: str) -> HttpResponse:
     """The browser's own timing, once per request."""
-    store.add_observed(find(request, request_id), read_body(request, ClientTiming))
+    timing = checked_timing(read_body(request, ClientTiming))
+    assert timing is not None
+    store.add_observed(find(request, request_id), timing)
     return HttpResponse(status=204)

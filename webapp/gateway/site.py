@@ -78,15 +78,19 @@ def _window() -> int | None:
 
 
 @api("GET")
-def tokenizer(_request: HttpRequest, model: str) -> HttpResponse:
+def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
     if model != settings.ENVIRONMENT.model_name:
         raise not_found("model")
     try:
         built = services.prompt_services().tokenizer
     except TokenizerError as error:
         raise ApiError(503, "model_unavailable", str(error)) from None
-    response = HttpResponse(built.to_json(), content_type="application/json")
-    response["ETag"] = f'"{built.version}"'
+    etag = f'"{built.version}"'
+    if etag in request.headers.get("If-None-Match", ""):
+        response = HttpResponse(status=304)
+    else:
+        response = HttpResponse(built.to_json(), content_type="application/json")
+    response["ETag"] = etag
     response["Cache-Control"] = "private, max-age=3600"
     return response
 

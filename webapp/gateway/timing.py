@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 
 from inference.eventlog.clock import unix_us
+
+RECEIVED = "received_unix_us"
+"""Attribute of a Django request: when the outermost middleware saw it."""
 
 
 class ServerTiming:
     """Marks the ends of consecutive phases."""
 
-    def __init__(self) -> None:
-        self.received_unix_us = unix_us()
+    def __init__(self, request: HttpRequest) -> None:
+        """From the request's arrival at the application on; finding out who asks is the first phase."""
+        now_us = unix_us()
+        self.received_unix_us = int(getattr(request, RECEIVED, now_us))
         self._last_ns = time.perf_counter_ns()
-        self._phases: list[str] = []
+        self._phases = [f"auth;dur={(now_us - self.received_unix_us) / 1e3:.2f}"]
 
     def mark(self, name: str) -> None:
         """The phase since the last mark is over."""

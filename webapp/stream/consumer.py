@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
+from redis.exceptions import RedisError
 
 from webapp.lifecycle.models import Request
 from webapp.stream.frames import find_request, frames
 from webapp.stream.hub import Overflow
 
+logger = logging.getLogger(__name__)
+
 MAX_UNACKED_BYTES = 1 << 20
 _NOT_FOUND = 4404
 _RESUME = 4008
 _BAD_REQUEST = 4400
+_INTERNAL_ERROR = 1011
+
+
+class Ack(msgspec.Struct, forbid_unknown_fields=True):
+    """The reader has handled every event up to this one."""
+
+    ack: int
 
 
 class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -52,13 +64,16 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Overflow:
             await self.send(text_data=json.dumps({"resume": after}))
             await self.close(code=_RESUME, reason="The reader did not keep up.")
+        except RedisError as error:
+            logger.warning("the log of %s cannot be read: %s", request.pk, error)
+            await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
         finally:
             await source.aclose()  # type: ignore[attr-defined]
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
-            ack = int(json.loads(text_data or "")["ack"])
-        except (ValueError, TypeError, KeyError):
+            ack = msgspec.json.decode(text_data or "", type=Ack).ack
+        except (msgspec.DecodeError, RecursionError):
             await self.close(code=_BAD_REQUEST, reason='Send {"ack": <seq>} and nothing else.')
             return
         while self._unacked and self._unacked[0][0] <= ack:

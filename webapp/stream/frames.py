@@ -10,6 +10,7 @@ from functools import cache
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from inference.eventlog.keys import Entry
 from inference.protocol.codec import encode_frame
 from webapp.lifecycle.models import Request
 from webapp.stream.hub import Hub
@@ -46,9 +47,11 @@ async def find_request(user_id: int | None, request_id: str) -> Request | None:
 
 async def frames(request: Request, after: int) -> AsyncIterator[WireFrame]:
     """Ends after the terminal frame. Raises Overflow when the connection does not keep up."""
-    if not request.is_settled and await hub().exists(request.id):
-        async for frame in _live(request.id, after):
-            yield frame
+    if not request.is_settled and (tail := await hub().tail(request.id)):
+        # Somebody who has seen the terminal event already must not wait for another.
+        if not any(entry.last_seq <= after and _is_terminal(entry) for entry in tail):
+            async for frame in _live(request.id, after):
+                yield frame
         return
     for saved in await sync_to_async(load_frames)(request.id):
         if saved.last_seq > after:
@@ -58,5 +61,9 @@ async def frames(request: Request, after: int) -> AsyncIterator[WireFrame]:
 async def _live(request_id: str, after: int) -> AsyncIterator[WireFrame]:
     async for entry in hub().entries(request_id, after):
         yield WireFrame(entry.last_seq, entry.frame)
-        if any(tag in entry.events for tag in _TERMINAL):
+        if _is_terminal(entry):
             return
+
+
+def _is_terminal(entry: Entry) -> bool:
+    return any(tag in entry.events for tag in _TERMINAL)

@@ -20,6 +20,9 @@ from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
 MAX_QUEUED_BYTES = 1 << 20
 """What one connection may have waiting in this process."""
 _BLOCK_MS = 5_000
+_TAIL_ENTRIES = 3
+"""A Stop that comes late may stand behind the terminal event, so more than one is looked at."""
+_MAX_CONNECTIONS = 32
 _RETRY_S = 0.5
 
 
@@ -62,7 +65,8 @@ class Hub:
 
     def __init__(self, redis_url: str) -> None:
         # redis-py's types describe every protocol version's replies at once, which no reader of one can use.
-        self._client: Any = redis.Redis.from_url(redis_url, max_connections=200)
+        pool: Any = redis.BlockingConnectionPool.from_url(redis_url, max_connections=_MAX_CONNECTIONS, timeout=10)
+        self._client: Any = redis.Redis.from_pool(pool)
         self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
         self._positions: dict[str, str] = {}
         self._subscribers: dict[str, set[Subscriber]] = {}
@@ -85,8 +89,10 @@ class Hub:
         finally:
             self._unsubscribe(key, subscriber)
 
-    async def exists(self, request_id: str) -> bool:
-        return bool(await self._client.exists(log_key(request_id)))
+    async def tail(self, request_id: str) -> list[Entry]:
+        """The log's last entries, newest first; empty when there is no log."""
+        rows = await self._client.xrevrange(log_key(request_id), count=_TAIL_ENTRIES)
+        return [parse_entry(*row) for row in rows]
 
     async def _subscribe(self, key: str, subscriber: Subscriber) -> None:
         if key not in self._subscribers:

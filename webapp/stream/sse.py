@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from redis.exceptions import RedisError
 
 from webapp.gateway.errors import ApiError, not_found
 from webapp.lifecycle.models import Request
 from webapp.stream.frames import WireFrame, find_request, frames
 from webapp.stream.hub import Overflow
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 15.0
 MAX_CONNECTION_BYTES = 4 << 20
@@ -50,6 +54,9 @@ async def _body(request: Request, after: int) -> AsyncIterator[bytes]:
         yield b"event: end\ndata: {}\n\n"
     except Overflow:
         yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
+    except RedisError as error:
+        # No `end`: the reader comes back by itself, and later each time.
+        logger.warning("the log of %s cannot be read: %s", request.pk, error)
     finally:
         await source.aclose()  # type: ignore[attr-defined]
 
