@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import settings
 
 from inference.tokenization.bundled import bundled_model
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from tests.environment import DATA
+
+# Examples are timed by nothing: the machines that run the tests are shared.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
