@@ -2,7 +2,7 @@
 
 Decode: 256 greedy tokens of one stream after a short prompt; ours records the top 20 of every token, the peer records
 nothing. Prefill: 1,000 prompt tokens; ours includes sampling the first token. The peer's rates are its own timings,
-ours are by the wall clock around Engine.step. Medians; the spread is that of the ratio of neighbouring runs (quartiles).
+ours are by the wall clock around Engine.step. Medians; the spread is the quartiles of neighbouring runs' ratios.
 
     python -m benchmarks.engine
 """
