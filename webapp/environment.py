@@ -32,26 +32,45 @@ class Environment:
 
 
 def read_environment() -> Environment:
-    """Raises ValueError when a number is not one; creates the data folder."""
+    """Creates the data folder. Ends the process with one line when a setting cannot be used."""
     env = os.environ
-    data = Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve()
-    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    data = _data_folder(Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve())
+    host = env.get("HOST", "127.0.0.1")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
     return Environment(
-        host=env.get("HOST", "127.0.0.1"),
-        port=int(env.get("PORT", "8000")),
+        host=host,
+        port=_number("PORT", 8000),
         data=data,
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         database_url=env.get("SIGHTGLASS_DATABASE_URL"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         policy_path=Path(policy) if policy else None,
-        queue_timeout_s=float(env.get("SIGHTGLASS_QUEUE_TIMEOUT_S", "30")),
-        stall_timeout_s=float(env.get("SIGHTGLASS_STALL_TIMEOUT_S", "30")),
-        allowed_hosts=env.get("SIGHTGLASS_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(","),
+        queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
+        stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
+        allowed_hosts=env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(","),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _kept_secret(data / "secret_key"),
     )
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name) or str(default)
+    if not text.isascii() or not text.isdigit():
+        raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number.")
+    return int(text)
+
+
+def _data_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        reason = error.strerror
+    else:
+        if os.access(path, os.W_OK | os.X_OK):
+            return path
+        reason = "it cannot be written"
+    raise SystemExit(f"sightglass: the data folder {path} cannot be used ({reason}); set SIGHTGLASS_DATA to another.")
 
 
 def _kept_secret(path: Path) -> str:

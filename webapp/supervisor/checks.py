@@ -19,7 +19,7 @@ def check_port(host: str, port: int) -> None:
     """Raises CannotStart."""
     if not 0 < port < 65536:
         raise CannotStart(f"PORT is {port}; use a number from 1 to 65535.")
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

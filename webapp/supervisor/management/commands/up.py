@@ -34,6 +34,8 @@ class Command(BaseCommand):
         except CannotStart as error:
             self.stdout.flush()
             sys.exit(f"sightglass: {error}")
+        except KeyboardInterrupt:  # before anything was started
+            sys.exit(0)
 
     def _announce(self, product: Product, start: float) -> None:
         self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")
