@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import msgspec
@@ -10,14 +9,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.events import AnyEvent, RequestFailed, RequestFinished
+from inference.protocol.events import AnyEvent, RequestAccepted, RequestFailed, RequestFinished
+from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome, fold
 from webapp.traces import store
 
-logger = logging.getLogger(__name__)
+_NO_RESULT = {
+    "stage": "settle",
+    "code": "internal",
+    "message": "The generation left no result; the inference worker's log has the details. Send the message again.",
+}
 
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
@@ -36,8 +40,13 @@ def _settle(request: Request, failure: dict[str, str] | None) -> None:
         log.append(request.id, [event], request.attempt)
 
     outcome = fold(log.read(request.id))
-    if outcome.bill is None and any(msgspec.structs.astuple(outcome.usage)):
-        append(post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at()))
+    if outcome.num_events == 0:
+        append(_beginning(request))
+    if any(msgspec.structs.astuple(outcome.usage)):
+        # Also when the log has the bill: its ledger entry may have gone with an earlier run's transaction.
+        bill = post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at())
+        if outcome.bill is None:
+            append(bill)
     if not outcome.is_terminal:
         append(_terminal(outcome, failure, clock))
     frames = log.read(request.id)
@@ -45,18 +54,28 @@ def _settle(request: Request, failure: dict[str, str] | None) -> None:
     store.save(request, frames)
 
 
+def _beginning(request: Request) -> RequestAccepted:
+    """The first event again, from the row: the log went with its Redis."""
+    return RequestAccepted(
+        at=0,
+        request_id=request.id,
+        surface="chat",
+        model=request.model,
+        params=msgspec.convert(request.params, SamplingParams),
+        accepted_unix_us=request.accepted_unix_us,
+    )
+
+
 def _terminal(outcome: Outcome, failure: dict[str, str] | None, clock: RequestClock) -> AnyEvent:
-    if failure is None and outcome.finish_reason is None:
-        failure = {"stage": "settle", "code": "internal", "message": "The generation left no result in the log."}
-    if failure is not None:
-        return RequestFailed(at=clock.at(), **failure)
-    assert outcome.finish_reason is not None
-    return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
+    """An answer that is complete in the log stays complete, whatever became of the worker after it."""
+    if outcome.finish_reason not in (None, "error"):
+        return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
+    return RequestFailed(at=clock.at(), **(failure or _NO_RESULT))
 
 
 def record(request: Request, outcome: Outcome) -> None:
     """Write what the log adds up to into the row."""
-    request.output_text = outcome.text
+    request.output_text = _storable(outcome.text)
     request.usage = msgspec.to_builtins(outcome.usage)
     request.finish_reason = outcome.finish_reason or ""
     request.first_token_us = outcome.first_token_us
@@ -68,9 +87,14 @@ def record(request: Request, outcome: Outcome) -> None:
     if outcome.failure is not None:
         request.error_stage = outcome.failure.stage
         request.error_code = outcome.failure.code
-        request.error_message = outcome.failure.message
+        request.error_message = _storable(outcome.failure.message)
     request.finished_at = timezone.now()
     request.save()
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL keeps no NUL."""
+    return text.replace("\x00", "\ufffd")
 
 
 def _status(outcome: Outcome) -> Any:

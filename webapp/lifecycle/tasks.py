@@ -7,6 +7,7 @@ from typing import Any
 
 from celery.signals import worker_init
 
+from inference.eventlog.event_log import Fenced
 from webapp.celery import app
 from webapp.lifecycle import services, watch
 from webapp.lifecycle.models import Request
@@ -30,10 +31,12 @@ def _warm(**_: Any) -> None:
 def prepare(request_id: str) -> None:
     """Take an accepted request to the generate queue, or settle it with the reason why not."""
     request = Request.objects.filter(pk=request_id).first()
-    if request is None:  # deleted meanwhile, with its conversation
+    if request is None or request.is_settled:  # deleted or given up meanwhile
         return
     try:
         Preparation(request).run()
+    except Fenced as error:
+        logger.warning("gave up preparing %s: %s", request_id, error)
     except Failure as failure:
         settle(request_id, failure.as_json())
     except Exception:
@@ -47,9 +50,9 @@ def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
     settle(request_id, failure)
 
 
-@app.task(name="lifecycle.watch")
+@app.task(name="lifecycle.watch", autoretry_for=(Exception,), retry_backoff=1, retry_backoff_max=30, max_retries=None)
 def watch_task(request_id: str) -> None:
-    """Fail a request on which nobody works; otherwise look again later."""
+    """Fail a request on which nobody works; otherwise look again later. Trouble of its own does not end the watch."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
         return

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
@@ -14,10 +13,11 @@ from inference.protocol.events import RequestAccepted
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.requests import find, summary
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.outcome import fold
+from webapp.lifecycle.outcome import Outcome
 from webapp.lifecycle.settle import record
-from webapp.traces import store
+from webapp.traces import foreign, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError, decode, encode
+from webapp.traces.cursor import CursorError, after, cursor_of
 
 _PAGE = 50
 
@@ -26,21 +26,20 @@ _PAGE = 50
 def traces(request: HttpRequest) -> HttpResponse:
     """The user's requests, newest first; `cursor` continues a list."""
     rows = Request.objects.filter(user_id=user_id(request)).select_related("message").order_by("-created_at", "-pk")
-    rows = store.search(rows, request.GET.get("q", "").replace("\x00", ""))
-    for name in ("model", "status"):
-        if value := request.GET.get(name):
-            rows = rows.filter(**{name: value})
-    if cursor := request.GET.get("cursor"):
-        rows = rows.filter(created_at__lt=_parse_cursor(cursor))
+    asked = {name: str(value).replace("\x00", "") for name, value in request.GET.items()}
+    rows = store.search(rows, asked.get("q", ""))
+    rows = rows.filter(**{name: asked[name] for name in ("model", "status") if asked.get(name)})
+    if cursor := asked.get("cursor"):
+        rows = _continued(rows, cursor)
     page = list(rows[: _PAGE + 1])
-    next_cursor = page[_PAGE - 1].created_at.isoformat() if len(page) > _PAGE else None
+    next_cursor = cursor_of(page[_PAGE - 1]) if len(page) > _PAGE else None
     return JsonResponse({"traces": [summary(row) for row in page[:_PAGE]], "next_cursor": next_cursor})
 
 
-def _parse_cursor(cursor: str) -> datetime:
+def _continued(rows: QuerySet[Request], cursor: str) -> QuerySet[Request]:
     try:
-        return datetime.fromisoformat(cursor)
-    except ValueError:
+        return after(rows, cursor)
+    except CursorError:
         raise ApiError(400, "invalid", "cursor must be the next_cursor of an earlier answer.", "cursor") from None
 
 
@@ -77,33 +76,24 @@ def import_file(request: HttpRequest) -> HttpResponse:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
     try:
         archive = decode(file.read())
-        accepted = _accepted(archive)
+        accepted, outcome = foreign.check(archive)
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
-    return JsonResponse(summary(_keep(user_id(request), archive, accepted)), status=201)
-
-
-def _accepted(archive: Archive) -> RequestAccepted:
-    first = archive.frames[0].events[0] if archive.frames else None
-    if not isinstance(first, RequestAccepted):
-        raise TraceFileError("The trace does not begin with request.accepted.")
-    if not fold(archive.frames).is_terminal:
-        raise TraceFileError("The trace has no end: it was saved before its request had finished.")
-    return first
+    return JsonResponse(summary(_keep(user_id(request), archive, accepted, outcome)), status=201)
 
 
 @transaction.atomic
-def _keep(user_id: int, archive: Archive, accepted: RequestAccepted) -> Request:
+def _keep(user_id: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
     title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
     request = Request(
         user_id=user_id,
         surface=accepted.surface,
-        model=accepted.model[:128],
+        model=accepted.model.replace("\x00", "")[:128],
         title=title,
         is_imported=True,
         accepted_unix_us=accepted.accepted_unix_us,
         finished_at=timezone.now(),
     )
-    record(request, fold(archive.frames))
+    record(request, outcome)
     store.save(request, archive.frames)
     return request

@@ -1,0 +1,169 @@
+"""Settling converges: whatever was done before, there is one bill, one ledger entry, one end and one trace."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import (
+    AnyEvent,
+    BillPosted,
+    GenerationFinished,
+    GenerationStarted,
+    RequestAccepted,
+    RequestFailed,
+    RequestFinished,
+    TextReleased,
+)
+from inference.protocol.request import FinishReason, SamplingParams, Usage
+from webapp.billing.models import LedgerEntry
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.settle import settle
+from webapp.lifecycle.tasks import prepare, watch_task
+from webapp.traces import foreign, store
+from webapp.traces.archive import decode, encode
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOST = {"stage": "generation", "code": "worker_lost", "message": "The worker was lost. Send it again."}
+
+
+@pytest.fixture
+def request_(redis_client: object) -> Request:
+    """An accepted request whose log has its first event."""
+    request = Request.objects.create(
+        user=User.objects.create_user("alice"),
+        surface="chat",
+        model="smollm2-135m-instruct",
+        title="A question",
+        accepted_unix_us=unix_us(),
+        input={"messages": [{"role": "user", "content": "Hello", "source": "message:m"}]},
+    )
+    log(
+        request,
+        RequestAccepted(
+            at=0,
+            request_id=request.pk,
+            surface="chat",
+            model=request.model,
+            params=SamplingParams(),
+            accepted_unix_us=request.accepted_unix_us,
+        ),
+    )
+    return request
+
+
+def log(request: Request, *events: AnyEvent) -> None:
+    services.event_log().append(request.pk, events, request.attempt)
+
+
+def generate(request: Request, reason: FinishReason = "stop") -> None:
+    """What the inference worker leaves in the log."""
+    usage = Usage(uncached_input=5, output=3)
+    log(
+        request,
+        GenerationStarted(
+            at=5,
+            worker="w",
+            attempt=1,
+            device="cpu",
+            model="m",
+            architecture="llama",
+            quantization="Q4_1",
+            compute="",
+            queued_us=1,
+        ),
+        TextReleased(at=8, text="Hi!", num_tokens=2),
+        GenerationFinished(at=9, finish_reason=reason, usage=usage, prefill_us=1, decode_us=1),
+    )
+
+
+def saved(request: Request, kind: type[AnyEvent]) -> list[AnyEvent]:
+    events = [event for frame in store.load_frames(request.pk) for event in frame.events]
+    return [event for event in events if isinstance(event, kind)]
+
+
+def check_settled_once(request: Request) -> None:
+    assert len(saved(request, BillPosted)) == 1
+    assert len(saved(request, RequestFinished)) == 1
+    entry = LedgerEntry.objects.get(request_id=request.pk)
+    request.refresh_from_db()
+    assert (request.status, request.output_text) == ("done", "Hi!")
+    assert request.cost_nano == entry.total_nano
+
+
+@pytest.mark.parametrize("step", ["webapp.lifecycle.settle._terminal", "webapp.traces.store.save"])
+def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
+    request_: Request, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    generate(request_)
+
+    def die(*_: object) -> None:
+        raise ConnectionError("died here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, die)
+        with pytest.raises(ConnectionError):
+            settle(request_.pk)
+    settle(request_.pk)
+    check_settled_once(request_)
+
+
+def test_later_runs_change_nothing(request_: Request) -> None:
+    generate(request_)
+    for failure in (None, LOST, None):
+        settle(request_.pk, failure)
+    check_settled_once(request_)
+
+
+def test_a_complete_answer_is_not_failed_by_the_watchdog(request_: Request) -> None:
+    generate(request_)
+    Request.objects.update(accepted_unix_us=request_.accepted_unix_us - 60_000_000)
+    watch_task(request_.pk)
+    request_.refresh_from_db()
+    check_settled_once(request_)
+
+
+def test_an_answer_that_ended_in_an_error_is_failed_and_still_billed(request_: Request) -> None:
+    generate(request_, reason="error")
+    settle(request_.pk)
+    request_.refresh_from_db()
+    assert (request_.status, request_.error_code) == ("failed", "internal")
+    assert len(saved(request_, BillPosted)) == 1
+
+
+def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
+    request_: Request, redis_client: redis.Redis
+) -> None:
+    redis_client.flushall()
+    settle(request_.pk, LOST)
+    frames = store.load_frames(request_.pk)
+    first, outcome = foreign.check(decode(encode(frames, {})))
+    assert first.request_id == request_.pk
+    assert outcome.failure is not None and outcome.failure.code == "worker_lost"
+
+
+def test_a_late_prepare_leaves_a_settled_request_alone(request_: Request) -> None:
+    settle(request_.pk, LOST)
+    num_before = services.event_log().last_seq(request_.pk)
+    prepare(request_.pk)
+    assert services.event_log().last_seq(request_.pk) == num_before
+    assert len(saved(request_, RequestFailed)) == 1
+
+
+def test_a_prepare_that_was_overtaken_writes_nothing(request_: Request) -> None:
+    services.event_log().fence(request_.pk, 2)
+    prepare(request_.pk)
+    request_.refresh_from_db()
+    assert not request_.is_settled
+    assert services.event_log().last_seq(request_.pk) == 1
+
+
+def test_a_nul_in_an_answer_is_stored_as_a_replacement_character(request_: Request) -> None:
+    log(request_, TextReleased(at=8, text="a\x00b", num_tokens=2))
+    settle(request_.pk, LOST)
+    request_.refresh_from_db()
+    assert request_.output_text == "a\ufffdb"
