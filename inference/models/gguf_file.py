@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.models.config import ModelConfig
+from inference.models.tensor_shapes import OUTPUT, expected_shapes
 
 SUPPORTED_ARCHITECTURES = ("llama",)
 SUPPORTED_FORMATS = ("F32", "F16", "Q8_0", "Q4_1")
@@ -39,37 +40,84 @@ class GgufFile:
         self.path = path
         self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
         self.config = self._build_config()
+        self._check_variant()
+        self._check_tensors()
 
     def _build_config(self) -> ModelConfig:
         architecture = str(self._field("general.architecture"))
         if architecture not in SUPPORTED_ARCHITECTURES:
             known = ", ".join(SUPPORTED_ARCHITECTURES)
             raise ModelFileError(f"{self.path}: architecture {architecture} is not supported; use one of: {known}")
-
-        def number(name: str) -> Any:
-            return self._field(f"{architecture}.{name}")
-
-        num_heads, hidden_size = int(number("attention.head_count")), int(number("embedding_length"))
-        return ModelConfig(
+        num_heads, hidden_size = self._count("attention.head_count"), self._count("embedding_length")
+        config = ModelConfig(
             architecture=architecture,
-            num_layers=int(number("block_count")),
+            num_layers=self._count("block_count"),
             hidden_size=hidden_size,
-            intermediate_size=int(number("feed_forward_length")),
+            intermediate_size=self._count("feed_forward_length"),
             num_heads=num_heads,
-            num_kv_heads=int(number("attention.head_count_kv")),
-            head_dim=hidden_size // num_heads,
-            vocab_size=int(self._tensor("token_embd.weight").shape[1]),
-            context_length=int(number("context_length")),
-            rope_theta=float(number("rope.freq_base")),
-            norm_eps=float(number("attention.layer_norm_rms_epsilon")),
+            num_kv_heads=self._count("attention.head_count_kv", num_heads),
+            head_dim=hidden_size // max(num_heads, 1),
+            vocab_size=int(self._tensor("token_embd.weight").shape[-1]),
+            context_length=self._count("context_length"),
+            rope_theta=self._number("rope.freq_base", 10_000.0),
+            norm_eps=self._number("attention.layer_norm_rms_epsilon"),
             quantization=self._main_format(),
         )
+        if problem := config.problem():
+            raise ModelFileError(f"{self.path} is damaged: its header describes {problem}")
+        return config
+
+    def _check_tensors(self) -> None:
+        shapes = expected_shapes(self.config)
+        if self.has(OUTPUT):
+            shapes[OUTPUT] = shapes["token_embd.weight"]
+        for name, expected in shapes.items():
+            shape = tuple(int(size) for size in reversed(self._tensor(name).shape))
+            if shape != expected:
+                raise ModelFileError(f"{self.path} is damaged: {name} has shape {shape}, its header says {expected}")
+        if unknown := sorted(self._tensors.keys() - shapes.keys()):
+            raise ModelFileError(f"{self.path}: tensor {unknown[0]} belongs to a variant that is not supported")
+
+    def _check_variant(self) -> None:
+        """Refuse what would change the mathematics, rather than ignore it."""
+        for name, plain in self._plain_values().items():
+            value = self._optional(f"{self.config.architecture}.{name}")
+            if value is not None and value != plain:
+                raise ModelFileError(f"{self.path}: {name} = {value} is not supported")
+
+    def _plain_values(self) -> dict[str, object]:
+        head_dim = self.config.head_dim
+        return {
+            "rope.scaling.type": "none",
+            "rope.dimension_count": head_dim,
+            "attention.key_length": head_dim,
+            "attention.value_length": head_dim,
+            "expert_count": 0,
+        }
+
+    def _number(self, name: str, default: float | None = None) -> float:
+        name = f"{self._field('general.architecture')}.{name}"
+        value = self._field(name) if default is None else self._optional(name)
+        value = default if value is None else value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ModelFileError(f"{self.path}: {name} is {value!r}; it must be a number")
+        return float(value)
+
+    def _count(self, name: str, default: int | None = None) -> int:
+        value = self._number(name, default)
+        if not value.is_integer():
+            raise ModelFileError(f"{self.path}: {name} is {value}; it must be a whole number")
+        return int(value)
+
+    def _optional(self, name: str) -> Any:
+        field = self._reader.get_field(name)
+        return None if field is None else field.contents()
 
     def _field(self, name: str) -> Any:
-        field = self._reader.get_field(name)
-        if field is None:
+        value = self._optional(name)
+        if value is None:
             raise ModelFileError(f"{self.path}: the metadata has no {name}")
-        return field.contents()
+        return value
 
     def _main_format(self) -> str:
         return Counter(t.tensor_type.name for t in self._tensors.values() if len(t.shape) == 2).most_common(1)[0][0]

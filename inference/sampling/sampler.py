@@ -21,6 +21,9 @@ from inference.sampling.penalties import penalise
 WORKING_SET = 1024
 """Candidates sorted at first: more than nearly every distribution's top 99.9 %, and cheap to find."""
 
+MIN_TEMPERATURE = 1e-3
+"""Anything colder is greedy: dividing by it would magnify the logits' own rounding into differences."""
+
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
@@ -60,7 +63,7 @@ class Sampler:
         if not np.isfinite(logits).all():
             raise NonFiniteLogits("the model returned NaN or infinite logits")
         penalised = penalise(logits, self._params, prompt, output)
-        u = None if self._params.temperature == 0 else uniform(self._params.seed or 0, position)
+        u = None if self._params.temperature < MIN_TEMPERATURE else uniform(self._params.seed or 0, position)
         pool = _Pool(logits if penalised is None else penalised, WORKING_SET)
         choice = self._choose(pool, u, was_penalised=penalised is not None)
         if choice is None:  # a cut or the draw lies beyond the working set
@@ -142,9 +145,10 @@ class _Pool:
 
     def log_normalizer_at(self, temperature: float) -> float:
         """log-sum-exp of all logits divided by the temperature."""
-        scaled = self.logits / np.float32(temperature)
-        top = float(scaled.max())
-        return top + float(np.log(np.exp(scaled - np.float32(top)).sum(dtype=np.float64)))
+        top = self.logits.max()
+        # The maximum is taken off first: float32 has no digits left for large quotients.
+        weights = np.exp((self.logits - top) / np.float32(temperature))
+        return float(top) / temperature + float(np.log(weights.sum(dtype=np.float64)))
 
 
 def _first(logits: NDArray[np.float32], count: int) -> Ids:

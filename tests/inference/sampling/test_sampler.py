@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 
 from inference.protocol.request import SamplingParams
@@ -99,3 +100,42 @@ def test_the_same_seed_and_position_give_the_same_draw() -> None:
 def test_broken_logits_are_refused(value: float) -> None:
     with pytest.raises(NonFiniteLogits):
         Sampler(SamplingParams(), 20).sample(np.array([0.0, value], np.float32), 0, [], [])
+
+
+@given(PARAMS, st.integers(0, 2**32 - 1), st.integers(0, 500), st.sampled_from([50, 2000]))
+def test_every_stage_records_what_it_kept(params: SamplingParams, key: int, position: int, size: int) -> None:
+    logits = (np.random.default_rng(key).standard_normal(size) * 3).astype(np.float32)
+    params = structs.replace(params, repetition_penalty=1.0, presence_penalty=0.0)
+    sample = Sampler(params, size).sample(logits, position, [], [])
+    scaled = np.sort(logits.astype(np.float64))[::-1] / params.temperature
+    kept = size
+    for stage in sample.stages:
+        before, kept = kept, stage.num_candidates
+        assert stage.log_normalizer == pytest.approx(log_sum_exp(scaled[:kept]), abs=1e-5)
+        mass = np.exp(log_sum_exp(scaled[:kept]) - log_sum_exp(scaled[:before]))
+        assert stage.mass == pytest.approx(mass, abs=1e-5)
+    bounds = np.cumsum(np.exp(scaled[:kept] - log_sum_exp(scaled[:kept])))
+    assert sample.u is not None
+    if np.abs(bounds - sample.u).min() > 1e-5:  # else rounding decides between two neighbours
+        order = np.lexsort((np.arange(size), -logits))
+        assert sample.id == order[np.searchsorted(bounds, sample.u, side="right")]
+
+
+def log_sum_exp(values: NDArray[np.float64]) -> float:
+    return float(values[0] + np.log(np.exp(values - values[0]).sum()))
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-5, 1e-30, 5e-324])
+def test_a_temperature_near_zero_takes_the_most_likely(temperature: float) -> None:
+    logits = (np.random.default_rng(1).standard_normal(3000) * 3).astype(np.float32)
+    sample = Sampler(SamplingParams(temperature=temperature, seed=5), 20).sample(logits, 0, [], [])
+    assert sample.id == logits.argmax()
+    assert all(0.999 < stage.mass <= 1 and np.isfinite(stage.log_normalizer) for stage in sample.stages)
+
+
+def test_the_draws_are_pinned() -> None:
+    """The same numbers came from an implementation in JavaScript; the first is SplitMix64's own first output."""
+    assert uniform(0, 0) == (0xE220A8397B1DCDAF >> 11) * 2.0**-53
+    keys = ((1, 0), (1, 1), (2**53 - 1, 500))
+    expected = [0.7497482413580301, 0.37239342287916577, 0.07562781965265741]
+    assert [uniform(seed, position) for seed, position in keys] == expected
