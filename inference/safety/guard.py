@@ -9,7 +9,7 @@ from pathlib import Path
 from inference.protocol.events import SafetyChecked, SafetyScore
 from inference.safety.classifier import ExemplarClassifier
 from inference.safety.minilm import MiniLM, bundled_minilm
-from inference.safety.policy import Layer, Policy, Release, Verdict, load_policy
+from inference.safety.policy import DEFAULT_POLICY, Layer, Policy, PolicyError, Release, Verdict, load_policy
 
 _SEVERITY: dict[Verdict, int] = {"allow": 0, "flag": 1, "block": 2}
 
@@ -82,4 +82,7 @@ class Guard:
 def load_guard(policy_path: Path | None = None, model_folder: Path | None = None) -> Guard:
     """Raises PolicyError, SafetyModelError."""
     policy = load_policy(policy_path)
-    return Guard(ExemplarClassifier(MiniLM(model_folder or bundled_minilm())), policy)
+    classifier = ExemplarClassifier(MiniLM(model_folder or bundled_minilm()))
+    if unknown := sorted((policy.input.flag.keys() | policy.output.flag.keys()) - set(classifier.categories)):
+        raise PolicyError(f"the safety policy {policy_path or DEFAULT_POLICY} names unknown categories: {unknown}")
+    return Guard(classifier, policy)

@@ -20,6 +20,10 @@ MAX_TOKENS = 128
 """Longest input of one embedding; longer texts are embedded sentence by sentence."""
 
 
+_PACK_SIZE = 16
+"""Texts computed at once: bounds the memory of long ones to some 20 MB."""
+
+
 class SafetyModelError(Exception):
     """The classifier's files are missing or damaged."""
 
@@ -38,23 +42,41 @@ class MiniLM:
         self._num_layers = int(config["num_hidden_layers"])
         self._num_heads = int(config["num_attention_heads"])
         self._epsilon = np.float32(config["layer_norm_eps"])
+        self._mean_word = self._weights["embeddings.word_embeddings.weight"].mean(axis=0)
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Unit vectors, [num_texts, 384] float32."""
-        return np.stack([self._embed_one(text) for text in texts])
+        packs = [texts[start : start + _PACK_SIZE] for start in range(0, len(texts), _PACK_SIZE)]
+        return np.concatenate([self._embed_pack([self._encode(text) for text in pack]) for pack in packs])
 
-    def _embed_one(self, text: str) -> Floats:
-        ids = self._tokenizer.encode(text).ids
-        x = self._normed(self._embeddings(ids), "embeddings.LayerNorm")
+    def sketch(self, texts: Sequence[str]) -> Floats:
+        """Unit vectors of the words alone, [num_texts, 384]: far cheaper than embed, and blind to word order."""
+        words = self._weights["embeddings.word_embeddings.weight"]
+        means = np.stack([words[self._encode(text)].mean(axis=0) for text in texts]) - self._mean_word
+        unit: Floats = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return unit
+
+    def _encode(self, text: str) -> list[int]:
+        # A lone surrogate cannot be tokenized; as U+FFFD it hides nothing around it.
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        ids: list[int] = self._tokenizer.encode(whole).ids
+        return ids
+
+    def _embed_pack(self, pack: list[list[int]]) -> Floats:
+        """All tokens of several texts as rows of the same matrix products: the weights are then read once."""
+        ends = np.cumsum([len(ids) for ids in pack]).tolist()
+        spans = [slice(end - len(ids), end) for ids, end in zip(pack, ends, strict=True)]
+        x = self._normed(np.concatenate([self._embeddings(ids) for ids in pack]), "embeddings.LayerNorm")
         for layer in range(self._num_layers):
             prefix = f"encoder.layer.{layer}."
-            x = self._normed(x + self._attend(x, prefix), f"{prefix}attention.output.LayerNorm")
+            x = self._normed(x + self._attend(x, spans, prefix), f"{prefix}attention.output.LayerNorm")
             hidden = _gelu(self._linear(x, f"{prefix}intermediate.dense"))
             x = self._normed(x + self._linear(hidden, f"{prefix}output.dense"), f"{prefix}output.LayerNorm")
-        mean: Floats = x.mean(axis=0)
-        return mean / np.linalg.norm(mean)
+        means = np.stack([x[span].mean(axis=0) for span in spans])
+        unit: Floats = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return unit
 
     def _embeddings(self, ids: list[int]) -> Floats:
         words = self._weights["embeddings.word_embeddings.weight"][ids]
@@ -62,19 +84,21 @@ class MiniLM:
         result: Floats = words + positions + self._weights["embeddings.token_type_embeddings.weight"][0]
         return result
 
-    def _attend(self, x: Floats, prefix: str) -> Floats:
-        """x: [num_tokens, hidden_size]."""
+    def _attend(self, x: Floats, spans: list[slice], prefix: str) -> Floats:
+        """x: [num_tokens, hidden_size]; a token sees only those of its own span."""
+        query, key, value = (self._linear(x, f"{prefix}attention.self.{name}") for name in ("query", "key", "value"))
+        mixed = np.concatenate([self._mixed(query[span], key[span], value[span]) for span in spans])
+        return self._linear(mixed, f"{prefix}attention.output.dense")
 
-        def heads(name: str) -> Floats:  # [num_heads, num_tokens, head_dim]
-            full = self._linear(x, f"{prefix}attention.self.{name}")
-            return full.reshape(len(x), self._num_heads, -1).transpose(1, 0, 2)
+    def _mixed(self, query: Floats, key: Floats, value: Floats) -> Floats:
+        def heads(full: Floats) -> Floats:  # [num_heads, num_tokens, head_dim]
+            return full.reshape(len(full), self._num_heads, -1).transpose(1, 0, 2)
 
-        query, key, value = heads("query"), heads("key"), heads("value")
-        scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+        scores = heads(query) @ heads(key).transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[1] // self._num_heads))
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
-        mixed = (weights @ value).transpose(1, 0, 2).reshape(len(x), -1)
-        return self._linear(mixed, f"{prefix}attention.output.dense")
+        mixed: Floats = (weights @ heads(value)).transpose(1, 0, 2).reshape(len(query), -1)
+        return mixed
 
     def _linear(self, x: Floats, name: str) -> Floats:
         result: Floats = x @ self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -28,8 +29,8 @@ class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """After how many tokens generated text is checked."""
 
-    first_tokens: int
-    every_tokens: int
+    first_tokens: Annotated[int, msgspec.Meta(ge=1)]
+    every_tokens: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,10 +67,22 @@ def load_policy(path: Path | None = None) -> Policy:
         policy = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Policy)
     except (OSError, ValueError) as error:  # msgspec and tomllib errors are ValueErrors
         raise PolicyError(f"the safety policy {path} cannot be used: {error}") from error
-    for thresholds in (policy.input, policy.output):
-        values = [*thresholds.flag.values(), *thresholds.block.values()]
-        if not all(0 <= value <= 1 for value in values):
-            raise PolicyError(f"the safety policy {path} has a threshold outside 0 to 1")
-        if missing := thresholds.block.keys() - thresholds.flag.keys():
-            raise PolicyError(f"the safety policy {path} blocks {sorted(missing)} without a flag threshold")
+    problems = [problem for thresholds in (policy.input, policy.output) for problem in _problems(thresholds, policy)]
+    if problems:
+        raise PolicyError(f"the safety policy {path} {problems[0]}")
     return policy
+
+
+def _problems(thresholds: Thresholds, policy: Policy) -> Iterator[str]:
+    """What is wrong with the thresholds of one layer, each as the end of a sentence."""
+    flag, block = thresholds.flag, thresholds.block
+    if not flag:
+        yield "has a layer without any flag threshold"
+    if not all(0 <= value <= 1 for value in (*flag.values(), *block.values())):
+        yield "has a threshold outside 0 to 1"
+    if missing := sorted(block.keys() - flag.keys()):
+        yield f"blocks {missing} without a flag threshold"
+    elif lower := sorted(category for category in block if block[category] < flag[category]):
+        yield f"blocks {lower} below the flag threshold"
+    if silent := sorted(block.keys() - policy.replacement.keys()):
+        yield f"blocks {silent} without a replacement text"

@@ -10,7 +10,7 @@ import torch
 
 from inference.safety import Guard, load_guard
 from inference.safety.minilm import MiniLM, SafetyModelError, bundled_minilm
-from inference.safety.policy import PolicyError, load_policy
+from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,13 @@ def test_embeddings_equal_the_same_network_in_torch() -> None:
     assert np.abs(actual - expected).max() < 1e-5
 
 
+def test_texts_embedded_together_equal_those_embedded_alone() -> None:
+    model = MiniLM(bundled_minilm())
+    texts = [f"{'word ' * n}and number {n}." for n in range(20)]
+    alone = np.concatenate([model.embed([text]) for text in texts])
+    assert np.abs(model.embed(texts) - alone).max() < 1e-5
+
+
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(SafetyModelError, match="cannot be read"):
         MiniLM(tmp_path)
@@ -131,3 +138,25 @@ def test_a_bad_policy_file_is_named(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(PolicyError, match=r"policy\.toml"):
         load_policy(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("[input.flag]", "[input.flag]\nnonsense = 0.5", "unknown categories: \\['nonsense'\\]"),
+        ("violence = 0.80", "violence = 0.10", "below the flag threshold"),
+        ("violence = 0.80", "violence = 1.10", "outside 0 to 1"),
+        ("violence = 0.60", "violence = nan", "outside 0 to 1"),
+        ("violence = 0.60", "", "without a flag threshold"),
+        ('violence = "This', 'other = "This', "without a replacement text"),
+        ("every_tokens = 8", "every_tokens = 0", "every_tokens"),
+        ("first_tokens = 1", "first_tokens = -1", "first_tokens"),
+    ],
+)
+def test_a_policy_that_cannot_work_is_refused_when_it_is_loaded(
+    tmp_path: Path, old: str, new: str, problem: str
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(DEFAULT_POLICY.read_text("utf-8").replace(old, new, 1))
+    with pytest.raises(PolicyError, match=problem):
+        load_guard(path)

@@ -1,0 +1,25 @@
+"""A text as the pieces that a classifier looks at. Knows nothing of models or scores."""
+
+from __future__ import annotations
+
+import re
+
+MAX_CHARS = 256 << 10
+"""Text looked at: no message that the gateway accepts is longer."""
+WINDOW_CHARS = 300
+"""Longest piece: what an embedding of at most 128 tokens can take in."""
+_STRIDE_CHARS = 240
+
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences in order, each once; a long one as overlapping windows, so that nothing hides behind its beginning."""
+    found = (match.group().strip() for match in _SENTENCE.finditer(text[:MAX_CHARS]))
+    windows = [window for sentence in found for window in _windows(sentence) if any(c.isalnum() for c in window)]
+    return list(dict.fromkeys(windows))
+
+
+def _windows(sentence: str) -> list[str]:
+    last = max(len(sentence) - WINDOW_CHARS + _STRIDE_CHARS, 1)
+    return [sentence[start : start + WINDOW_CHARS] for start in range(0, last, _STRIDE_CHARS)]
