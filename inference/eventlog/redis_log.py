@@ -1,31 +1,42 @@
 """The event log in a Redis-compatible server: one stream and one small hash per request.
 
 Fencing and numbering happen in one script, because web site and worker append to the same log and stream ids alone
-are not gapless. Knows nothing of who reads.
+are not gapless. A lost reply is met by sending the append again: the script knows each writer's last one, so that a
+frame never stands in the log twice. Knows nothing of who reads.
 """
 
 from __future__ import annotations
 
+import itertools
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
 import redis
+from redis.backoff import ExponentialBackoff
+from redis.retry import Retry
 
 from inference.eventlog.event_log import EXPIRY_S, Fenced
 from inference.eventlog.keys import log_key, meta_key, parse_entry
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame
 
-# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s. Returns last seq or an error.
+# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
+# appends. Returns last seq or an error.
 _APPEND = """
 local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
 local attempt = tonumber(ARGV[1])
 if attempt < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
 if attempt > owner then redis.call('HSET', KEYS[1], 'attempt', attempt) end
 local count = tonumber(ARGV[2])
-local last = redis.call('HINCRBY', KEYS[1], 'seq', count)
+local last = tonumber(redis.call('HGET', KEYS[1], 'seq') or '0')
 if count > 0 then
+  local writer = 'writer:' .. ARGV[5]
+  local number, appended = string.match(redis.call('HGET', KEYS[1], writer) or '', '^(%d+):(%d+)$')
+  if number == ARGV[6] then return tonumber(appended) end
+  last = last + count
   redis.call('XADD', KEYS[2], last .. '-0', 'seq', last - count + 1, 'events', ARGV[3])
+  redis.call('HSET', KEYS[1], 'seq', last, writer, ARGV[6] .. ':' .. last)
   redis.call('EXPIRE', KEYS[2], ARGV[4])
 end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
@@ -39,11 +50,23 @@ class RedisEventLog:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
         self._append = client.register_script(_APPEND)
+        self._writer = secrets.token_hex(4)
+        self._numbers = itertools.count(1)
 
     @classmethod
-    def from_url(cls, url: str, max_connections: int = 64) -> RedisEventLog:
-        """A log with its own pool, which makes callers wait rather than fail when all connections are in use."""
-        pool = redis.BlockingConnectionPool.from_url(url, max_connections=max_connections, timeout=10)
+    def from_url(cls, url: str, max_connections: int = 64, num_retries: int = 3) -> RedisEventLog:
+        """A log with its own pool, which makes callers wait rather than fail when all connections are in use.
+
+        Trouble with the connection is met by trying again, after 0.1 s, 0.2 s and so on up to 1 s.
+        """
+        pool = redis.BlockingConnectionPool.from_url(
+            url,
+            max_connections=max_connections,
+            timeout=10,
+            socket_timeout=10,
+            retry=Retry(ExponentialBackoff(cap=1, base=0.05), num_retries),
+            retry_on_error=[redis.ConnectionError, redis.TimeoutError, OSError],
+        )
         return cls(redis.Redis(connection_pool=pool))
 
     def open(self, request_id: str, attempt: int) -> None:
@@ -59,8 +82,9 @@ class RedisEventLog:
 
     def _run(self, request_id: str, attempt: int, num_events: int, events: bytes) -> int:
         keys = [meta_key(request_id), log_key(request_id)]
+        args: list[int | str | bytes] = [attempt, num_events, events, EXPIRY_S, self._writer, next(self._numbers)]
         try:
-            return int(self._append(keys=keys, args=[attempt, num_events, events, EXPIRY_S]))
+            return int(self._append(keys=keys, args=args))
         except redis.ResponseError as error:
             if "FENCED" in str(error):
                 raise Fenced(f"{request_id}: {error}") from None

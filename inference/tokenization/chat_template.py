@@ -1,8 +1,9 @@
 """The model's chat template, rendered so that every stretch of the prompt keeps its origin.
 
-The template comes with the model file and is untrusted: it runs in a sandbox. Each message's content is rendered as a
-placeholder, so that control tokens can come from the template alone: text that spells one stays text. Between two
-control tokens template text and content are encoded together, as the model was trained. Knows nothing of budgets.
+The template comes with the model file and is untrusted: it runs in a sandbox, within limits. Each message's content is
+rendered as a placeholder, so that control tokens can come from the template alone: text that spells one stays text.
+Between two control tokens template text and content are encoded together, as the model was trained. Knows nothing of
+budgets.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import jinja2
-from jinja2.ext import loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from inference.tokenization.gguf_metadata import Metadata
+from inference.tokenization.template_sandbox import TemplateSandbox, time_limit
 from inference.tokenization.tokenizer import Tokenizer
 
 _MAX_TEMPLATE_CHARS = 100_000
@@ -73,7 +73,7 @@ class ChatTemplate:
             raise TemplateError("the model file has no chat template; use an instruct model")
         if len(source) > _MAX_TEMPLATE_CHARS:
             raise TemplateError(f"the chat template has {len(source)} characters; at most {_MAX_TEMPLATE_CHARS}")
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+        environment = TemplateSandbox()
         environment.globals["raise_exception"] = _raise
         try:
             self._template = environment.from_string(source)
@@ -88,13 +88,14 @@ class ChatTemplate:
         nonce = secrets.token_hex(8)
         marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
         try:
-            rendered = self._template.render(
-                messages=marked,
-                add_generation_prompt=True,
-                bos_token=self._tokenizer.bos_text,
-                eos_token=self._tokenizer.eos_text,
-            )
-        except (jinja2.TemplateError, ArithmeticError, TypeError, ValueError, OverflowError) as error:
+            with time_limit():
+                rendered = self._template.render(
+                    messages=marked,
+                    add_generation_prompt=True,
+                    bos_token=self._tokenizer.bos_text,
+                    eos_token=self._tokenizer.eos_text,
+                )
+        except Exception as error:  # the template's code is foreign: it may raise anything
             raise TemplateError(f"the chat template failed: {error}") from error
         return self._encode(_split(rendered, nonce, messages))
 

@@ -7,6 +7,7 @@ tokenizer and llama.cpp give the same ids.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
@@ -16,6 +17,12 @@ from inference.tokenization.gguf_metadata import Metadata, TokenizerError
 
 _CONTROL = 3
 """tokenizer.ggml.token_type of a control token."""
+
+_PRE_TOKENIZERS = {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}
+"""Names in tokenizer.ggml.pre that llama.cpp reads as digits isolated, then GPT-2."""
+
+_END_OF_TURN = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>"}
+"""Control tokens that end an answer whatever the metadata's one eos id is, as in llama.cpp."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +40,19 @@ class Tokenizer:
         """Raises TokenizerError when the vocabulary is not byte-level BPE with merges."""
         if metadata.model != "gpt2" or not metadata.merges:
             raise TokenizerError(f"tokenizer model {metadata.model!r} without BPE merges cannot be rebuilt")
+        if metadata.pre not in _PRE_TOKENIZERS:
+            raise TokenizerError(f"pre-tokenizer {metadata.pre!r} is not supported; use a SmolLM2 GGUF file")
+        if not all(0 <= i < len(metadata.tokens) for i in (metadata.eos_id, max(metadata.bos_id, 0))):
+            raise TokenizerError("the end-of-turn or beginning token is not in the vocabulary; the file is damaged")
         self.name = metadata.name
         self._special = frozenset(i for i, kind in enumerate(metadata.token_types) if kind == _CONTROL)
         self._special_ids = {metadata.tokens[i]: i for i in self._special}
         self._backend = _build_backend(metadata, sorted(self._special))
         self._pieces = _build_pieces(metadata, self._special)
         self.version = hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
-        self.eos_ids = frozenset({metadata.eos_id})
+        self.eos_ids = frozenset(
+            {metadata.eos_id, *(i for name, i in self._special_ids.items() if name in _END_OF_TURN)}
+        )
         self.eos_text = metadata.tokens[metadata.eos_id]
         self.bos_text = metadata.tokens[metadata.bos_id] if metadata.bos_id >= 0 else ""
         self.special_ids = dict(self._special_ids)
@@ -98,13 +111,19 @@ def _checked(text: str) -> str:
 def _build_backend(metadata: Metadata, special: list[int]) -> Backend:
     vocab = {token: index for index, token in enumerate(metadata.tokens)}
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in metadata.merges)]
-    backend = Backend(models.BPE(vocab, merges, fuse_unk=False, byte_fallback=False))
-    backend.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(r"\p{N}"), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
-        ]
-    )
+    try:
+        backend = Backend(models.BPE(vocab, merges, fuse_unk=False, byte_fallback=False))
+    except Exception as error:  # the library has no narrower type
+        raise TokenizerError(f"vocabulary and merges do not fit together: {error}") from error
+    missing = "".join(char for char in _byte_alphabet().values() if char not in vocab)
+    steps = [
+        pre_tokenizers.Split(Regex(r"\p{N}"), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
+    ]
+    if missing:
+        # Dropped here rather than by the model, which would merge what stands on both sides of them.
+        steps.append(pre_tokenizers.Split(Regex(f"[{re.escape(missing)}]"), "removed"))
+    backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
     backend.decoder = decoders.ByteLevel()
     backend.add_special_tokens([AddedToken(metadata.tokens[i], normalized=False, special=True) for i in special])
     backend.encode_special_tokens = True
@@ -113,10 +132,13 @@ def _build_backend(metadata: Metadata, special: list[int]) -> Backend:
 
 def _build_pieces(metadata: Metadata, special: frozenset[int]) -> list[bytes]:
     to_byte = {char: byte for byte, char in _byte_alphabet().items()}
-    return [
-        token.encode() if index in special else bytes(to_byte[char] for char in token)
-        for index, token in enumerate(metadata.tokens)
-    ]
+    try:
+        return [
+            token.encode() if index in special else bytes(to_byte[char] for char in token)
+            for index, token in enumerate(metadata.tokens)
+        ]
+    except KeyError as error:
+        raise TokenizerError(f"the vocabulary is not byte-level: it has the character {error}") from None
 
 
 def _byte_alphabet() -> dict[int, str]:

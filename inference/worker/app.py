@@ -13,6 +13,7 @@ from celery.signals import worker_init, worker_shutting_down
 from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import Fenced
 from inference.protocol.codec import decode_request
+from inference.worker.engine_thread import AlreadyRunning
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
@@ -57,7 +58,7 @@ def generate(payload: str) -> None:
     assert app.host is not None
     try:
         failure = Generation(app.host.services(), request, arrived_ns).run()
-    except Fenced as error:
+    except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up: %s", error)
         return
     except ModelUnavailable as error:

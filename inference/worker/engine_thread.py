@@ -13,11 +13,23 @@ from inference.engine.scheduler import EngineOverloaded
 from inference.engine.sequence import Clock
 from inference.eventlog.event_log import EventLog
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.worker.cancel_flags import CancelFlags
 
 logger = logging.getLogger(__name__)
 
 _IDLE_S = 0.2
 """How often an idle thread looks whether it should stop."""
+
+
+class AlreadyRunning(Exception):
+    """The same request is in the engine; its second delivery must not disturb it."""
+
+
+@dataclass(frozen=True)
+class Refused(StepOutput):
+    """The engine did not take the request; `code` says why, for programs."""
+
+    code: str = "internal"
 
 
 @dataclass(frozen=True)
@@ -36,13 +48,24 @@ class EngineThread(threading.Thread):
     def __init__(self, engine: Engine, log: EventLog) -> None:
         super().__init__(name="engine", daemon=True)
         self.engine = engine
-        self._log = log
+        self._flags = CancelFlags(log)
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._jobs: dict[str, Job] = {}
+        self._claims = threading.Lock()
         self._is_stopping = threading.Event()
+        self._farewell = ""
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._is_stopping.is_set()
 
     def submit(self, job: Job) -> None:
-        """Any thread may call this."""
+        """Any thread may call this. Raises AlreadyRunning."""
+        request_id = job.request.request_id
+        with self._claims:
+            if request_id in self._jobs:
+                raise AlreadyRunning(f"{request_id} is running already")
+            self._jobs[request_id] = job
         self._inbox.put(lambda: self._submit(job))
 
     def finish(self, request_id: str, reason: FinishReason) -> None:
@@ -51,14 +74,16 @@ class EngineThread(threading.Thread):
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop the thread. Any thread may call this."""
-        self._inbox.put(lambda: self._fail_all(message))
+        self._farewell = message
         self._is_stopping.set()
 
     def run(self) -> None:
-        while not (self._is_stopping.is_set() and self._inbox.empty()):
+        self._flags.start()
+        while not self.is_stopping:
             self._take_commands()
             if self.engine.has_work():
                 self._step()
+        self._fail_all(self._farewell)
 
     def _take_commands(self) -> None:
         try:
@@ -69,27 +94,27 @@ class EngineThread(threading.Thread):
             pass
 
     def _submit(self, job: Job) -> None:
-        request_id = job.request.request_id
-        self._jobs[request_id] = job
         try:
             self.engine.submit(job.request, job.stop_ids, job.clock)
-        except (PromptTooLong, EngineOverloaded, ValueError) as error:
-            self._deliver(StepOutput(request_id, [], Usage(), "error", str(error)))
+        except PromptTooLong as error:
+            self._refuse(job, "prompt_too_long", str(error))
+        except EngineOverloaded as error:
+            self._refuse(job, "overloaded", str(error))
+        except ValueError as error:
+            self._refuse(job, "internal", str(error))
+
+    def _refuse(self, job: Job, code: str, message: str) -> None:
+        self._deliver(Refused(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:
         try:
-            self._read_cancel_flags()
+            for request_id in self._flags.cancelled(list(self._jobs)):
+                self.engine.cancel(request_id)
             for output in self.engine.step():
                 self._deliver(output)
         except Exception:
             logger.exception("the engine failed in a step")
             self._fail_all("the engine failed; the worker's log has the details")
-
-    def _read_cancel_flags(self) -> None:
-        ids = list(self._jobs)
-        for request_id, is_cancelled in zip(ids, self._log.is_cancelled(ids), strict=True):
-            if is_cancelled:
-                self.engine.cancel(request_id)
 
     def _deliver(self, output: StepOutput) -> None:
         job = self._jobs[output.request_id]
@@ -102,3 +127,6 @@ class EngineThread(threading.Thread):
             self.engine.fail(request_id, message)
         for output in self.engine.take_finished():
             self._deliver(output)
+        if self.is_stopping:
+            for job in list(self._jobs.values()):  # those that wait in the inbox
+                self._refuse(job, "worker_lost", message)

@@ -9,14 +9,16 @@ import time
 from dataclasses import dataclass
 from queue import Empty
 
+import msgspec
+
 from inference.engine.engine import StepOutput
 from inference.eventlog.clock import RequestClock
-from inference.eventlog.event_log import EventLog, Fenced
-from inference.protocol.events import AnyEvent, GenerationFinished, GenerationStarted, TokenSampled
-from inference.protocol.request import FinishReason, GenerationRequest
+from inference.eventlog.event_log import EventLog
+from inference.protocol.events import AnyEvent, GenerationFinished, GenerationStarted, PrefillAdvanced, TokenSampled
+from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
-from inference.worker.engine_thread import EngineThread, Job
+from inference.worker.engine_thread import EngineThread, Job, Refused
 from inference.worker.output_guard import OutputGuard
 
 _ALIVE_CHECK_S = 5.0
@@ -48,15 +50,18 @@ class Generation:
     def __init__(self, services: Services, request: GenerationRequest, arrived_ns: int) -> None:
         self._services = services
         self._request = request
-        self._arrived_ns = arrived_ns
         clock = RequestClock(request.accepted_unix_us)
         self._clock = clock
+        self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
         self._job = Job(request, services.tokenizer.eos_ids, clock)
         self._guard = OutputGuard(services.guard, clock, request.params.stop, request.is_guarded)
         self._is_started = False
 
     def run(self) -> Failure | None:
-        """Returns what failed, if anything. Raises Fenced when a later attempt has taken over."""
+        """Returns what failed, if anything.
+
+        Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
+        """
         self._services.thread.submit(self._job)
         try:
             while True:
@@ -64,7 +69,8 @@ class Generation:
                 self._forward(output)
                 if output.finish_reason is not None:
                     return self._failure(output)
-        except Fenced:
+        except Exception:
+            # Nobody would read what the engine still makes of it.
             self._services.thread.finish(self._request.request_id, "abort")
             raise
 
@@ -74,10 +80,11 @@ class Generation:
                 return self._job.outputs.get(timeout=_ALIVE_CHECK_S)
             except Empty:
                 if not self._services.thread.is_alive():
-                    raise RuntimeError("the engine thread has died; restart the worker") from None
+                    message = "The engine's thread has ended. Send the message again."
+                    return Refused(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
 
     def _forward(self, output: StepOutput) -> None:
-        events: list[AnyEvent] = [] if self._is_started or not self._was_admitted(output) else [self._started()]
+        events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
         for event in output.events:
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
@@ -91,20 +98,18 @@ class Generation:
         if events:
             self._services.log.append(self._request.request_id, events, self._request.attempt)
 
-    def _was_admitted(self, output: StepOutput) -> bool:
-        return bool(output.events) or output.finish_reason not in ("error", None)
-
     def _end_early(self) -> None:
         if self._guard.is_blocked:
             self._services.thread.finish(self._request.request_id, "content_filter")
         elif self._guard.is_stopped:
             self._services.thread.finish(self._request.request_id, "stop")
 
-    def _started(self) -> GenerationStarted:
+    def _started(self, output: StepOutput) -> GenerationStarted:
         self._is_started = True
         engine = self._services.thread.engine
+        admitted_at = self._start_of_first_step(output)
         return GenerationStarted(
-            at=self._clock.at(),
+            at=admitted_at,
             worker=self._services.name,
             attempt=self._request.attempt,
             device=engine.device,
@@ -112,15 +117,20 @@ class Generation:
             architecture=engine.architecture,
             quantization=engine.quantization,
             compute=engine.compute,
-            queued_us=(time.monotonic_ns() - self._arrived_ns) // 1000,
+            queued_us=admitted_at - self._arrived_at,
         )
+
+    def _start_of_first_step(self, output: StepOutput) -> int:
+        first = output.events[0]
+        return first.at - first.step_us if isinstance(first, PrefillAdvanced | TokenSampled) else first.at
 
     def _finished(self, output: StepOutput) -> GenerationFinished:
         assert output.finish_reason is not None
         return GenerationFinished(
             at=self._clock.at(),
             finish_reason=self._reason(output.finish_reason),
-            usage=output.usage,
+            # Tokens that the engine made before it heard that the answer was over are not the reader's to pay.
+            usage=msgspec.structs.replace(output.usage, output=self._guard.num_tokens),
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
@@ -135,4 +145,5 @@ class Generation:
     def _failure(self, output: StepOutput) -> Failure | None:
         if output.finish_reason != "error":
             return None
-        return Failure("generation", "engine_error", output.message)
+        code = output.code if isinstance(output, Refused) else "internal"
+        return Failure("generation", "worker_lost" if self._services.thread.is_stopping else code, output.message)

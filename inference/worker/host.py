@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 
 _HEARTBEAT_S = 2.0
 _EXPIRY_S = 10
+_NUM_APPEND_RETRIES = 20
+"""About 17 s: longer than a Redis failover, shorter than the time after which a silent request is failed."""
+_STOPPED = "The inference worker was stopped. Send the message again."
 
 
 class ModelUnavailable(Exception):
@@ -55,7 +58,7 @@ class Host:
         """End running requests and the heartbeat."""
         self._is_stopping.set()
         if self._services is not None:
-            self._services.thread.stop("the inference worker was stopped; send the message again")
+            self._services.thread.stop(_STOPPED)
         self._client.delete(worker_key(self.name))
 
     def _load(self) -> None:
@@ -66,13 +69,15 @@ class Host:
             logger.exception("the model could not be loaded")
             self._set(state="failed", message=f"{error}")
         self._is_done.set()
+        if self._is_stopping.is_set():
+            self.stop()
 
     def _build(self) -> Services:
         settings = self._settings
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path)
         engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress)
-        log = RedisEventLog.from_url(settings.redis_url)
+        log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         thread = EngineThread(engine, log)
         thread.start()
         return Services(self.name, thread, tokenizer, guard, log)

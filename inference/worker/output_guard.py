@@ -31,6 +31,8 @@ class OutputGuard:
         self._pending = ""
         self._released = ""
         self._num_released_tokens = 0
+        self.num_tokens = 0
+        """Tokens that belong to the answer: released, held or withheld."""
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
         self.is_blocked = False
@@ -40,6 +42,7 @@ class OutputGuard:
         """Hold one more token."""
         if self.is_stopped or self.is_blocked:
             return
+        self.num_tokens += 1
         self._held.append(token)
         self._pending += self._detokenizer.add(token.piece)
         self._cut_at_stop()

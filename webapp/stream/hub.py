@@ -20,6 +20,7 @@ from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
 MAX_QUEUED_BYTES = 1 << 20
 """What one connection may have waiting in this process."""
 _BLOCK_MS = 5_000
+_PAGE_ENTRIES = 32
 _TAIL_ENTRIES = 3
 """A Stop that comes late may stand behind the terminal event, so more than one is looked at."""
 _MAX_CONNECTIONS = 32
@@ -75,10 +76,13 @@ class Hub:
     async def entries(self, request_id: str, after: int) -> AsyncIterator[Entry]:
         """Entries after a seq, first those in the log, then those to come; never twice. Raises Overflow."""
         key, subscriber = log_key(request_id), Subscriber()
+        # First at the reader's own pace, so that its queue does not fill while it catches up.
+        async for entry in self._stored(key, after):
+            after = entry.last_seq
+            yield entry
         await self._subscribe(key, subscriber)
         try:
-            for row in await self._client.xrange(key, min=f"({after}-0" if after else "-"):
-                entry = parse_entry(*row)
+            async for entry in self._stored(key, after):
                 after = entry.last_seq
                 yield entry
             while True:
@@ -88,6 +92,17 @@ class Hub:
                     yield entry
         finally:
             self._unsubscribe(key, subscriber)
+
+    async def _stored(self, key: str, after: int) -> AsyncIterator[Entry]:
+        """What the log has now, a page at a time: a long log is never in memory as a whole."""
+        is_more = True
+        while is_more:
+            rows = await self._client.xrange(key, min=f"({after}-0" if after else "-", count=_PAGE_ENTRIES)
+            is_more = len(rows) == _PAGE_ENTRIES
+            for row in rows:
+                entry = parse_entry(*row)
+                after = entry.last_seq
+                yield entry
 
     async def tail(self, request_id: str) -> list[Entry]:
         """The log's last entries, newest first; empty when there is no log."""
@@ -121,7 +136,7 @@ class Hub:
         while self._subscribers:
             try:
                 streams = {**self._positions, self._wake_key: woken}
-                for raw_key, rows in await self._client.xread(streams, block=_BLOCK_MS) or ():
+                for raw_key, rows in await self._client.xread(streams, count=_PAGE_ENTRIES, block=_BLOCK_MS) or ():
                     if raw_key.decode() == self._wake_key:
                         woken = rows[-1][0].decode()
                     else:

@@ -1,0 +1,138 @@
+"""The product's processes without its supervisor, so that one of them can die alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.conf import settings
+
+from webapp.supervisor.child import Child
+from webapp.supervisor.product import Product
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT_S = 2
+"""For the queue and for a silent worker."""
+
+
+class Processes:
+    """A site whose workers are started and killed one by one."""
+
+    def __init__(self, data: Path) -> None:
+        self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("QUEUE", "STALL"):
+                patch.setenv(f"SIGHTGLASS_{name}_TIMEOUT_S", str(TIMEOUT_S))
+            self._product = Product(self._environment)
+        env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url}
+        self._manage = lambda *arguments: (
+            subprocess.run(
+                [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
+            ).stdout
+        )
+        self._children: list[Child] = []
+        self._manage("migrate", "--verbosity", "0")
+        self._keep(self._product.start_redis())
+        self.lifecycle = self.start_lifecycle()
+        self._keep(self._product.start_web())
+        self.client = httpx.Client(base_url=self._product.address, timeout=60)
+        self.wait_for("/healthz")
+        self.client.get(self._manage("signin_link").strip())
+        self.client.get("/accounts/login/")
+        self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
+
+    def start_lifecycle(self) -> Child:
+        return self._keep(self._product.start_lifecycle())
+
+    def start_inference(self) -> Child:
+        """Returns when its model is loaded."""
+        child = self._keep(self._product.start_inference())
+        self.wait_for("/readyz")
+        return child
+
+    def _keep(self, child: Child) -> Child:
+        self._children.append(child)
+        return child
+
+    def wait_until_unready(self) -> None:
+        """Until the site has forgotten a dead worker, so that its successor is not taken for ready too soon."""
+        until(lambda: self.status("/readyz") == 503, 30)
+
+    def wait_for(self, path: str) -> None:
+        until(lambda: self.status(path) == 200, 60)
+
+    def status(self, path: str) -> int | None:
+        try:
+            return self.client.get(path).status_code
+        except httpx.TransportError:
+            return None
+
+    def send(self, text: str, **params: object) -> str:
+        """The request's id."""
+        conversation = self.client.post("/api/conversations", json={}).json()["id"]
+        body = {"text": text, "params": params}
+        return str(
+            self.client.post(f"/api/conversations/{conversation}/messages", json=body)
+            .raise_for_status()
+            .json()["assistant_message"]["request_id"]
+        )
+
+    def events(self, request_id: str) -> Iterator[dict[str, Any]]:
+        """Live, until the end of the request."""
+        with self.client.stream("GET", f"/requests/{request_id}/events") as response:
+            for line in response.iter_lines():
+                if line.startswith('data: {"seq"'):
+                    yield from json.loads(line[6:])["events"]
+
+    def settled(self, request_id: str) -> dict[str, Any]:
+        """The summary, once the row is written."""
+        path, found = f"/api/requests/{request_id}", {}
+
+        def is_settled() -> bool:
+            found.update(self.client.get(path).json())
+            return found["status"] in ("done", "stopped", "failed")
+
+        until(is_settled, 30)
+        return found
+
+    def close(self) -> None:
+        self.client.close()
+        for child in reversed(self._children):
+            child.send(signal.SIGKILL)
+            assert child.wait(10)
+
+
+def kill(child: Child) -> None:
+    child.send(signal.SIGKILL)
+    assert child.wait(10)
+
+
+def until(is_true: Callable[[], bool], limit_s: float) -> None:
+    deadline = time.monotonic() + limit_s
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    running = Processes(tmp_path_factory.mktemp("data"))
+    yield running
+    running.close()

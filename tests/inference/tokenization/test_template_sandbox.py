@@ -1,0 +1,80 @@
+"""A model file's own code cannot hang, fill the memory or read what it should not; honest templates notice nothing."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+from jinja2.exceptions import SecurityError
+
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate, TemplateError
+from inference.tokenization.gguf_metadata import Metadata, TokenizerError
+from inference.tokenization.template_sandbox import TemplateSandbox, time_limit
+from inference.tokenization.tokenizer import Tokenizer
+
+_ENDLESS = (
+    "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        _ENDLESS,
+        "{{ 'a' * 10 ** 9 }}",
+        "{{ [0] * 999999999 }}",
+        "{{ 10 ** (10 ** 10) }}",
+        "{{ range(999999999) | list }}",
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ messages.append(1) }}",
+        "{{ ''.__class__.__base__.__subclasses__() }}",
+        "{{ 1 // 0 }}",
+    ],
+)
+def test_a_hostile_template_ends_with_an_error(metadata: Metadata, tokenizer: Tokenizer, source: str) -> None:
+    template = ChatTemplate(replace(metadata, chat_template=source), tokenizer)
+    start = time.monotonic()
+    with pytest.raises(TemplateError, match="failed"):
+        template.render([ChatMessage("user", "hi")])
+    assert time.monotonic() - start < 3
+
+
+def test_small_arithmetic_is_allowed() -> None:
+    source = "{{ 2 * 3 }} {{ 2 ** 10 }} {{ 'ab' * 2 }} {{ 2000 * 3000 }} {{ 0.5 * 4 }}"
+    assert TemplateSandbox().from_string(source).render() == "6 1024 abab 6000000 2.0"
+
+
+def test_the_time_limit_leaves_no_trace_function_behind() -> None:
+    before = sys.gettrace()
+    with pytest.raises(SecurityError), time_limit(0.001):
+        TemplateSandbox().from_string(_ENDLESS).render()
+    assert sys.gettrace() is before
+
+
+def test_every_end_of_turn_token_of_the_vocabulary_ends_an_answer(tokenizer: Tokenizer) -> None:
+    assert {tokenizer.label(token) for token in tokenizer.eos_ids} == {b"<|im_end|>", b"<|endoftext|>"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pre": "llama-bpe"}, "llama-bpe"),
+        ({"merges": ()}, "merges"),
+        ({"model": "llama"}, "llama"),
+        ({"eos_id": 10**9}, "not in the vocabulary"),
+        ({"bos_id": 10**9}, "not in the vocabulary"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_rebuilt_is_named(
+    metadata: Metadata, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(TokenizerError, match=message):
+        Tokenizer(replace(metadata, **change))  # type: ignore[arg-type]
+
+
+def test_a_vocabulary_that_is_not_byte_level_is_named(metadata: Metadata) -> None:
+    tokens = (*metadata.tokens[:-1], "日本")
+    with pytest.raises(TokenizerError, match=r"byte-level|merges"):
+        Tokenizer(replace(metadata, tokens=tokens))

@@ -1,0 +1,209 @@
+"""One engine thread under several tasks: none disturbs another, and trouble with the log disturbs none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from inference.engine.engine import Engine, StepOutput, load_engine
+from inference.eventlog.clock import RequestClock, unix_us
+from inference.eventlog.event_log import Fenced
+from inference.eventlog.memory import MemoryEventLog
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationStarted,
+    PrefillAdvanced,
+    TextReleased,
+    TokenSampled,
+)
+from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.safety import Guard, load_guard
+from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.engine_thread import AlreadyRunning, EngineThread, Job, Refused
+from inference.worker.generation import Generation, Services
+
+
+class TroubledLog(MemoryEventLog):
+    """A log whose flags cannot be read, and whose appends fail when told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_broken = False
+
+    def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
+        if self.is_broken:
+            raise ConnectionError("the log is away")
+        return super().is_cancelled(request_ids)
+
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+        if self.is_broken:
+            raise ConnectionError("the log is away")
+        return super().append(request_id, events, attempt)
+
+
+@pytest.fixture(scope="module")
+def engine(model_path: Path, tokenizer: Tokenizer) -> Engine:
+    return load_engine(model_path, 1, tokenizer)
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    return load_guard()
+
+
+@pytest.fixture
+def log() -> TroubledLog:
+    return TroubledLog()
+
+
+@pytest.fixture
+def thread(engine: Engine, log: TroubledLog) -> Iterator[EngineThread]:
+    thread = EngineThread(engine, log)
+    thread.start()
+    yield thread
+    thread.stop("over")
+    thread.join(5)
+    assert not thread.is_alive()
+    assert not engine.has_work()
+
+
+def request(
+    tokenizer: Tokenizer, request_id: str, prompt: str = "Once upon a time", **params: object
+) -> GenerationRequest:
+    settings: dict[str, object] = {"temperature": 0, "max_tokens": 12} | params
+    return GenerationRequest(
+        request_id=request_id,
+        attempt=1,
+        model="smollm2",
+        prompt_ids=tuple(tokenizer.encode(prompt)),
+        params=SamplingParams(**settings),  # type: ignore[arg-type]
+        accepted_unix_us=unix_us(),
+        cache_salt="",
+    )
+
+
+def job(tokenizer: Tokenizer, request_id: str, **params: object) -> Job:
+    asked = request(tokenizer, request_id, **params)  # type: ignore[arg-type]
+    return Job(asked, tokenizer.eos_ids, RequestClock(asked.accepted_unix_us))
+
+
+def end_of(job: Job) -> StepOutput:
+    while True:
+        output = job.outputs.get(timeout=20)
+        if output.finish_reason is not None:
+            return output
+
+
+def test_a_second_delivery_disturbs_nobody(thread: EngineThread, tokenizer: Tokenizer) -> None:
+    first, other = job(tokenizer, "a"), job(tokenizer, "b")
+    thread.submit(first)
+    thread.submit(other)
+    with pytest.raises(AlreadyRunning):
+        thread.submit(job(tokenizer, "a"))
+    assert [end_of(each).usage.output for each in (first, other)] == [12, 12]
+    again = job(tokenizer, "a")
+    thread.submit(again)
+    assert end_of(again).finish_reason == "length"
+
+
+def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
+    log.is_broken = True
+    running = job(tokenizer, "a")
+    thread.submit(running)
+    assert end_of(running).finish_reason == "length"
+
+
+def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
+    running = job(tokenizer, "a", max_tokens=4000)
+    thread.submit(running)
+    seen = running.outputs.get(timeout=20).usage.output
+    log.cancel("a")
+    seen += running.outputs.qsize()
+    ended = end_of(running)
+    assert ended.finish_reason == "abort"
+    assert ended.usage.output <= seen + 3
+
+
+@pytest.mark.parametrize(("prompt", "code"), [("a b " * 9000, "prompt_too_long"), ("", "internal")])
+def test_what_the_engine_refuses_is_told_with_a_code(
+    thread: EngineThread, tokenizer: Tokenizer, prompt: str, code: str
+) -> None:
+    refused = job(tokenizer, "a", prompt=prompt)
+    thread.submit(refused)
+    output = end_of(refused)
+    assert isinstance(output, Refused)
+    assert output.code == code
+    assert len(output.message) > 10
+
+
+def test_stop_ends_what_runs_and_what_comes_late(engine: Engine, log: TroubledLog, tokenizer: Tokenizer) -> None:
+    thread = EngineThread(engine, log)
+    waiting = job(tokenizer, "early")
+    thread.submit(waiting)
+    thread.stop("bye")
+    thread.start()
+    assert end_of(waiting).message == "bye"
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> Services:
+    return Services("test", thread, tokenizer, guard, log)
+
+
+@pytest.mark.parametrize("stop", [(), (" a",), (",",)])
+def test_the_log_of_a_generation_adds_up(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, stop: tuple[str, ...]
+) -> None:
+    asked = request(tokenizer, "a", max_tokens=40, stop=stop)
+    assert Generation(services(thread, log, tokenizer, guard), asked, time.monotonic_ns()).run() is None
+    events = [event for frame in log.read("a") for event in frame.events]
+    started, prefilled, finished = events[0], events[1], events[-1]
+    assert isinstance(started, GenerationStarted) and isinstance(prefilled, PrefillAdvanced)
+    assert isinstance(finished, GenerationFinished)
+    assert 0 <= started.queued_us <= started.at == prefilled.at - prefilled.step_us
+    tokens = [event for event in events if isinstance(event, TokenSampled)]
+    text = "".join(event.text for event in events if isinstance(event, TextReleased))
+    assert finished.usage.output == len(tokens)
+    assert b"".join(token.piece for token in tokens).decode().startswith(text)
+    assert finished.finish_reason == ("stop" if stop else "length")
+    assert not any(each in text for each in stop)
+
+
+def test_a_request_stopped_while_it_waits_was_never_started(
+    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    thread = EngineThread(engine, log)
+    thread.stop("The worker was stopped.")
+    generation = Generation(services(thread, log, tokenizer, guard), request(tokenizer, "a"), time.monotonic_ns())
+    submit = thread.submit
+
+    def submit_then_run(job: Job) -> None:
+        submit(job)
+        thread.start()
+
+    thread.submit = submit_then_run  # type: ignore[method-assign]
+    failure = generation.run()
+    assert failure is not None and failure.code == "worker_lost"
+    events = [event for frame in log.read("a") for event in frame.events]
+    assert [type(event) for event in events] == [GenerationFinished]
+
+
+def test_a_writer_that_is_fenced_or_failing_leaves_the_engine(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    log.fence("a", 2)
+    with pytest.raises(Fenced):
+        Generation(services(thread, log, tokenizer, guard), request(tokenizer, "a", max_tokens=4000), 0).run()
+    log.is_broken = True
+    with pytest.raises(ConnectionError):
+        Generation(services(thread, log, tokenizer, guard), request(tokenizer, "b", max_tokens=4000), 0).run()
+    log.is_broken = False
+    last = job(tokenizer, "c", max_tokens=2)
+    thread.submit(last)
+    assert end_of(last).finish_reason == "length"
+    assert not thread.engine.has_work()

@@ -1,0 +1,204 @@
+"""A real Celery worker, a real Redis-compatible server, the real model: what the web site can count on."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from celery import Celery
+
+from inference.eventlog.broker import celery_url
+from inference.eventlog.clock import unix_us
+from inference.eventlog.keys import PREFIX, log_key
+from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.codec import encode_request
+from inference.protocol.events import AnyEvent, GenerationFinished, GenerationStarted, TextReleased, TokenSampled
+from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate
+from webapp.supervisor.child import Child
+
+ROOT = Path(__file__).parents[3]
+_START_S = 60
+"""Generous: other test runs may share the machine."""
+
+
+class Site:
+    """The web site's side of one worker, on a database of its own."""
+
+    def __init__(self, child: Child, url: str, template: ChatTemplate) -> None:
+        self.child = child
+        self.client = redis.Redis.from_url(url, socket_timeout=2 * _START_S)
+        self.log = RedisEventLog(self.client)
+        self._app = Celery(broker=celery_url(url))
+        self._template = template
+        self._numbers = itertools.count()
+
+    def status(self) -> dict[str, str]:
+        """The worker's own word about itself."""
+        for key in self.client.scan_iter(f"{PREFIX}worker:*"):
+            return {name.decode(): value.decode() for name, value in self.client.hgetall(key).items()}
+        return {}
+
+    def wait_for(self, state: str) -> dict[str, str]:
+        deadline = time.monotonic() + _START_S
+        while (status := self.status()).get("state") != state:
+            assert self.child.exit_status is None, self.child.last_line()
+            assert time.monotonic() < deadline, status
+            time.sleep(0.05)
+        return status
+
+    def ask(self, text: str, **params: object) -> str:
+        settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
+        request_id = f"req_{next(self._numbers)}"
+        prompt = self._template.render([ChatMessage("user", text)])
+        request = GenerationRequest(
+            request_id=request_id,
+            attempt=1,
+            model="smollm2",
+            prompt_ids=tuple(prompt.ids),
+            params=SamplingParams(**settings),  # type: ignore[arg-type]
+            accepted_unix_us=unix_us(),
+            cache_salt="",
+        )
+        self._app.send_task("inference.generate", args=[encode_request(request)], queue="generate")
+        return request_id
+
+    def settled(self, count: int = 1) -> dict[str, object]:
+        """What the next `count` calls of lifecycle.settle say: request id to failure."""
+        failures = {}
+        for _ in range(count):
+            popped = self.client.brpop(["settle"], timeout=_START_S)
+            assert popped, "nothing was handed to settle"
+            message = json.loads(popped[1])
+            assert message["headers"]["task"] == "lifecycle.settle"
+            args, kwargs, _embedded = json.loads(base64.b64decode(message["body"]))
+            failures[args[0]] = kwargs.get("failure")
+        return failures
+
+    def wait_for_text(self, request_id: str) -> None:
+        last = "0-0"
+        while not any(isinstance(event, TextReleased) for event in self.events(request_id)):
+            rows = self.client.xread({log_key(request_id): last}, block=20_000)
+            assert rows, "no text came"
+            last = rows[0][1][-1][0]
+
+    def events(self, request_id: str) -> list[AnyEvent]:
+        return [event for frame in self.log.read(request_id) for event in frame.events]
+
+
+Start = Callable[..., Site]
+
+
+@pytest.fixture(scope="module")
+def start(redis_url: str, template: ChatTemplate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    sites = []
+    databases = itertools.count(1)
+
+    def build(**settings: str) -> Site:
+        number = next(databases)
+        url = redis_url.replace("db=0", f"db={number}")
+        command = [sys.executable, "-m", "celery", "-A", "inference.worker", "worker", "-n", f"test{number}@%h"]
+        options = ["-P", "threads", "-c", "64", "-Q", "generate", "--without-gossip", "--without-mingle"]
+        # One thread: two that share a busy core wait for each other at every matrix product.
+        own = {"SIGHTGLASS_REDIS_URL": url, "SIGHTGLASS_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        environment = os.environ | own | settings
+        log_path = tmp_path_factory.mktemp("worker") / "worker.log"
+        sites.append(Site(Child("inference", [*command, *options], log_path, environment), url, template))
+        return sites[-1]
+
+    yield build
+    for site in sites:
+        site.child.send(signal.SIGKILL)
+        assert site.child.wait(10)
+        site.client.flushdb()
+        site.client.close()
+
+
+@pytest.fixture(scope="module")
+def site(start: Start) -> Site:
+    site = start()
+    site.wait_for("ready")
+    return site
+
+
+def test_a_question_is_answered_and_the_log_adds_up(site: Site) -> None:
+    request_id = site.ask("What is the capital of France?")
+    assert site.settled() == {request_id: None}
+    frames = site.log.read(request_id)
+    assert [frame.seq for frame in frames] == [1, *(frame.last_seq + 1 for frame in frames[:-1])]
+    events = [event for frame in frames for event in frame.events]
+    text = "".join(event.text for event in events if isinstance(event, TextReleased))
+    tokens = [event for event in events if isinstance(event, TokenSampled)]
+    assert "Paris" in text
+    assert b"".join(token.piece for token in tokens).decode() == text
+    assert [token.position for token in tokens] == list(range(len(tokens)))
+    started, finished = events[0], events[-1]
+    assert isinstance(started, GenerationStarted) and isinstance(finished, GenerationFinished)
+    assert (finished.finish_reason, finished.usage.output) == ("stop", len(tokens))
+    assert tokens[-1].is_special
+
+
+def test_a_token_is_never_in_the_log_before_its_text(site: Site) -> None:
+    request_id = site.ask("Count to ten.", max_tokens=40)
+    site.settled()
+    for frame in site.log.read(request_id):
+        kinds = [type(event) for event in frame.events]
+        if TokenSampled in kinds:
+            assert TextReleased in kinds[kinds.index(TokenSampled) :]
+
+
+def test_stop_ends_an_answer_in_the_middle(site: Site) -> None:
+    request_id = site.ask("Tell me a very long story about the sea.", max_tokens=2000, temperature=0.8, seed=1)
+    site.wait_for_text(request_id)
+    site.log.cancel(request_id)
+    assert site.settled() == {request_id: None}
+    finished = site.events(request_id)[-1]
+    assert isinstance(finished, GenerationFinished)
+    assert finished.finish_reason == "abort"
+    assert 1 <= finished.usage.output < 500
+
+
+def test_requests_at_the_same_time_share_a_batch(site: Site) -> None:
+    ids = {site.ask(f"Write {count} sentences about rain.", max_tokens=60) for count in ("six", "seven")}
+    assert set(site.settled(2)) == ids
+    for request_id in ids:
+        assert 2 in {event.batch_size for event in site.events(request_id) if isinstance(event, TokenSampled)}
+
+
+def test_a_prompt_that_does_not_fit_is_refused_by_name(site: Site) -> None:
+    request_id = site.ask("word " * 9000)
+    failure = site.settled()[request_id]
+    assert isinstance(failure, dict)
+    assert failure["code"] == "prompt_too_long"
+
+
+def test_a_missing_model_is_said_by_status_and_by_each_request(start: Start) -> None:
+    site = start(SIGHTGLASS_MODEL="/nonexistent/model.gguf")
+    status = site.wait_for("failed")
+    assert "/nonexistent/model.gguf" in status["message"]
+    request_id = site.ask("Hello")
+    failure = site.settled()[request_id]
+    assert isinstance(failure, dict)
+    assert failure["code"] == "model_unavailable"
+    assert site.events(request_id) == []
+
+
+def test_a_worker_told_to_stop_settles_what_runs_and_goes(site: Site) -> None:
+    """The last test of this file: it ends the worker that the others share."""
+    request_id = site.ask("Tell me a very long story about the sea.", max_tokens=4000, temperature=0.8, seed=1)
+    site.wait_for_text(request_id)
+    site.child.send(signal.SIGTERM)
+    failure = site.settled()[request_id]
+    assert isinstance(failure, dict)
+    assert failure["code"] == "worker_lost"
+    assert site.child.wait(10)
+    assert site.status() == {}

@@ -1,0 +1,60 @@
+"""What is wrong is said in one line that names the way out, before anything is started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_taken_port_is_named_with_another_to_try() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotStart, match=rf"Port {port} .* PORT={port + 1} make up"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    with pytest.raises(CannotStart, match="1 to 65535"):
+        check_port("127.0.0.1", port)
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100 << 30, 100 << 30, 3 << 20))
+    with pytest.raises(CannotStart, match="only 3 MB left"):
+        check_disk(tmp_path)
+
+
+def test_a_data_folder_serves_one_product_at_a_time(tmp_path: Path) -> None:
+    held = lock(tmp_path)
+    with pytest.raises(CannotStart, match=r"running with .* already"):
+        lock(tmp_path)
+    os.close(held)
+    os.close(lock(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PORT", "abc"), ("PORT", "1.5"), ("SIGHTGLASS_STALL_TIMEOUT_S", "-1"), ("SIGHTGLASS_DATA", "/dev/null")],
+)
+def test_a_setting_that_cannot_be_used_is_one_line(name: str, value: str) -> None:
+    command = [sys.executable, "manage.py", "up"]
+    environment = os.environ | {name: value}
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("sightglass: ")
+    assert result.stderr.count("\n") == 1
+    assert name in result.stderr

@@ -1,0 +1,105 @@
+"""A site of its own behind a real Daphne. No worker runs: the tests write the logs."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
+from webapp.supervisor.child import Child
+
+ROOT = Path(__file__).parents[3]
+
+
+class Site:
+    """A running web process with its administrator signed in."""
+
+    def __init__(self, data: Path, redis_url: str) -> None:
+        self.data = data
+        self.env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url}
+        self.log = RedisEventLog.from_url(redis_url)
+        self.host = f"127.0.0.1:{free_port()}"
+        self.manage("migrate", "--verbosity", "0")
+        port = self.host.split(":")[1]
+        command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
+        self.child = Child("web", command, data / "web.log", self.env)
+        self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
+        self._wait_until_up()
+        self.client.get(self.manage("signin_link").strip())
+        self.client.get("/accounts/login/")
+        self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
+
+    def manage(self, *arguments: str) -> str:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=True).stdout
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                self.client.get("/healthz")
+                return
+            except httpx.TransportError:
+                assert time.monotonic() < deadline, self.child.last_line()
+                time.sleep(0.05)
+
+    @property
+    def cookie(self) -> str:
+        return "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
+
+    def request(self) -> str:
+        """A new request: the gateway has written its first two events, the rest is up to the test."""
+        conversation = self.client.post("/api/conversations", json={}).json()["id"]
+        sent = self.client.post(f"/api/conversations/{conversation}/messages", json={"text": "Hello"})
+        assert sent.status_code == 201, sent.text
+        return str(sent.json()["assistant_message"]["request_id"])
+
+    def forget_open_requests(self) -> None:
+        """Those of earlier tests no longer count towards what one user may have open."""
+        with closing(sqlite3.connect(self.data / "sightglass.sqlite3", timeout=20)) as database, database:
+            database.execute("UPDATE lifecycle_request SET finished_at = created_at")
+
+    def write(self, request_id: str, texts: list[str]) -> None:
+        """One frame."""
+        self.log.append(request_id, [TextReleased(at=1, text=text, num_tokens=1) for text in texts], 1)
+
+    def end(self, request_id: str) -> int:
+        end: AnyEvent = RequestFailed(at=2, stage="generation", code="internal", message="The test is over.")
+        return self.log.append(request_id, [end], 1)
+
+    def resident_mib(self) -> float:
+        status = Path(f"/proc/{self.child._process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", status)
+        assert found
+        return int(found.group(1)) / 1024
+
+    def close(self) -> None:
+        self.client.close()
+        self.child.send(signal.SIGKILL)
+        assert self.child.wait(10)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def site(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    running = Site(tmp_path_factory.mktemp("site"), redis_url)
+    yield running
+    running.close()

@@ -1,0 +1,219 @@
+"""Streams over real sockets: nothing is missed or doubled, and a reader that stops costs a bounded amount."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from tests.webapp.stream.conftest import Site
+
+Event = tuple[int, dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _room_for_requests(site: Site) -> None:
+    site.forget_open_requests()
+
+
+def events_of(frame: dict[str, Any]) -> list[Event]:
+    return list(enumerate(frame["events"], frame["seq"]))
+
+
+def sse(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Event]:
+    """What one connection brings; it is dropped after `most` events."""
+    found: list[Event] = []
+    headers = {"Last-Event-ID": str(after)} if after else {}
+    with site.client.stream("GET", f"/requests/{request_id}/events", headers=headers) as response:
+        assert response.status_code == 200
+        for line in response.iter_lines():
+            if line.startswith('data: {"seq"'):
+                found += events_of(json.loads(line[6:]))
+            if len(found) >= most or line == "event: end":
+                break
+    return found
+
+
+def websocket(site: Site, request_id: str, after: int = 0, **more: Any) -> ClientConnection:
+    more = {"origin": f"http://{site.host}", "additional_headers": {"Cookie": site.cookie}} | more
+    return connect(f"ws://{site.host}/requests/{request_id}/events?after={after}", **more)
+
+
+def messages(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Event]:
+    """The same over a WebSocket."""
+    found: list[Event] = []
+    with websocket(site, request_id, after) as connection:
+        while True:
+            frame = json.loads(connection.recv(timeout=10))
+            found += events_of(frame) if "seq" in frame else []
+            if len(found) >= most or "end" in frame:
+                break
+            if "seq" in frame:
+                with suppress(ConnectionClosed):  # the server may be done already
+                    connection.send(json.dumps({"ack": found[-1][0]}))
+    return found
+
+
+@pytest.mark.parametrize("read", [sse, messages])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_connections_cut_anywhere_add_up_to_the_log(site: Site, read: Any, seed: int) -> None:
+    chance, request_id = random.Random(seed), site.request()
+
+    def write() -> None:
+        for n in range(150):
+            site.write(request_id, [f"{n}.{part} é🙂" for part in range(chance.randint(1, 4))])
+            time.sleep(chance.choice([0, 0, 0.002, 0.01]))
+        site.end(request_id)
+
+    writer, cuts = threading.Thread(target=write), random.Random(seed + 100)
+    writer.start()
+    found: list[Event] = []
+    num_connections = 0
+    while not found or found[-1][1]["type"] != "request.failed":
+        found += read(site, request_id, found[-1][0] if found else 0, cuts.randint(1, 60))
+        num_connections += 1
+    writer.join()
+    assert num_connections > 4
+    assert [seq for seq, _ in found] == list(range(1, len(found) + 1))
+    assert found == read(site, request_id, 0)
+
+
+def test_a_reader_that_has_seen_the_end_does_not_wait_for_another(site: Site) -> None:
+    request_id = site.request()
+    last = site.end(request_id)
+    assert sse(site, request_id, last) == []
+    assert messages(site, request_id, last) == []
+
+
+def test_a_new_reader_does_not_wait_for_the_hubs_blocking_read(site: Site) -> None:
+    old, new = site.request(), site.request()
+    with websocket(site, old) as idle:
+        idle.recv(timeout=5)  # the hub is blocked on this log now
+        with websocket(site, new) as connection:
+            connection.recv(timeout=5)
+            delays = []
+            for _ in range(5):
+                written = time.perf_counter()
+                site.write(new, ["x"])
+                connection.recv(timeout=5)
+                delays.append(time.perf_counter() - written)
+    assert max(delays) < 1
+
+
+def stopped_sse(site: Site, request_id: str) -> socket.socket:
+    """Asks for the stream and never reads."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    host, port = site.host.split(":")
+    connection.connect((host, int(port)))
+    head = f"GET /requests/{request_id}/events HTTP/1.1\r\nHost: {site.host}\r\nCookie: {site.cookie}\r\n\r\n"
+    connection.sendall(head.encode())
+    return connection
+
+
+def rest(connection: socket.socket) -> Iterator[bytes]:
+    connection.settimeout(10)
+    while data := connection.recv(1 << 16):
+        yield data
+        if data.endswith(b"0\r\n\r\n"):
+            return
+
+
+NUM_STOPPED = 8
+LOG_MIB = 24
+
+
+def write_much(site: Site, request_id: str) -> None:
+    for _ in range(LOG_MIB * 16):
+        site.write(request_id, ["x" * (1 << 16)])
+    site.end(request_id)
+
+
+def read_to_the_end(site: Site, request_id: str) -> list[int]:
+    seen: list[Event] = []
+    while not seen or seen[-1][1]["type"] != "request.failed":
+        seen += sse(site, request_id, seen[-1][0] if seen else 0)
+    return [seq for seq, _ in seen]
+
+
+def test_stopped_sse_readers_hold_little_and_are_told_to_resume(site: Site) -> None:
+    request_id = site.request()
+    before = site.resident_mib()
+    stopped = [stopped_sse(site, request_id) for _ in range(NUM_STOPPED)]
+    write_much(site, request_id)
+    # A reader that keeps coming back gets everything meanwhile.
+    assert read_to_the_end(site, request_id) == list(range(1, LOG_MIB * 16 + 4))
+    grown = site.resident_mib() - before
+    assert grown < NUM_STOPPED * LOG_MIB / 2, grown
+    text = b"".join(rest(stopped[0]))
+    assert b"event: resume\ndata: {" in text
+    assert len(text) < 6 << 20
+    for connection in stopped:
+        connection.close()
+
+
+def test_websocket_readers_that_acknowledge_nothing_hold_little_and_are_told_to_resume(site: Site) -> None:
+    request_id = site.request()
+    before = site.resident_mib()
+    with ExitStack() as connections:
+        stopped = [connections.enter_context(websocket(site, request_id, max_queue=1)) for _ in range(NUM_STOPPED)]
+        write_much(site, request_id)
+        assert read_to_the_end(site, request_id)[-1] == LOG_MIB * 16 + 3
+        grown = site.resident_mib() - before
+        assert grown < NUM_STOPPED * LOG_MIB / 2, grown
+        for connection in stopped:
+            connection.close_socket()
+    with websocket(site, request_id) as alive:
+        received: list[dict[str, Any]] = []
+        assert close_code(alive, received) == 4008
+    assert received.pop()["resume"] == events_of(received[-1])[-1][0]
+    assert sum(map(len, map(str, received))) < 2 << 20
+
+
+@pytest.mark.parametrize("origin", [None, "null", "http://127.0.0.1:1", "https://evil.example", "http://["])
+def test_a_page_of_another_address_gets_no_websocket(site: Site, origin: Any) -> None:
+    request_id = site.request()
+    with pytest.raises(InvalidStatus):
+        websocket(site, request_id, origin=origin)
+
+
+def close_code(connection: ClientConnection, received: list[dict[str, Any]] | None = None) -> int:
+    """How the server ended it, after what it sent."""
+    with pytest.raises(ConnectionClosed) as closed:
+        while message := connection.recv(timeout=10):
+            if received is not None:
+                received.append(json.loads(message))
+    assert closed.value.rcvd is not None
+    return int(closed.value.rcvd.code)
+
+
+def test_nobody_elses_request_is_there(site: Site) -> None:
+    request_id = site.request()
+    with websocket(site, request_id, additional_headers={}) as stranger:
+        assert close_code(stranger) == 4404
+    with websocket(site, "req_none") as lost:
+        assert close_code(lost) == 4404
+
+
+@pytest.mark.parametrize(
+    "message", ["", "5", "[]", '{"ack": Infinity}', '{"ack": 1e999}', '{"ack": "1"}', "[" * 50_000, b"\xff"]
+)
+def test_a_message_that_is_no_acknowledgement_is_refused(site: Site, message: str | bytes) -> None:
+    with websocket(site, site.request()) as connection:
+        connection.send(message)
+        assert close_code(connection) == 4400
+
+
+@pytest.mark.parametrize("after", ["-1", "x", "١", "9" * 30])
+def test_a_place_that_is_none_is_refused(site: Site, after: str) -> None:
+    path = f"/requests/{site.request()}/events"
+    assert site.client.get(path, params={"after": after}).status_code == 400
