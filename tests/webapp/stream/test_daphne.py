@@ -44,7 +44,9 @@ def sse(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Even
 
 
 def websocket(site: Site, request_id: str, after: int = 0, **more: Any) -> ClientConnection:
-    more = {"origin": f"http://{site.host}", "additional_headers": {"Cookie": site.cookie}} | more
+    # Unbounded queue: with a full one the client cannot see the reply to its own close, and waits 10 s for it.
+    defaults = {"origin": f"http://{site.host}", "additional_headers": {"Cookie": site.cookie}, "max_queue": None}
+    more = defaults | more
     return connect(f"ws://{site.host}/requests/{request_id}/events?after={after}", **more)
 
 
