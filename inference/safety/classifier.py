@@ -30,7 +30,7 @@ class ExemplarClassifier:
     """Immutable and safe between threads."""
 
     name = "MiniLM exemplars (kNN-3 margin)"
-    version = "2"
+    version = "3"
 
     def __init__(self, model: MiniLM, path: Path = EXEMPLARS) -> None:
         self._model = model

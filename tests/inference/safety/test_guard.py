@@ -86,7 +86,7 @@ def test_text_without_words_is_allowed(guard: Guard, text: str) -> None:
     assert guard.check(text, "input").verdict == "allow"
 
 
-def test_embeddings_equal_the_same_network_in_torch() -> None:
+def test_embeddings_point_where_the_same_network_in_float_does() -> None:
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
 
@@ -117,7 +117,7 @@ def test_embeddings_equal_the_same_network_in_torch() -> None:
         )
     expected = functional.normalize(x.mean(0), dim=0).numpy()
     actual = MiniLM(folder).embed(["A glass of water stands on the table."])[0]
-    assert np.abs(actual - expected).max() < 1e-5
+    assert actual @ expected > 0.998
 
 
 def test_texts_embedded_together_equal_those_embedded_alone() -> None:
