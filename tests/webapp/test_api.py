@@ -243,6 +243,13 @@ def test_models_text_follows_the_request(alice: Client, conversation: str) -> No
     assert Conversation.objects.get().title == "Hello"
 
 
+def test_each_request_is_listed_by_its_own_question(alice: Client, conversation: str) -> None:
+    _, first = send(alice, conversation, "What is\n glass?")
+    send(alice, conversation, "And sand?", parent_id=first["assistant_message"]["id"])
+    titles = [trace["title"] for trace in alice.get("/api/traces").json()["traces"]]
+    assert titles == ["And sand?", "What is glass?"]
+
+
 def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conversation: str) -> None:
     from webapp.lifecycle.tasks import watch_task
 

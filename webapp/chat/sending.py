@@ -19,6 +19,7 @@ from webapp.lifecycle.start import Arrival, start
 logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
+_REQUEST_TITLE_CHARS = 200
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def send(conversation: Conversation, parent: Message | None, text: str, params: 
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
         question.save(force_insert=True)
         if not conversation.title:
-            conversation.title = " ".join(text.split())[:_TITLE_CHARS]
+            conversation.title = _beginning(text, _TITLE_CHARS)
         answer = _answer(conversation, question, params, by)
     _start(answer, params, by, _Undo(leaf_before, question))
     return Sent(question, answer)
@@ -58,7 +59,7 @@ def _answer(conversation: Conversation, question: Message, params: SamplingParam
         user_id=conversation.user_id,
         surface=by.surface,
         model=conversation.model,
-        title=conversation.title,
+        title=_beginning(question.user_text, _REQUEST_TITLE_CHARS),
         input={"messages": _input(conversation, question)},
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
@@ -69,6 +70,10 @@ def _answer(conversation: Conversation, question: Message, params: SamplingParam
     conversation.leaf_id = answer.pk
     conversation.save()
     return answer
+
+
+def _beginning(text: str, num_chars: int) -> str:
+    return " ".join(text.split())[:num_chars]
 
 
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
