@@ -2,6 +2,7 @@
 import { ClientClock } from "../chat/client-timing";
 import { branch, newestLeaf, siblings } from "../chat/tree";
 import type { SamplingParams } from "../protocol/events";
+import { outcomeOf } from "../trace/outcome";
 import { api, ApiError, type Conversation, type Message, type Started } from "../transport/api";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -124,7 +125,8 @@ export class Chat {
     const { whole } = trace;
     if (message && message.status === "streaming") {
       message.text = whole.text;
-      message.status = whole.cancelledAt !== null ? "stopped" : whole.failed ? "failed" : "done";
+      const outcome = outcomeOf(whole);
+      message.status = outcome === "stopped" ? "stopped" : whole.failed ? "failed" : "done";
       message.error = whole.failed;
     }
     this.onSettled();

@@ -1,11 +1,42 @@
 /** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
 import type { StageId } from "../theme/stages";
-import { count, duration, money, percent } from "./format";
+import { count, counted, duration, money, percent } from "./format";
+import { failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
-import type { TraceView } from "./view";
+import { isOver, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
-  return WRITERS[stage](view) ?? "Nothing is recorded of this stage yet.";
+  const missing = isOver(view)
+    ? "The request ended before this stage."
+    : "Nothing is recorded of this stage yet.";
+  return WRITERS[stage](view) ?? missing;
+}
+
+/** The request as a whole: what it is doing, or how it ended. */
+export function story(view: TraceView): string {
+  return STORIES[outcomeOf(view)](view);
+}
+
+const STORIES: Record<Outcome, (view: TraceView) => string> = {
+  running: (view) => sentence(view, stageAtWork(view)),
+  done: (view) => sentence(view, "decode"),
+  length: ({ tokens }) => `The answer was cut at the length limit, after ${counted(tokens.length, "token")}.`,
+  stopped: ({ tokens }) =>
+    tokens.length
+      ? `You stopped the answer after ${counted(tokens.length, "token")}.`
+      : "You stopped the request before the first token.",
+  withheld: ({ withheld }) =>
+    `The output check withheld ${counted(withheld!.num_tokens, "token")} (${withheld!.category.replace("_", " ")}); they never left the worker.`,
+  blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,
+  failed: ({ failed }) => `${failureTitle(failed!)}. ${failed!.message}`,
+};
+
+function stageAtWork(view: TraceView): StageId {
+  if (view.tokens.length) return "decode";
+  if (view.prefill.length) return "prefill";
+  if (view.queued) return "queue";
+  if (view.prompt) return "prompt";
+  return view.inputCheck ? "safety" : "gateway";
 }
 
 /** Tokens per second between the first token and the last. */
@@ -34,7 +65,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     `${count(context.num_prompt_tokens)} of ${count(context.window)} tokens of the window are the prompt; ` +
       `${count(context.reserved_output)} are kept free for the answer` +
       (context.dropped.length
-        ? `; ${context.dropped.length} old messages were dropped.`
+        ? `; ${counted(context.dropped.length, "old message")} had to be left out.`
         : "; nothing was dropped."),
   prompt: ({ prompt }) =>
     prompt &&
@@ -43,18 +74,18 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   queue: ({ queued, started }) =>
     queued &&
     (started
-      ? `${queued.queue_depth} requests stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
-      : `The request is queued behind ${queued.queue_depth} others.`),
+      ? `${counted(queued.queue_depth, "request")} stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
+      : `The request is queued, ${counted(queued.queue_depth, "request")} in front of it; no worker has taken it yet.`),
   prefill: ({ prefill }) => {
     const last = prefill.at(-1);
     if (!last) return null;
     const us = prefill.reduce((sum, chunk) => sum + chunk.step_us, 0);
-    return `${count(last.end)} of ${count(last.total)} prompt tokens were computed in ${duration(us)}, ${prefill.length} step${prefill.length > 1 ? "s" : ""}.`;
+    return `${count(last.end)} of ${count(last.total)} prompt tokens were computed in ${duration(us)}, ${counted(prefill.length, "step")}.`;
   },
   decode: (view) => {
     const speed = tokensPerSecond(view);
     if (!view.tokens.length) return null;
-    return `${count(view.tokens.length)} tokens were sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}.`;
+    return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}.`;
   },
   guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
   bill: ({ bill }) =>
@@ -72,5 +103,5 @@ function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck
     : verdicts.has("flag")
       ? "flagged, and let through"
       : "allowed";
-  return `${what} was ${verdict}: highest score ${percent(worst.score)} for ${worst.category.replace("_", " ")}, threshold ${percent(worst.threshold)}; ${checks.length} check${checks.length > 1 ? "s" : ""} took ${duration(us)}.`;
+  return `${what} was ${verdict}: highest score ${percent(worst.score)} for ${worst.category.replace("_", " ")}, threshold ${percent(worst.threshold)}; ${counted(checks.length, "check")} took ${duration(us)}.`;
 }

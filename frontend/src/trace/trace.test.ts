@@ -1,65 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
+import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { fold } from "./fold";
+import { foldAll, PARAMS, token } from "./fixtures";
 import { phaseTable } from "./phases";
 import { columns, finalProbabilities } from "./probability";
-import { emptyView, type TraceView } from "./view";
-
-const PARAMS: SamplingParams = {
-  repetition_penalty: 1,
-  frequency_penalty: 0,
-  presence_penalty: 0,
-  temperature: 0.5,
-  top_k: 2,
-  top_p: 1,
-  min_p: 0,
-  seed: 1,
-  max_tokens: 8,
-  stop: [],
-};
-
-const logSumExp = (logits: number[]) => Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
-
-/** A vocabulary of four tokens, so that everything can be checked by hand. */
-function token(position: number, at: number): TokenSampled {
-  const logits = [2, 1, 0, -1];
-  const scaled = logits.map((logit) => logit / 0.5);
-  return {
-    type: "token.sampled",
-    at,
-    position,
-    id: 10,
-    piece: btoa(" a"),
-    is_special: false,
-    logprob: 2 - logSumExp(logits),
-    rank: 1,
-    entropy: 0.9,
-    u: 0.3,
-    low: 0,
-    high: 0.88,
-    log_normalizer: logSumExp(logits),
-    candidate_ids: [10, 11, 12],
-    candidate_logits: logits.slice(0, 3),
-    candidate_pieces: [btoa(" a"), btoa("b"), btoa("c")],
-    stages: [
-      { name: "temperature", num_candidates: 4, mass: 1, log_normalizer: logSumExp(scaled), logits: null },
-      {
-        name: "top_k",
-        num_candidates: 2,
-        mass: 0.98,
-        log_normalizer: logSumExp(scaled.slice(0, 2)),
-        logits: null,
-      },
-    ],
-    step_us: 10_000,
-    batch_size: 1,
-  };
-}
-
-function foldAll(events: AnyEvent[]): TraceView {
-  return events.reduce((view, event, index) => fold(view, event, index + 1), emptyView());
-}
+import { emptyView } from "./view";
 
 describe("probability", () => {
   it("gives columns that sum to one and a final column without the removed", () => {

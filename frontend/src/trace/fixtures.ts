@@ -1,0 +1,101 @@
+/** Events for tests. */
+import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
+import { fold } from "./fold";
+import { emptyView, type TraceView } from "./view";
+
+export const PARAMS: SamplingParams = {
+  repetition_penalty: 1,
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  temperature: 0.5,
+  top_k: 2,
+  top_p: 1,
+  min_p: 0,
+  seed: 1,
+  max_tokens: 8,
+  stop: [],
+};
+
+const logSumExp = (logits: number[]) => Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+
+/** A vocabulary of four tokens, so that everything can be checked by hand. */
+export function token(position: number, at: number): TokenSampled {
+  const logits = [2, 1, 0, -1];
+  const scaled = logits.map((logit) => logit / 0.5);
+  return {
+    type: "token.sampled",
+    at,
+    position,
+    id: 10,
+    piece: btoa(" a"),
+    is_special: false,
+    logprob: 2 - logSumExp(logits),
+    rank: 1,
+    entropy: 0.9,
+    u: 0.3,
+    low: 0,
+    high: 0.88,
+    log_normalizer: logSumExp(logits),
+    candidate_ids: [10, 11, 12],
+    candidate_logits: logits.slice(0, 3),
+    candidate_pieces: [btoa(" a"), btoa("b"), btoa("c")],
+    stages: [
+      { name: "temperature", num_candidates: 4, mass: 1, log_normalizer: logSumExp(scaled), logits: null },
+      {
+        name: "top_k",
+        num_candidates: 2,
+        mass: 0.98,
+        log_normalizer: logSumExp(scaled.slice(0, 2)),
+        logits: null,
+      },
+    ],
+    step_us: 10_000,
+    batch_size: 1,
+  };
+}
+
+export function foldAll(events: AnyEvent[]): TraceView {
+  return events.reduce((view, event, index) => fold(view, event, index + 1), emptyView());
+}
+
+export const RELEASED: AnyEvent = { type: "text.released", at: 310_000, text: " a a", num_tokens: 2 };
+
+export const ACCEPTED = {
+  type: "request.accepted",
+  at: 0,
+  received_at: -2000,
+  accepted_unix_us: 1_000_000,
+  params: PARAMS,
+} as unknown as AnyEvent;
+
+export const WITHHELD: AnyEvent = {
+  type: "text.withheld",
+  at: 320_000,
+  num_tokens: 1,
+  category: "self_harm",
+  replacement: "Gone.",
+};
+
+export const CANCELLED: AnyEvent = { type: "request.cancelled", at: 320_000, by: "user" };
+
+const USAGE = { uncached_input: 5, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
+
+/** The engine's end and the request's. */
+export function ended(finish_reason: "stop" | "length" | "abort" | "content_filter"): AnyEvent[] {
+  return [
+    {
+      type: "generation.finished",
+      at: 330_000,
+      finish_reason,
+      usage: USAGE,
+      prefill_us: 1,
+      decode_us: 1,
+      message: "",
+    },
+    { type: "request.finished", at: 340_000, finish_reason, usage: USAGE },
+  ];
+}
+
+export function failed(stage: string, code: string, message = "Because."): AnyEvent {
+  return { type: "request.failed", at: 340_000, stage, code, message };
+}
