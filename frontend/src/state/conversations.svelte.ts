@@ -26,22 +26,12 @@ export class Conversations {
     });
   }
 
-  /** Whether it is gone. */
-  async remove(id: string): Promise<boolean> {
-    return this.attempt(async () => {
-      await api.deleteConversation(id);
-      await this.load();
-    });
-  }
-
-  private async attempt(action: () => Promise<void>): Promise<boolean> {
+  private async attempt(action: () => Promise<void>): Promise<void> {
     try {
       await action();
       this.problem = "";
-      return true;
     } catch (error) {
       this.problem = error instanceof Error ? error.message : String(error);
-      return false;
     }
   }
 }

@@ -117,7 +117,8 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
   const payload = body === undefined || isForm ? (body as FormData | undefined) : JSON.stringify(body);
   let response: Response;
   try {
-    response = await fetch(path, { method, headers, body: payload });
+    // A deletion may be sent while its page is being left, and outlives it.
+    response = await fetch(path, { method, headers, body: payload, keepalive: method === "DELETE" });
   } catch {
     throw new ApiError(0, { code: "offline", message: "The server cannot be reached. Is it running?" });
   }

@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Deletions } from "./deletions.svelte";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const sends = () => vi.fn(() => Promise.resolve());
+
+it("sends a deletion once, when its time is over", () => {
+  const deletions = new Deletions();
+  const send = sends();
+  deletions.start("a", "A", send);
+  expect(deletions.gone.has("a")).toBe(true);
+  expect(send).not.toHaveBeenCalled();
+  vi.runAllTimers();
+  deletions.commit();
+  expect(send).toHaveBeenCalledOnce();
+  expect(deletions.pending).toBeNull();
+  expect(deletions.gone.has("a")).toBe(true);
+});
+
+it("sends nothing that was undone", () => {
+  const deletions = new Deletions();
+  const send = sends();
+  deletions.start("a", "A", send);
+  deletions.undo();
+  vi.runAllTimers();
+  expect(send).not.toHaveBeenCalled();
+  expect(deletions.gone.has("a")).toBe(false);
+});
+
+it("sends the first when a second begins, and waits while it is paused", () => {
+  const deletions = new Deletions();
+  const [first, second] = [sends(), sends()];
+  deletions.start("a", "A", first);
+  deletions.start("b", "B", second);
+  expect(first).toHaveBeenCalledOnce();
+  deletions.pause();
+  vi.runAllTimers();
+  expect(second).not.toHaveBeenCalled();
+  deletions.resume();
+  vi.runAllTimers();
+  expect(second).toHaveBeenCalledOnce();
+});
+
+it("shows again what the server refused to delete, and says why", async () => {
+  const deletions = new Deletions();
+  deletions.start("a", "A", () => Promise.reject(new Error("Stop it first.")));
+  deletions.commit();
+  await vi.runAllTimersAsync();
+  expect(deletions.gone.has("a")).toBe(false);
+  expect(deletions.problem).toContain("Stop it first.");
+});
