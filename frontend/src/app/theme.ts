@@ -1,7 +1,8 @@
 /** Light, dark, or as the system has it; kept in this browser. */
 export type Theme = "system" | "light" | "dark";
 
-const KEY = "theme";
+/** Django's admin, on the same origin, keeps its own under "theme". */
+const KEY = "sightglass-theme";
 
 export function storedTheme(): Theme {
   const stored = localStorage.getItem(KEY);
