@@ -3,11 +3,9 @@
 Each step leaves a stamp with a hash of what it was made from, so a second run takes a moment.
 """
 
-from __future__ import annotations
-
 import sys
 
-if sys.version_info < (3, 11):  # before anything that an older Python cannot read
+if sys.version_info < (3, 11):  # in words that Python 3.6 reads too, before anything that only newer ones know
     sys.exit(f"Sightglass needs Python 3.11 or newer; this is {sys.version.split()[0]}. Try: PYTHON=python3.11 make up")
 
 import hashlib

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from inference.tokenization.bundled import bundled_model
 
@@ -42,7 +44,7 @@ def read_environment() -> Environment:
         port=_number("PORT", 8000),
         data=data,
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
-        database_url=env.get("SIGHTGLASS_DATABASE_URL"),
+        database_url=_database_url(env.get("SIGHTGLASS_DATABASE_URL")),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         policy_path=Path(policy) if policy else None,
@@ -59,6 +61,20 @@ def _number(name: str, default: int) -> int:
     if not text.isascii() or not text.isdigit():
         raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number.")
     return int(text)
+
+
+def _database_url(url: str | None) -> str | None:
+    if not url:
+        return None
+    try:
+        scheme, _ = urlsplit(url).scheme, urlsplit(url).port
+    except ValueError:  # of a port that is no number
+        scheme = ""
+    if scheme not in ("postgres", "postgresql"):
+        raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL has the form postgres://user:password@host:port/name.")
+    if find_spec("psycopg") is None:
+        raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL needs psycopg: .venv/bin/pip install 'psycopg[binary]'")
+    return url
 
 
 def _data_folder(path: Path) -> Path:
@@ -80,4 +96,8 @@ def _kept_secret(path: Path) -> str:
             file.write(secrets.token_urlsafe(48))
     except FileExistsError:
         pass
+    except OSError as error:
+        path.unlink(missing_ok=True)  # rather none than an empty one
+        message = f"{path} cannot be written ({error.strerror}); free some of its disk, or set SIGHTGLASS_DATA"
+        raise SystemExit(f"sightglass: {message} to another folder.") from None
     return path.read_text("utf-8").strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from webapp.environment import ROOT, read_environment
 
@@ -75,11 +75,12 @@ def _database(url: str | None) -> dict[str, Any]:
     parts = urlsplit(url)
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.lstrip("/"),
+        "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
+        "OPTIONS": dict(parse_qsl(parts.query)),  # libpq's own words: sslmode, host (for a socket) and so on
     }
 
 

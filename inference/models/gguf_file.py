@@ -36,7 +36,8 @@ class GgufFile:
         try:
             self._reader = gguf.GGUFReader(str(path))
         except Exception as error:  # the reader fails in many ways on damaged files
-            raise ModelFileError(f"{path} is damaged or truncated: {error}") from error
+            advice = "download it again, or set SIGHTGLASS_MODEL to another GGUF file"
+            raise ModelFileError(f"{path} is damaged or truncated; {advice} ({error})") from error
         self.path = path
         self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
         self.config = self._build_config()

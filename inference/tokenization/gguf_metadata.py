@@ -49,7 +49,8 @@ def read_metadata(path: Path) -> Metadata:
     try:
         fields = _Reader(path).read()
     except (struct.error, UnicodeDecodeError, IndexError, ValueError, OverflowError, MemoryError) as error:
-        raise TokenizerError(f"{path} is not a readable GGUF file: {error}") from error
+        advice = "download it again, or set SIGHTGLASS_MODEL to another"
+        raise TokenizerError(f"{path} is not a whole GGUF file; {advice} ({error})") from error
     return _build(path, fields)
 
 

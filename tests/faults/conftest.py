@@ -24,18 +24,26 @@ from webapp.supervisor.product import Product
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 2
 """For the queue and for a silent worker."""
+SETTINGS = {
+    "SIGHTGLASS_QUEUE_TIMEOUT_S": str(TIMEOUT_S),
+    "SIGHTGLASS_STALL_TIMEOUT_S": str(TIMEOUT_S),
+    # Two threads that share a busy core wait for each other at every matrix product.
+    "SIGHTGLASS_THREADS": "1",
+}
 
 
 class Processes:
     """A site whose workers are started and killed one by one."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, **environment: str) -> None:
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
-            for name in ("QUEUE", "STALL"):
-                patch.setenv(f"SIGHTGLASS_{name}_TIMEOUT_S", str(TIMEOUT_S))
+            for name, value in (SETTINGS | environment).items():
+                patch.setenv(name, value)
             self._product = Product(self._environment)
-        env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url}
+        own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url}
+        env = os.environ | environment | own
+        self.redis_url = self._product.redis_url
         self._manage = lambda *arguments: (
             subprocess.run(
                 [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
@@ -55,11 +63,16 @@ class Processes:
     def start_lifecycle(self) -> Child:
         return self._keep(self._product.start_lifecycle())
 
-    def start_inference(self) -> Child:
-        """Returns when its model is loaded."""
+    def start_inference(self, state: str = "ready") -> Child:
+        """Returns when its model is loaded, or whatever else is expected of it."""
         child = self._keep(self._product.start_inference())
-        self.wait_for("/readyz")
+        until(lambda: any(worker["state"] == state for worker in self.workers()), 60)
         return child
+
+    def workers(self) -> list[dict[str, str]]:
+        """What the site knows of its inference workers."""
+        found: list[dict[str, str]] = self.client.get("/readyz").json()["workers"]
+        return found
 
     def _keep(self, child: Child) -> Child:
         self._children.append(child)
@@ -91,8 +104,8 @@ class Processes:
     def events(self, request_id: str) -> Iterator[dict[str, Any]]:
         """Live, until the end of the request."""
         with self.client.stream("GET", f"/requests/{request_id}/events") as response:
-            for line in response.iter_lines():
-                if line.startswith('data: {"seq"'):
+            for line in lines_of(response):
+                if line.startswith(b'data: {"seq"'):
                     yield from json.loads(line[6:])["events"]
 
     def settled(self, request_id: str) -> dict[str, Any]:
@@ -111,6 +124,14 @@ class Processes:
         for child in reversed(self._children):
             child.send(signal.SIGKILL)
             assert child.wait(10)
+
+
+def lines_of(response: httpx.Response) -> Iterator[bytes]:
+    """Ended by LF alone, as in server-sent events; httpx's own would also break a text at U+0085."""
+    rest = b""
+    for chunk in response.iter_bytes():
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
 
 
 def kill(child: Child) -> None:

@@ -48,13 +48,32 @@ def test_a_data_folder_serves_one_product_at_a_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PORT", "abc"), ("PORT", "1.5"), ("SIGHTGLASS_STALL_TIMEOUT_S", "-1"), ("SIGHTGLASS_DATA", "/dev/null")],
+    [
+        ("PORT", "abc"),
+        ("PORT", "1.5"),
+        ("SIGHTGLASS_STALL_TIMEOUT_S", "-1"),
+        ("SIGHTGLASS_DATA", "/dev/null"),
+        ("SIGHTGLASS_DATABASE_URL", "mysql://127.0.0.1/sightglass"),
+        ("SIGHTGLASS_DATABASE_URL", "postgres://127.0.0.1:port/sightglass"),
+        ("SIGHTGLASS_DATABASE_URL", "postgres://127.0.0.1:1/sightglass"),
+    ],
 )
-def test_a_setting_that_cannot_be_used_is_one_line(name: str, value: str) -> None:
+def test_a_setting_that_cannot_be_used_is_one_line(name: str, value: str, tmp_path: Path) -> None:
+    assert name in refusal({"SIGHTGLASS_DATA": str(tmp_path), "PORT": "59999", name: value})
+
+
+def test_a_database_file_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "sightglass.sqlite3").write_bytes(b"not a database" * 100)
+    assert "Move the file away" in refusal({"SIGHTGLASS_DATA": str(tmp_path), "PORT": "59999"})
+
+
+def refusal(settings: dict[str, str]) -> str:
+    """What `manage.py up` says when it does not start: one line."""
     command = [sys.executable, "manage.py", "up"]
-    environment = os.environ | {name: value}
-    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=60
+    )
     assert result.returncode == 1
     assert result.stderr.startswith("sightglass: ")
     assert result.stderr.count("\n") == 1
-    assert name in result.stderr
+    return result.stderr

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.db import DatabaseError
 
 from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
 from webapp.supervisor.product import Product
@@ -28,7 +29,7 @@ class Command(BaseCommand):
             check_port(environment.host, environment.port)
             held = lock(environment.data)
             os.set_inheritable(held, False)
-            call_command("migrate", verbosity=0)
+            self._migrate()
             product = Product(environment)
             Supervisor(product, self._say).run(lambda: self._announce(product, start))
         except CannotStart as error:
@@ -36,6 +37,16 @@ class Command(BaseCommand):
             sys.exit(f"sightglass: {error}")
         except KeyboardInterrupt:  # before anything was started
             sys.exit(0)
+
+    def _migrate(self) -> None:
+        """Raises CannotStart."""
+        try:
+            call_command("migrate", verbosity=0)
+        except DatabaseError as error:
+            place, reason = settings.DATABASES["default"]["NAME"], str(error).splitlines()[0]
+            is_file = settings.ENVIRONMENT.database_url is None
+            advice = "Move the file away, or set SIGHTGLASS_DATA" if is_file else "Check SIGHTGLASS_DATABASE_URL"
+            raise CannotStart(f"The database {place} cannot be used ({reason}). {advice}.") from None
 
     def _announce(self, product: Product, start: float) -> None:
         self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")

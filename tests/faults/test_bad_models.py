@@ -1,0 +1,61 @@
+"""A model file that is missing or damaged: said in one line at the start, by the site's status and by each request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import ROOT, Processes, free_port
+
+SAID = {
+    "missing": "does not exist; set SIGHTGLASS_MODEL",
+    "cut in the weights": "damaged or truncated; download it again",
+    "of another kind": "not a whole GGUF file; download it again",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, model_path: Path) -> dict[str, Path]:
+    folder, whole = tmp_path_factory.mktemp("models"), model_path.read_bytes()
+    (folder / "cut in the weights").write_bytes(whole[: len(whole) // 2])
+    (folder / "of another kind").write_bytes(b"PK\x03\x04" + whole[4:20_000])
+    return {name: folder / name for name in SAID}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_product_does_not_start_and_says_why_in_one_line(files: dict[str, Path], tmp_path: Path, name: str) -> None:
+    own = {"SIGHTGLASS_MODEL": str(files[name]), "SIGHTGLASS_DATA": str(tmp_path), "PORT": str(free_port())}
+    command = [sys.executable, "manage.py", "up"]
+    environment = os.environ | own
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("sightglass: The model could not be loaded: ")
+    assert run.stderr.count("\n") == 1
+    assert str(files[name]) in run.stderr
+    assert SAID[name] in run.stderr
+
+
+@pytest.fixture(params=["missing", "cut in the weights"])
+def site(request: pytest.FixtureRequest, files: dict[str, Path], tmp_path: Path) -> Iterator[tuple[Processes, str]]:
+    """Processes that nobody supervises, as in production, where a worker without its model goes on."""
+    running = Processes(tmp_path, SIGHTGLASS_MODEL=str(files[request.param]))
+    running.start_inference("failed")
+    yield running, SAID[request.param]
+    running.close()
+
+
+def test_a_running_site_says_it_by_its_status_and_by_each_request(site: tuple[Processes, str]) -> None:
+    processes, said = site
+    ready = processes.client.get("/readyz")
+    assert ready.status_code == 503
+    assert ready.json()["checks"] == {"database": True, "redis": True, "worker": False}
+    assert said in ready.json()["workers"][0]["message"]
+    assert processes.client.get("/api/session").json()["models"][0]["is_ready"] is False
+    events = list(processes.events(processes.send("Hello")))
+    assert (events[-1]["type"], events[-1]["code"]) == ("request.failed", "model_unavailable")
+    assert said in events[-1]["message"]

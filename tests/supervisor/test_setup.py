@@ -1,0 +1,67 @@
+"""What stops the set-up or the first start, met for real: an old Python, a small disk, a full one."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BOOTSTRAP = ROOT / "scripts" / "bootstrap.py"
+_OLD = "import runpy, sys; sys.version_info = (3, 10, 13, 'final', 0); runpy.run_path(sys.argv[1], run_name='__main__')"
+_ON_A_SMALL_DISK = 'mount -t tmpfs -o size=1m tmpfs "$0" && {}'
+
+
+def on_a_small_disk(place: Path, script: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell script while `place` is a disk of 1 MB, which nobody else sees; $0 is the place."""
+    apart = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    probe = [*apart, _ON_A_SMALL_DISK.format("true"), place]
+    if shutil.which("unshare") is None or subprocess.run(probe, capture_output=True, check=False).returncode:
+        pytest.skip("nobody may mount a file system here")
+    command = [*apart, _ON_A_SMALL_DISK.format(script), place, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=own(place), capture_output=True, text=True, check=False)
+
+
+def own(data: Path) -> dict[str, str]:
+    return os.environ | {"SIGHTGLASS_DATA": str(data / "data")}
+
+
+def test_an_old_python_is_refused_with_the_way_out() -> None:
+    run = subprocess.run([sys.executable, "-c", _OLD, BOOTSTRAP], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("Sightglass needs Python 3.11 or newer")
+    assert "PYTHON=python3.11 make up" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_an_old_python_can_read_the_script_that_refuses_it() -> None:
+    tree = ast.parse(BOOTSTRAP.read_text("utf-8"), feature_version=(3, 7))
+    assert not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in ast.walk(tree))
+
+
+def test_too_small_a_disk_is_named_before_anything_is_installed(tmp_path: Path) -> None:
+    script = 'mkdir "$0/scripts" && cp "$2" "$0/scripts" && "$1" "$0/scripts/bootstrap.py"'
+    run = on_a_small_disk(tmp_path, script, sys.executable, BOOTSTRAP)
+    assert run.returncode == 1
+    assert run.stderr == "Sightglass needs 3 GB of free disk here; there are 0.0 GB.\n"
+
+
+def test_a_disk_with_little_room_is_named_at_the_start(tmp_path: Path) -> None:
+    run = on_a_small_disk(tmp_path, '"$1" manage.py up', sys.executable)
+    assert run.returncode == 1
+    assert "has only 0 MB left" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_full_disk_at_the_first_start_leaves_no_empty_secret(tmp_path: Path) -> None:
+    fill = '(mkdir "$0/data"; dd if=/dev/zero of="$0/fill" bs=4k status=none; '
+    script = fill + '"$1" manage.py up; status=$?; ls -A "$0/data"; exit $status)'
+    run = on_a_small_disk(tmp_path, script, sys.executable)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert "No space left on device" in run.stderr.splitlines()[-1]
+    assert run.stderr.splitlines()[-1].startswith("sightglass: ")
