@@ -27,6 +27,9 @@ class EventLog(Protocol):
     def fence(self, request_id: str, attempt: int) -> None:
         """From now on refuse appends of attempts older than this one."""
 
+    def claim(self, request_id: str, attempt: int) -> bool:
+        """Whether this call is the first to claim the attempt: a task that is delivered twice runs once."""
+
     def cancel(self, request_id: str) -> None:
         """Set the flag that the engine reads each step."""
 

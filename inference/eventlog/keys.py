@@ -16,7 +16,7 @@ def log_key(request_id: str) -> str:
 
 
 def meta_key(request_id: str) -> str:
-    """Hash: attempt, seq, cancelled."""
+    """Hash: attempt, seq, cancelled, claim:<attempt>, writer:<name>."""
     return f"{PREFIX}log:{request_id}:meta"
 
 

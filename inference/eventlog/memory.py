@@ -14,6 +14,7 @@ from inference.protocol.events import AnyEvent, Frame
 class _Log:
     attempt: int = 0
     is_cancelled: bool = False
+    claimed: set[int] = field(default_factory=set)
     frames: list[Frame] = field(default_factory=list)
 
     @property
@@ -35,15 +36,22 @@ class MemoryEventLog:
         if not events:
             raise ValueError("an append needs at least one event")
         with self._lock:
-            log = self._claim(request_id, attempt)
+            log = self._own(request_id, attempt)
             log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
             return log.last_seq
 
     def fence(self, request_id: str, attempt: int) -> None:
         with self._lock:
-            self._claim(request_id, attempt)
+            self._own(request_id, attempt)
 
-    def _claim(self, request_id: str, attempt: int) -> _Log:
+    def claim(self, request_id: str, attempt: int) -> bool:
+        with self._lock:
+            claimed = self._logs.setdefault(request_id, _Log()).claimed
+            is_first = attempt not in claimed
+            claimed.add(attempt)
+            return is_first
+
+    def _own(self, request_id: str, attempt: int) -> _Log:
         log = self._logs.setdefault(request_id, _Log())
         if attempt < log.attempt:
             raise Fenced(f"{request_id} belongs to attempt {log.attempt}, not {attempt}")

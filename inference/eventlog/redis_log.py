@@ -90,6 +90,15 @@ class RedisEventLog:
                 raise Fenced(f"{request_id}: {error}") from None
             raise
 
+    def claim(self, request_id: str, attempt: int) -> bool:
+        name, claim = f"claim:{attempt}", f"{self._writer}:{next(self._numbers)}"
+        pipeline = self._client.pipeline()
+        pipeline.hsetnx(meta_key(request_id), name, claim)
+        pipeline.hget(meta_key(request_id), name)  # whose it is, also when the first try's reply was lost
+        pipeline.expire(meta_key(request_id), EXPIRY_S)
+        _, owner, _ = pipeline.execute()
+        return bool(owner == claim.encode())
+
     def cancel(self, request_id: str) -> None:
         pipeline = self._client.pipeline()
         pipeline.hset(meta_key(request_id), "cancelled", "1")

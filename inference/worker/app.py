@@ -57,7 +57,10 @@ def generate(payload: str) -> None:
     request = decode_request(payload)
     assert app.host is not None
     try:
-        failure = Generation(app.host.services(), request, arrived_ns).run()
+        services = app.host.services()
+        if not services.log.claim(request.request_id, request.attempt):
+            raise AlreadyRunning(f"{request.request_id} was delivered before")
+        failure = Generation(services, request, arrived_ns).run()
     except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up: %s", error)
         return

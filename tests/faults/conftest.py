@@ -119,6 +119,14 @@ class Processes:
         until(is_settled, 30)
         return found
 
+    def ledger_total(self, request_id: str) -> int:
+        """Of the request's entries, as its database has them."""
+        code = (
+            "from django.db.models import Sum; from webapp.billing.models import LedgerEntry as L; "
+            f"print(L.objects.filter(request_id='{request_id}').aggregate(Sum('total_nano'))['total_nano__sum'])"
+        )
+        return int(self._manage("shell", "--no-imports", "-v", "0", "-c", code))
+
     def close(self) -> None:
         self.client.close()
         for child in reversed(self._children):

@@ -42,6 +42,16 @@ class LedgerIsAppendOnly(Exception):
     """A posted entry is never changed or deleted."""
 
 
+class _Entries(models.QuerySet["LedgerEntry"]):
+    """Refuses for many entries what each refuses for itself."""
+
+    def update(self, **_kwargs: Any) -> int:
+        raise LedgerIsAppendOnly("posted entries stay as they are; post a correction instead")
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        raise LedgerIsAppendOnly("posted entries stay")
+
+
 class LedgerEntry(models.Model):
     """One request's bill. The request id is kept as text: the entry outlives the request."""
 
@@ -58,6 +68,8 @@ class LedgerEntry(models.Model):
     currency = models.CharField(max_length=3)
     price_version = models.CharField(max_length=64)
     lines = models.JSONField()
+
+    objects = _Entries.as_manager()
 
     class Meta:
         verbose_name_plural = "ledger entries"

@@ -48,6 +48,13 @@ def test_an_older_attempt_is_fenced(log: EventLog) -> None:
     assert log.append("r", [text(2)], 2) == 2
 
 
+def test_each_attempt_is_claimed_once(log: EventLog) -> None:
+    claims = [log.claim(request_id, attempt) for request_id, attempt in [("r", 1), ("r", 1), ("r", 2), ("s", 1)]]
+    assert claims == [True, False, True, True]
+    log.append("r", [text(1)], 1)
+    assert not log.claim("r", 1)
+
+
 def test_the_cancel_flag_is_per_request(log: EventLog) -> None:
     log.cancel("a")
     assert log.is_cancelled(["a", "b"]) == [True, False]

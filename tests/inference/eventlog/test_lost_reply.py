@@ -79,3 +79,12 @@ def test_an_append_whose_reply_is_lost_is_in_the_log_once(proxy: Proxy, redis_cl
 def test_equal_events_of_two_appends_are_two_frames(proxy: Proxy) -> None:
     log, other = RedisEventLog.from_url(proxy.url), RedisEventLog.from_url(proxy.url)
     assert [writer.append("r", [text(1)], 1) for writer in (log, other, log, other)] == [1, 2, 3, 4]
+
+
+def test_a_claim_whose_reply_is_lost_is_still_the_first(proxy: Proxy) -> None:
+    log, other = RedisEventLog.from_url(proxy.url), RedisEventLog.from_url(proxy.url)
+    assert log.claim("r", 1)
+    proxy.swallows_next.set()
+    assert other.claim("r", 2)
+    assert not proxy.swallows_next.is_set()
+    assert not log.claim("r", 2)

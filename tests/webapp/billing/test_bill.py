@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import ProtectedError
 
 from inference.protocol.request import Usage
 from webapp.billing.bill import compute_lines, post_bill
@@ -43,6 +44,14 @@ def test_an_entry_cannot_be_changed_or_deleted() -> None:
         entry.save()
     with pytest.raises(LedgerIsAppendOnly):
         entry.delete()
+    for change in (
+        LedgerEntry.objects.all().delete,
+        lambda: LedgerEntry.objects.update(total_nano=0),
+        alice.delete,
+    ):
+        with pytest.raises((LedgerIsAppendOnly, ProtectedError)):
+            change()
+    assert LedgerEntry.objects.get().total_nano == entry.total_nano > 0
 
 
 @pytest.mark.django_db

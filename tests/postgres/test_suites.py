@@ -1,0 +1,23 @@
+"""The site's own tests again, on PostgreSQL: what they say of SQLite holds there too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+ROOT = Path(__file__).parents[2]
+SUITES = [f"tests/webapp/{name}" for name in ("test_api.py", "billing", "lifecycle", "traces")]
+
+
+def test_api_ledger_settling_and_traces_pass_on_postgres(postgres_url: str) -> None:
+    command = [sys.executable, "-m", "pytest", "--create-db", "--reuse-db", *SUITES]
+    environment = os.environ | {"SIGHTGLASS_DATABASE_URL": postgres_url}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    with psycopg.connect(postgres_url.replace("/postgres?", "/test_postgres?")) as database:
+        row = database.execute("SELECT count(*) FROM django_migrations").fetchone()
+    assert row is not None and row[0] > 10
