@@ -7,7 +7,8 @@ export type Environment = {
   references: Record<string, { title: string; href: string }>;
 };
 
-export const markdown = new MarkdownIt({ html: false, linkify: true });
+// The lines of a poem or an address stay lines, as the model wrote them.
+export const markdown = new MarkdownIt({ html: false, linkify: true, breaks: true });
 // Only addresses that say so: "main.py" and "e.g." are no links.
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 
