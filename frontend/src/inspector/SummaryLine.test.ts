@@ -19,6 +19,7 @@ it.each([
   ["what no worker has taken", [ACCEPTED, QUEUED], "queued"],
   ["what stands behind others", [ACCEPTED, { ...QUEUED, queue_depth: 2 }], "queued, 2 in front"],
   ["an answer under way", WRITTEN, "writing"],
+  ["one whose Stop has not taken effect", [ACCEPTED, QUEUED, CANCELLED], "stopping"],
   ["one that was stopped", [...WRITTEN, CANCELLED, ...ended("abort")], "stopped"],
   ["one that was stopped before its start", [ACCEPTED, CANCELLED, failed("gateway", "cancelled")], "stopped"],
   ["one that reached its limit", [...WRITTEN, ...ended("length")], "cut at the length limit"],

@@ -75,7 +75,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     queued &&
     (started
       ? `${counted(queued.queue_depth, "request")} stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
-      : `The request is queued, ${counted(queued.queue_depth, "request")} in front of it; no worker has taken it yet.`),
+      : `The request is queued, ${queued.queue_depth ? `${counted(queued.queue_depth, "request")} in front of it` : "first in line"}; no worker has taken it yet.`),
   prefill: ({ prefill }) => {
     const last = prefill.at(-1);
     if (!last) return null;
