@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
-_http = get_asgi_application()
+django.setup(set_prefix=False)
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
 
+from webapp.gateway.handler import OneHopHandler  # noqa: E402
 from webapp.stream.consumer import EventsConsumer  # noqa: E402
 from webapp.stream.origin import OwnOrigin  # noqa: E402
 
 _sockets = URLRouter([path("requests/<str:request_id>/events", EventsConsumer.as_asgi())])
 
 application = ProtocolTypeRouter(
-    {"http": _http, "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)))}
+    {"http": OneHopHandler(), "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)))}
 )

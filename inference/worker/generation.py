@@ -67,6 +67,8 @@ class Generation:
             while True:
                 output = self._next()
                 self._forward(output)
+                if self._guard.num_tokens:
+                    self._job.is_first_out.set()
                 if output.finish_reason is not None:
                     return self._failure(output)
         except Exception:

@@ -27,6 +27,11 @@ def read_settings() -> WorkerSettings:
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        num_threads=int(env.get("SIGHTGLASS_THREADS") or os.cpu_count() or 1),
+        num_threads=int(env.get("SIGHTGLASS_THREADS") or _default_threads()),
         policy_path=Path(policy) if policy else None,
     )
+
+
+def _default_threads() -> int:
+    """One core is left to the site, Redis and the browser: a thread that waits for a core holds up all the others."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)

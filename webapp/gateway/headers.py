@@ -5,9 +5,8 @@ Knows nothing of views.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -22,28 +21,12 @@ _POLICY = (
 
 
 class SecurityHeadersMiddleware:
-    """Works for sync and async views alike."""
-
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         setattr(request, RECEIVED, unix_us())
         response = self._get_response(request)
-        if isinstance(response, HttpResponseBase):
-            return _with_headers(response)
-        return self._later(response)
-
-    async def _later(self, response: Awaitable[HttpResponseBase]) -> HttpResponseBase:
-        return _with_headers(await response)
-
-
-def _with_headers(response: HttpResponseBase) -> HttpResponseBase:
-    response.headers.setdefault("Content-Security-Policy", _POLICY)
-    response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-    return response
+        response.headers.setdefault("Content-Security-Policy", _POLICY)
+        response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+        return response
