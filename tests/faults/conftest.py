@@ -101,12 +101,20 @@ class Processes:
             .json()["assistant_message"]["request_id"]
         )
 
-    def events(self, request_id: str) -> Iterator[dict[str, Any]]:
+    def frames(self, request_id: str) -> Iterator[dict[str, Any]]:
         """Live, until the end of the request."""
         with self.client.stream("GET", f"/requests/{request_id}/events") as response:
             for line in lines_of(response):
                 if line.startswith(b'data: {"seq"'):
-                    yield from json.loads(line[6:])["events"]
+                    yield json.loads(line[6:])
+
+    def events(self, request_id: str) -> Iterator[dict[str, Any]]:
+        """Those of the frames."""
+        for frame in self.frames(request_id):
+            yield from frame["events"]
+
+    def cancel(self, request_id: str) -> None:
+        self.client.post(f"/api/requests/{request_id}/cancel").raise_for_status()
 
     def settled(self, request_id: str) -> dict[str, Any]:
         """The summary, once the row is written."""
@@ -125,7 +133,8 @@ class Processes:
             "from django.db.models import Sum; from webapp.billing.models import LedgerEntry as L; "
             f"print(L.objects.filter(request_id='{request_id}').aggregate(Sum('total_nano'))['total_nano__sum'])"
         )
-        return int(self._manage("shell", "--no-imports", "-v", "0", "-c", code))
+        total = self._manage("shell", "--no-imports", "-v", "0", "-c", code).strip()
+        return 0 if total == "None" else int(total)
 
     def close(self) -> None:
         self.client.close()

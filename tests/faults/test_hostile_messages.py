@@ -51,7 +51,7 @@ def test_as_many_tokens_as_may_be_asked_for_are_cut_to_the_window(running: Proce
     request_id = running.send("Say hello.", max_tokens=1_000_000)
     events = running.events(request_id)
     assert any(event["type"] == "generation.started" for event in events)
-    running.client.post(f"/api/requests/{request_id}/cancel").raise_for_status()
+    running.cancel(request_id)
     assert list(events)[-1]["type"] == "request.finished"
 
 

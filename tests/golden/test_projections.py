@@ -1,0 +1,116 @@
+"""What the recorded logs add up to equals what the running product said of the same requests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from inference.protocol.codec import decode_frame, encode_frame
+from inference.protocol.events import Frame, RequestAccepted, TextReleased, TokenSampled
+from inference.protocol.request import SamplingParams
+from inference.sampling.draw import uniform
+from webapp.billing.bill import post_bill
+from webapp.billing.models import LedgerEntry
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.outcome import fold
+from webapp.lifecycle.settle import record
+from webapp.traces.archive import decode, encode
+from webapp.traces.columns import from_columns, to_columns
+
+LOGS = sorted((Path(__file__).parent / "logs").glob("*.json"))
+OF_THE_ROW = (
+    "status",
+    "usage",
+    "cost_nano",
+    "currency",
+    "finish_reason",
+    "error",
+    "num_events",
+    "duration_us",
+    "first_token_us",
+)
+
+
+@dataclass(frozen=True)
+class Golden:
+    """One recorded request."""
+
+    frames: list[Frame]
+    wire: list[dict[str, Any]]
+    summary: dict[str, Any]
+    text: str
+    ledger_nano: int
+
+    @property
+    def tokens(self) -> list[TokenSampled]:
+        return [event for frame in self.frames for event in frame.events if isinstance(event, TokenSampled)]
+
+    @property
+    def params(self) -> SamplingParams:
+        first = self.frames[0].events[0]
+        assert isinstance(first, RequestAccepted)
+        return first.params
+
+
+@pytest.fixture(params=LOGS, ids=lambda path: path.stem)
+def golden(request: pytest.FixtureRequest) -> Golden:
+    document = json.loads(request.param.read_text("utf-8"))
+    frames = [decode_frame(json.dumps(frame)) for frame in document["frames"]]
+    return Golden(frames, document["frames"], **document["said"])
+
+
+def test_each_way_that_a_request_may_end_is_recorded() -> None:
+    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "stopped"]
+
+
+def test_the_protocol_still_reads_and_writes_them(golden: Golden) -> None:
+    assert [json.loads(encode_frame(frame)) for frame in golden.frames] == golden.wire
+    seqs = [frame.seq for frame in golden.frames]
+    assert seqs == [1, *(frame.last_seq + 1 for frame in golden.frames[:-1])]
+
+
+@pytest.mark.django_db
+def test_the_fold_gives_the_row_that_the_product_wrote(golden: Golden) -> None:
+    outcome = fold(golden.frames)
+    assert outcome.is_terminal
+    assert outcome.text == golden.text
+    request = Request(user=User.objects.create_user("alice"), surface="chat", model=golden.summary["model"])
+    record(request, outcome)
+    shown = request.summary()
+    assert {name: shown[name] for name in OF_THE_ROW} == {name: golden.summary[name] for name in OF_THE_ROW}
+
+
+@pytest.mark.django_db
+def test_the_bill_computed_again_is_the_bill_that_was_posted(golden: Golden) -> None:
+    outcome = fold(golden.frames)
+    if outcome.bill is None:
+        assert (golden.ledger_nano, golden.summary["cost_nano"]) == (0, None)
+        return
+    alice = User.objects.create_user("alice")
+    again = post_bill(golden.summary["id"], alice.pk, golden.summary["model"], outcome.usage, outcome.bill.at)
+    assert again == outcome.bill
+    assert LedgerEntry.objects.get().total_nano == golden.ledger_nano
+
+
+def test_tokens_survive_as_columns_and_the_log_as_a_file(golden: Golden) -> None:
+    assert from_columns(to_columns(golden.tokens)) == golden.tokens
+    assert decode(encode(golden.frames, golden.summary)).frames == golden.frames
+
+
+def test_no_token_is_seen_that_no_released_text_covers(golden: Golden) -> None:
+    released = [e for frame in golden.frames for e in frame.events if isinstance(e, TextReleased)]
+    assert len(golden.tokens) == (released[-1].num_tokens if released else 0)
+    assert b"".join(token.piece for token in golden.tokens).decode() == "".join(e.text for e in released)
+
+
+def test_every_draw_is_the_seeds_and_falls_on_the_token_shown(golden: Golden) -> None:
+    seed = golden.params.seed
+    assert seed is not None
+    for token in golden.tokens:
+        assert token.u == pytest.approx(uniform(seed, token.position))
+        assert token.low <= token.u < token.high
