@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -53,6 +54,8 @@ class Prompt:
     special: list[int]
     segments: list[PromptSegment]
     lossy_bytes: int
+    encoding_us: int
+    """What the tokenizer took, of all that rendering took."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class ChatTemplate:
         return self._encode(_split(rendered, nonce, messages))
 
     def _encode(self, parts: list[_Part]) -> Prompt:
+        start = time.perf_counter_ns()
         builder = _PromptBuilder(self._tokenizer)
         for part in parts:
             if part.message is not None:
@@ -110,7 +114,7 @@ class ChatTemplate:
                     builder.add_special(text)
                 else:
                     builder.add_text(_Part(text, None))
-        return builder.build()
+        return builder.build(start)
 
 
 class _PromptBuilder:
@@ -134,9 +138,10 @@ class _PromptBuilder:
         self._ids.append(self._tokenizer.special_ids[name])
         self._own(PromptSegment(None, start, start + 1, name))
 
-    def build(self) -> Prompt:
+    def build(self, start_ns: int) -> Prompt:
         self._flush()
-        return Prompt(self._ids, self._special, self._owned, self._lossy_bytes)
+        encoding_us = (time.perf_counter_ns() - start_ns) // 1000
+        return Prompt(self._ids, self._special, self._owned, self._lossy_bytes, encoding_us)
 
     def _flush(self) -> None:
         run, self._run = self._run, []

@@ -46,8 +46,9 @@ class Preparation:
         if self._log.is_cancelled([self._request.id])[0]:
             raise Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
         self._check_input()
+        start = time.perf_counter_ns()
         assembled = self._assemble()
-        self._hand_over(assembled)
+        self._hand_over(assembled, duration_us=(time.perf_counter_ns() - start) // 1000)
 
     def _check_input(self) -> None:
         text = self._messages[-1].content
@@ -57,44 +58,38 @@ class Preparation:
             raise Failure("safety", "blocked", check.replacement)
 
     def _assemble(self) -> Assembled:
-        start = time.perf_counter_ns()
         try:
-            prompts = services.prompt_services()
-            assembled = prompts.assembler.assemble(self._messages, self._params.max_tokens)
+            return services.prompt_services().assembler.assemble(self._messages, self._params.max_tokens)
         except ContextTooLarge as error:
             raise Failure("context", "prompt_too_long", str(error)) from None
         except (TokenizerError, TemplateError) as error:
             raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
-        duration_us = (time.perf_counter_ns() - start) // 1000
-        self._append(
-            ContextAssembled(
-                at=self._clock.at(),
-                window=assembled.window,
-                reserved_output=assembled.reserved_output,
-                num_prompt_tokens=len(assembled.prompt.ids),
-                segments=assembled.segments,
-                dropped=assembled.dropped,
-                duration_us=duration_us,
-            )
-        )
-        return assembled
 
-    def _hand_over(self, assembled: Assembled) -> None:
-        start = time.perf_counter_ns()
-        tokenizer, prompt = services.prompt_services().tokenizer, assembled.prompt
-        pieces = tuple(tokenizer.label(token) for token in prompt.ids)
+    def _hand_over(self, assembled: Assembled, duration_us: int) -> None:
+        prompt, tokenizer = assembled.prompt, services.prompt_services().tokenizer
+        now = self._clock.at()
+        # The tokenizer works within assembly, at its end; its time is told apart.
+        context = ContextAssembled(
+            at=now - prompt.encoding_us,
+            window=assembled.window,
+            reserved_output=assembled.reserved_output,
+            num_prompt_tokens=len(prompt.ids),
+            segments=assembled.segments,
+            dropped=assembled.dropped,
+            duration_us=duration_us - prompt.encoding_us,
+        )
         tokenized = PromptTokenized(
-            at=self._clock.at(),
+            at=now,
             tokenizer=tokenizer.name,
             version=tokenizer.version,
             ids=tuple(prompt.ids),
-            pieces=pieces,
+            pieces=tuple(tokenizer.label(token) for token in prompt.ids),
             special=tuple(prompt.special),
             lossy_bytes=prompt.lossy_bytes,
-            duration_us=(time.perf_counter_ns() - start) // 1000,
+            duration_us=prompt.encoding_us,
         )
         queued = GenerationQueued(at=self._clock.at(), attempt=self._request.attempt, queue_depth=_queue_depth())
-        self._log.append(self._request.id, [tokenized, queued], self._request.attempt)
+        self._append(context, tokenized, queued)
         app.send_task("inference.generate", args=[encode_request(self._generation(assembled))])
 
     def _generation(self, assembled: Assembled) -> GenerationRequest:
