@@ -18,7 +18,10 @@ export function story(view: TraceView): string {
 }
 
 const STORIES: Record<Outcome, (view: TraceView) => string> = {
-  running: (view) => sentence(view, stageAtWork(view)),
+  running: (view) =>
+    view.started && !view.prefill.length
+      ? "The engine is reading the prompt."
+      : sentence(view, stageAtWork(view)),
   done: (view) => sentence(view, "decode"),
   length: ({ tokens }) => `The answer was cut at the length limit, after ${counted(tokens.length, "token")}.`,
   stopped: ({ tokens }) =>
@@ -74,7 +77,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   queue: ({ queued, started }) =>
     queued &&
     (started
-      ? `${counted(queued.queue_depth, "request")} stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
+      ? `${queued.queue_depth ? counted(queued.queue_depth, "request") : "No request"} stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
       : `The request is queued, ${queued.queue_depth ? `${counted(queued.queue_depth, "request")} in front of it` : "first in line"}; no worker has taken it yet.`),
   prefill: ({ prefill }) => {
     const last = prefill.at(-1);
