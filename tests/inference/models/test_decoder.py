@@ -1,8 +1,9 @@
-"""The decoder on the real model, against a plain float32 forward pass written independently, and damaged files."""
+"""The decoder on the real model, against transformers in float32, and damaged files."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,46 +29,23 @@ def decoder(file: GgufFile) -> Decoder:
     return load_decoder(file)
 
 
-def reference_logits(file: GgufFile, ids: list[int]) -> torch.Tensor:
-    """Logits after every token, [num_tokens, vocab_size], in float32 without cache, fusion or quantised kernels."""
-    config, n = file.config, len(ids)
+@pytest.fixture(scope="module")
+def reference(model_path: Path) -> Any:
+    """The same file in transformers, which reads and dequantises it by itself, in float32."""
+    from transformers import AutoModelForCausalLM
 
-    def weight(name: str) -> torch.Tensor:
-        return torch.from_numpy(file.array(name))
-
-    def norm(x: torch.Tensor, name: str) -> torch.Tensor:
-        return x / torch.sqrt((x**2).mean(-1, keepdim=True) + config.norm_eps) * weight(name)
-
-    def rotate(x: torch.Tensor) -> torch.Tensor:
-        angle = torch.arange(n)[:, None] / config.rope_theta ** (torch.arange(0, config.head_dim, 2) / config.head_dim)
-        cos, sin = torch.cos(angle)[:, None], torch.sin(angle)[:, None]
-        even, odd = x[..., 0::2], x[..., 1::2]
-        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
-
-    x = weight("token_embd.weight")[ids]
-    mask = torch.full((n, n), float("-inf")).triu(1)
-    for layer in range(config.num_layers):
-        prefix = f"blk.{layer}."
-        h = norm(x, f"{prefix}attn_norm.weight")
-        q = rotate((h @ weight(f"{prefix}attn_q.weight").T).view(n, config.num_heads, -1))
-        k = rotate((h @ weight(f"{prefix}attn_k.weight").T).view(n, config.num_kv_heads, -1))
-        v = (h @ weight(f"{prefix}attn_v.weight").T).view(n, config.num_kv_heads, -1)
-        k, v = (t.repeat_interleave(config.num_groups, dim=1) for t in (k, v))
-        scores = torch.einsum("qhd,khd->hqk", q, k) / config.head_dim**0.5 + mask
-        mixed = torch.einsum("hqk,khd->qhd", scores.softmax(-1), v).reshape(n, -1)
-        x = x + mixed @ weight(f"{prefix}attn_output.weight").T
-        h = norm(x, f"{prefix}ffn_norm.weight")
-        gate = torch.nn.functional.silu(h @ weight(f"{prefix}ffn_gate.weight").T)
-        x = x + (gate * (h @ weight(f"{prefix}ffn_up.weight").T)) @ weight(f"{prefix}ffn_down.weight").T
-    return norm(x, "output_norm.weight") @ weight("token_embd.weight").T
+    return AutoModelForCausalLM.from_pretrained(model_path.parent, gguf_file=model_path.name, dtype=torch.float32)
 
 
 TEXT = "The old lighthouse keeper counted 42 ships that night, and wrote each name into his book before he slept."
 
 
-def test_prefill_and_decode_stay_near_float(file: GgufFile, decoder: Decoder, tokenizer: Tokenizer) -> None:
+def test_prefill_and_decode_stay_near_transformers(
+    file: GgufFile, decoder: Decoder, tokenizer: Tokenizer, reference: Any
+) -> None:
     ids = tokenizer.encode(TEXT)
-    expected = reference_logits(file, ids).log_softmax(-1)
+    with torch.inference_mode():
+        expected = reference(torch.tensor([ids])).logits[0].log_softmax(-1)
     cache = SequenceKV(file.config, 8)
     rows = [decoder.forward([Chunk(ids[:18], cache)])[0]]
     rows += [decoder.forward([Chunk([token], cache)])[0] for token in ids[18:]]
