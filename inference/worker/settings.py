@@ -27,9 +27,17 @@ def read_settings() -> WorkerSettings:
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        num_threads=int(env.get("SIGHTGLASS_THREADS") or _default_threads()),
+        num_threads=_num_threads(env.get("SIGHTGLASS_THREADS")),
         policy_path=Path(policy) if policy else None,
     )
+
+
+def _num_threads(text: str | None) -> int:
+    if not text:
+        return _default_threads()
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise SystemExit(f"sightglass: SIGHTGLASS_THREADS is {text!r}; use a whole number from 1 on.")
+    return int(text)
 
 
 def _default_threads() -> int:

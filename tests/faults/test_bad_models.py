@@ -29,15 +29,24 @@ def files(tmp_path_factory: pytest.TempPathFactory, model_path: Path) -> dict[st
 
 @pytest.mark.parametrize("name", SAID)
 def test_the_product_does_not_start_and_says_why_in_one_line(files: dict[str, Path], tmp_path: Path, name: str) -> None:
-    own = {"SIGHTGLASS_MODEL": str(files[name]), "SIGHTGLASS_DATA": str(tmp_path), "PORT": str(free_port())}
-    command = [sys.executable, "manage.py", "up"]
-    environment = os.environ | own
+    said = refusal(SIGHTGLASS_MODEL=str(files[name]), SIGHTGLASS_DATA=str(tmp_path))
+    assert said.startswith("sightglass: The model could not be loaded: ")
+    assert str(files[name]) in said
+    assert SAID[name] in said
+
+
+def test_a_setting_of_the_worker_that_cannot_be_used_is_said_too(tmp_path: Path) -> None:
+    said = refusal(SIGHTGLASS_THREADS="0", SIGHTGLASS_DATA=str(tmp_path))
+    assert "SIGHTGLASS_THREADS is '0'; use a whole number" in said
+
+
+def refusal(**own: str) -> str:
+    """What `manage.py up` says when it does not start: one line."""
+    command, environment = [sys.executable, "manage.py", "up"], os.environ | {"PORT": str(free_port())} | own
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode == 1
-    assert run.stderr.startswith("sightglass: The model could not be loaded: ")
     assert run.stderr.count("\n") == 1
-    assert str(files[name]) in run.stderr
-    assert SAID[name] in run.stderr
+    return run.stderr
 
 
 @pytest.fixture(params=["missing", "cut in the weights"])
