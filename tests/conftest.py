@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +38,6 @@ def redis_url() -> Iterator[str]:
     yield url
     child.send(15)
     assert child.wait(5)
-    shutil.rmtree(DATA, ignore_errors=True)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -141,6 +142,7 @@ class Processes:
         for child in reversed(self._children):
             child.send(signal.SIGKILL)
             assert child.wait(10)
+        shutil.rmtree(self._product.runtime)
 
 
 def lines_of(response: httpx.Response) -> Iterator[bytes]:
