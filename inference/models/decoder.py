@@ -17,10 +17,10 @@ from torch.nn import functional
 from inference.models.config import ModelConfig
 from inference.models.gguf_file import GgufFile
 from inference.models.kv_cache import SequenceKV
-from inference.models.linear import Int8Channel, Linear, best_dense_dtype, load_linear
+from inference.models.linear import Linear, best_dense_dtype, load_head, load_linear
 
 NUM_REFINED = 256
-"""Logits recomputed in float32: the head's int8 kernel rounds its results to bfloat16, too coarse for close rivals."""
+"""Logits recomputed in float32: the head's int8 product finds the candidates, too coarse to tell close rivals apart."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Decoder:
         self._blocks = blocks
         self._norm = norm
         self._head = head
-        self._head_int8 = Int8Channel(head)
+        self._head_int8 = load_head(head)
         self._rotation = _rotation(config)
         self.compute = f"decode: {blocks[0].qkv.compact_name}, prefill: {blocks[0].qkv.dense_name}"
 

@@ -47,6 +47,28 @@ class Int8Channel:
         return torch._weight_int8pack_mm(x, self._codes, self._scale)
 
 
+class Int8Dynamic:
+    """int8 weights with one scale per output channel, and rows quantised to 8 bits as they come (oneDNN, VNNI)."""
+
+    def __init__(self, weight: Tensor) -> None:
+        """weight: [num_out, num_in] float32."""
+        self._scale = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
+        self._zero = torch.zeros(len(weight), dtype=torch.int32)
+        codes = (weight / self._scale[:, None]).round_().to(torch.int8)
+        self._packed = torch.ops.onednn.qlinear_prepack(codes, None)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """x: [num_rows, num_in] bfloat16 → [num_rows, num_out] float32."""
+        x = x.float()
+        # The kernel has one scale for all rows; brought to the same maximum first, no row depends on another.
+        largest = x.abs().amax(dim=1, keepdim=True).clamp_min_(1e-12)
+        codes = (x * (127 / largest)).round_().add_(128).to(torch.uint8)
+        product: Tensor = torch.ops.onednn.qlinear_pointwise(
+            codes, 1 / 127, 128, self._packed, self._scale, self._zero, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return product.mul_(largest)
+
+
 class Int4Group:
     """4-bit codes in groups of 32 with their own scale and minimum: Q4_1 as it stands in the file."""
 
@@ -98,6 +120,11 @@ def _load_compact(file: GgufFile, names: Sequence[str], dense: Tensor) -> Compac
     if num_out % 32 == 0 and all(file.format(name) == "Q4_1" for name in names):
         return Int4Group(torch.from_numpy(np.concatenate([file.blocks(name) for name in names])))
     return Int8Channel(dense)
+
+
+def load_head(weight: Tensor) -> Int8Dynamic | Int8Channel:
+    """The output matrix, whose product is only as exact as a ranking needs. weight: [num_out, num_in] float32."""
+    return Int8Dynamic(weight) if torch.cpu._is_vnni_supported() else Int8Channel(weight)
 
 
 def best_dense_dtype() -> torch.dtype:

@@ -148,7 +148,7 @@ def test_a_bad_policy_file_is_named(tmp_path: Path, text: str) -> None:
         ("violence = 0.80", "violence = 1.10", "outside 0 to 1"),
         ("violence = 0.60", "violence = nan", "outside 0 to 1"),
         ("violence = 0.60", "", "without a flag threshold"),
-        ('violence = "This', 'other = "This', "without a replacement text"),
+        ('violence = "The', 'other = "The', "without a replacement text"),
         ("every_tokens = 8", "every_tokens = 0", "every_tokens"),
         ("first_tokens = 1", "first_tokens = -1", "first_tokens"),
     ],
