@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from inference.tokenization.gguf_metadata import Metadata
 from tests.faults.conftest import ROOT, Processes, free_port
 
 SAID = {
@@ -47,6 +49,28 @@ def refusal(**own: str) -> str:
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     return run.stderr
+
+
+@pytest.fixture
+def broken_template(tmp_path: Path, model_path: Path, metadata: Metadata) -> Iterator[Path]:
+    """The bundled model with half a template of the same length."""
+    assert metadata.chat_template is not None
+    template = metadata.chat_template.encode()
+    path = tmp_path / "model.gguf"
+    path.write_bytes(model_path.read_bytes().replace(template, b"{% for message in messages %}".ljust(len(template))))
+    yield path
+    path.unlink()
+
+
+def test_a_broken_chat_template_is_said_by_each_request_and_leaves_the_page_alive(
+    tmp_path: Path, broken_template: Path
+) -> None:
+    with closing(Processes(tmp_path, SIGHTGLASS_MODEL=str(broken_template))) as processes:
+        assert processes.client.get("/api/session").json()["models"][0]["window"] is None
+        assert processes.status("/api/models/smollm2-135m-instruct/tokenizer.json") == 503
+        events = list(processes.events(processes.send("Hello")))
+        assert (events[-1]["type"], events[-1]["code"]) == ("request.failed", "model_unavailable")
+        assert "the chat template is not valid" in events[-1]["message"]
 
 
 @pytest.fixture(params=["missing", "cut in the weights"])

@@ -18,6 +18,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 
 from inference.eventlog.keys import worker_key
 from inference.protocol.request import SamplingParams
+from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
 from webapp.gateway.body import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError, api, not_found
@@ -73,7 +74,7 @@ def session(request: HttpRequest) -> HttpResponse:
 def _window() -> int | None:
     try:
         return services.prompt_services().window
-    except TokenizerError:
+    except (TokenizerError, TemplateError):
         return None
 
 
@@ -83,7 +84,7 @@ def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
         raise not_found("model")
     try:
         built = services.prompt_services().tokenizer
-    except TokenizerError as error:
+    except (TokenizerError, TemplateError) as error:
         raise ApiError(503, "model_unavailable", str(error)) from None
     etag = f'"{built.version}"'
     if etag in request.headers.get("If-None-Match", ""):
