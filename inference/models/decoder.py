@@ -23,6 +23,10 @@ NUM_REFINED = 256
 """Logits recomputed in float32: the head's int8 product finds the candidates, too coarse to tell close rivals apart."""
 
 
+_TILE = 64
+"""Queries of a prompt attended to at once: their scores stay in the second-level cache."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One layer's weights."""
@@ -55,6 +59,8 @@ class Decoder:
         self._head = head
         self._head_int8 = load_head(head)
         self._rotation = _rotation(config)
+        self._dense_dtype = best_dense_dtype()
+        self._future = torch.ones(_TILE, _TILE, dtype=torch.bool).triu_(1)
         self.compute = f"decode: {blocks[0].qkv.compact_name}, prefill: {blocks[0].qkv.dense_name}"
 
     @torch.inference_mode()
@@ -107,11 +113,27 @@ class Decoder:
             # The query heads that share a key/value head stand in for query positions: no mask, no copies.
             grouped = query.view(1, self.config.num_kv_heads, self.config.num_groups, self.config.head_dim)
             return functional.scaled_dot_product_attention(grouped, keys, values).reshape(1, -1)
-        mask = torch.ones(num_new, end, dtype=torch.bool).tril_(start) if start else None
-        mixed = functional.scaled_dot_product_attention(
-            query.transpose(0, 1)[None], keys, values, attn_mask=mask, is_causal=mask is None, enable_gqa=True
-        )
-        return mixed[0].transpose(0, 1).reshape(num_new, -1)
+        tiles = [
+            self._attend_tile(query[tile : tile + _TILE], keys[0], values[0], start + tile)
+            for tile in range(0, num_new, _TILE)
+        ]
+        return torch.cat(tiles)
+
+    def _attend_tile(self, query: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
+        """query: [n, num_heads, head_dim] from position `start` on; keys, values: [num_kv_heads, all, head_dim].
+
+        Plain products in the dense type: scaled_dot_product_attention multiplies in float32 on a CPU, computes what the
+        mask hides, and takes 1.75 times as long.
+        """
+        config, n, dtype = self.config, query.shape[0], self._dense_dtype
+        end = start + n
+        grouped = query.view(n, config.num_kv_heads, config.num_groups, -1).permute(1, 2, 0, 3)
+        rows = (grouped * config.head_dim**-0.5).reshape(config.num_kv_heads, -1, config.head_dim).to(dtype)
+        scores = torch.bmm(rows, keys[:, :end].to(dtype).transpose(1, 2)).view(config.num_heads, n, end)
+        scores[..., start:].masked_fill_(self._future[:n, :n], float("-inf"))
+        weights = scores.softmax(-1).view(config.num_kv_heads, -1, end)
+        mixed = torch.bmm(weights, values[:, :end].to(dtype)).view(config.num_heads, n, config.head_dim)
+        return mixed.transpose(0, 1).reshape(n, -1).to(torch.bfloat16)
 
     def _logits(self, x: Tensor, chunks: list[Chunk]) -> Tensor:
         lasts = torch.tensor([len(chunk.ids) for chunk in chunks]).cumsum(0) - 1
