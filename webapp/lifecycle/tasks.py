@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from celery.signals import worker_init
+from django.db import connections
 
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
@@ -19,7 +20,8 @@ logger = logging.getLogger(__name__)
 
 @worker_init.connect
 def _warm(**_: Any) -> None:
-    """Load tokenizer and classifier before the first request has to wait for them."""
+    """Do beforehand what requests would have to wait for: load tokenizer and classifier, keep database connections."""
+    connections.settings["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
     try:
         services.prompt_services()
         services.guard().check("Hello there.", "input")
