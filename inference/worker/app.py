@@ -36,6 +36,8 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
+    # A message is started at once; one that is lost with its worker is found by the watchdog, not by Celery.
+    broker_transport_options={"ack_emulation": False},
 )
 
 

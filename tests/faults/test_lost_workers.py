@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+
+import redis
 
 from tests.faults.conftest import TIMEOUT_S, Processes, kill
 
 PATIENCE_S = 3 * TIMEOUT_S
 """The time itself, up to a third of it until the watchdog looks, and room for a busy machine."""
+
+
+START_S = 10
+"""For a lifecycle worker to load what it needs."""
 
 
 def test_without_an_inference_worker_a_request_fails_in_time(processes: Processes) -> None:
@@ -50,3 +57,15 @@ def test_an_answer_outlives_the_worker_that_would_settle_it(processes: Processes
     shown = processes.settled(request_id)
     assert shown["status"] == "done"
     assert shown["cost_nano"] > 0
+
+
+def test_a_request_whose_message_died_with_its_worker_fails_in_time(processes: Processes) -> None:
+    kill(processes.lifecycle)
+    request_id = processes.send("Hello")
+    with closing(redis.from_url(processes.redis_url)) as client:
+        assert client.delete("prepare") == 1
+    processes.lifecycle = processes.start_lifecycle()
+    start = time.monotonic()
+    shown = processes.settled(request_id)
+    assert time.monotonic() - start < PATIENCE_S + START_S
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")

@@ -251,12 +251,12 @@ def test_each_request_is_listed_by_its_own_question(alice: Client, conversation:
 
 
 def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conversation: str) -> None:
-    from webapp.lifecycle.tasks import watch_task
+    from webapp.lifecycle.watch import attend
 
     _, body = send(alice, conversation)
     request = Request.objects.get(pk=body["assistant_message"]["request_id"])
     Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
-    watch_task(request.pk)
+    attend(Request.objects.get())
     shown = alice.get(f"/api/requests/{request.pk}").json()
     assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")
     assert "Start one" in shown["error"]["message"]
@@ -265,7 +265,7 @@ def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conv
 def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, conversation: str) -> None:
     from inference.eventlog.event_log import Fenced
     from inference.protocol.events import GenerationStarted
-    from webapp.lifecycle.tasks import watch_task
+    from webapp.lifecycle.watch import attend
 
     _, body = send(alice, conversation)
     request = Request.objects.get(pk=body["assistant_message"]["request_id"])
@@ -282,7 +282,7 @@ def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, con
     )
     services.event_log().append(request.pk, [started], 1)
     Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
-    watch_task(request.pk)
+    attend(Request.objects.get())
     assert alice.get(f"/api/requests/{request.pk}").json()["error"]["code"] == "worker_lost"
     with pytest.raises(Fenced):
         services.event_log().append(request.pk, [started], 1)

@@ -11,7 +11,7 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted
 from inference.protocol.request import SamplingParams
 from webapp.celery import app
-from webapp.lifecycle import services, watch
+from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 
 MAX_IN_FLIGHT = 8
@@ -64,6 +64,5 @@ def start(request: Request, params: SamplingParams, arrival: Arrival) -> None:
     try:
         services.event_log().append(request.id, [accepted, checked], request.attempt)
         app.send_task("lifecycle.prepare", args=[request.id])
-        app.send_task("lifecycle.watch", args=[request.id], countdown=watch.next_look_s())
     except (OperationalError, RedisError, OSError) as error:
         raise QueueUnavailable(str(error)) from error

@@ -1,11 +1,12 @@
-"""The lifecycle's Celery tasks: thin entries into prepare, settle and watch."""
+"""The lifecycle's Celery tasks, thin entries into prepare and settle, and what its worker does beside them."""
 
 from __future__ import annotations
 
 import logging
+from threading import Thread
 from typing import Any
 
-from celery.signals import worker_init
+from celery.signals import worker_init, worker_ready
 from django.db import connections
 
 from inference.eventlog.event_log import Fenced
@@ -29,6 +30,11 @@ def _warm(**_: Any) -> None:
         logger.exception("the tokenizer or the safety classifier could not be loaded")
 
 
+@worker_ready.connect
+def _start_watch(**_: Any) -> None:
+    Thread(target=watch.keep_watch, name="watch", daemon=True).start()
+
+
 @app.task(name="lifecycle.prepare")
 def prepare(request_id: str) -> None:
     """Take an accepted request to the generate queue, or settle it with the reason why not."""
@@ -50,17 +56,3 @@ def prepare(request_id: str) -> None:
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
 def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
     settle(request_id, failure)
-
-
-@app.task(name="lifecycle.watch", autoretry_for=(Exception,), retry_backoff=1, retry_backoff_max=30, max_retries=None)
-def watch_task(request_id: str) -> None:
-    """Fail a request on which nobody works; otherwise look again later. Trouble of its own does not end the watch."""
-    request = Request.objects.filter(pk=request_id, finished_at=None).first()
-    if request is None:
-        return
-    failure = watch.look(request)
-    if failure is None:
-        watch_task.apply_async(args=(request_id,), countdown=watch.next_look_s())
-        return
-    watch.take_over(request)
-    settle(request_id, failure.as_json())

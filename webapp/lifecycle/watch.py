@@ -1,19 +1,45 @@
-"""The watchdog of one request: no request stays open when nobody works on it any more."""
+"""The watchdog: no request stays open when nobody works on it any more.
+
+A thread of every lifecycle worker, not a task for each request: a task that waits for its time dies with its worker.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
+
 from django.conf import settings
+from django.db import close_old_connections
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import AnyEvent, GenerationStarted
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure
+from webapp.lifecycle.settle import settle
+
+logger = logging.getLogger(__name__)
 
 
-def next_look_s() -> float:
-    """When to look again: often enough to keep the shorter of the two promises."""
-    return min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
+def keep_watch() -> None:
+    """Look at all open requests again and again; trouble of its own does not end the watch."""
+    # Often enough to keep the shorter of the two promises.
+    pause_s = min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
+    while True:
+        time.sleep(pause_s)
+        try:
+            close_old_connections()
+            for request in Request.objects.filter(finished_at=None):
+                attend(request)
+        except Exception:
+            logger.exception("open requests could not be looked at")
+
+
+def attend(request: Request) -> None:
+    """Fail an unsettled request on which nobody works."""
+    if failure := look(request):
+        take_over(request)
+        settle(request.pk, failure.as_json())
 
 
 def look(request: Request) -> Failure | None:

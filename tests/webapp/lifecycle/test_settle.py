@@ -22,7 +22,8 @@ from webapp.billing.models import LedgerEntry
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
-from webapp.lifecycle.tasks import prepare, watch_task
+from webapp.lifecycle.tasks import prepare
+from webapp.lifecycle.watch import attend
 from webapp.traces import foreign, store
 from webapp.traces.archive import decode, encode
 
@@ -122,7 +123,8 @@ def test_later_runs_change_nothing(request_: Request) -> None:
 def test_a_complete_answer_is_not_failed_by_the_watchdog(request_: Request) -> None:
     generate(request_)
     Request.objects.update(accepted_unix_us=request_.accepted_unix_us - 60_000_000)
-    watch_task(request_.pk)
+    request_.refresh_from_db()
+    attend(request_)
     request_.refresh_from_db()
     check_settled_once(request_)
 
