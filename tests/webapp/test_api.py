@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.accounts.links import make_link
@@ -286,3 +288,17 @@ def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, con
     assert alice.get(f"/api/requests/{request.pk}").json()["error"]["code"] == "worker_lost"
     with pytest.raises(Fenced):
         services.event_log().append(request.pk, [started], 1)
+
+
+def test_reading_a_conversation_does_not_read_what_each_request_repeats(
+    alice: Client, conversation: str, django_assert_max_num_queries: Any
+) -> None:
+    parent = None
+    for number in range(5):
+        Request.objects.update(status="done", finished_at=timezone.now())
+        _, body = send(alice, conversation, f"Question {number}", parent_id=parent)
+        parent = body["assistant_message"]["id"]
+    with django_assert_max_num_queries(8) as queries:
+        assert len(alice.get(f"/api/conversations/{conversation}").json()["messages"]) == 10
+        assert len(alice.get("/api/traces").json()["traces"]) == 5
+    assert not any('"input"' in query["sql"] for query in queries)

@@ -31,6 +31,10 @@ class Conversation(models.Model):
     def __str__(self) -> str:
         return self.title or self.id
 
+    def tree(self) -> models.QuerySet[Message]:
+        """All messages with their requests, but not the requests' inputs: each repeats the conversation so far."""
+        return self.messages.select_related("request").defer("request__input")
+
 
 class Message(models.Model):
     """A user's text, or the answer whose text its request produced."""

@@ -77,8 +77,7 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    messages = conversation.messages.select_related("request")
-    path = path_to(question, messages)
+    path = path_to(question, conversation.tree())
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns

@@ -195,5 +195,5 @@ def _as_json(found: Conversation) -> dict[str, Any]:
         "leaf_id": found.leaf_id,
         "created_at": found.created_at.isoformat(),
         "updated_at": found.updated_at.isoformat(),
-        "messages": [message.as_json() for message in found.messages.select_related("request")],
+        "messages": [message.as_json() for message in found.tree()],
     }

@@ -25,7 +25,12 @@ _PAGE = 50
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
     """The user's requests, newest first; `cursor` continues a list."""
-    rows = Request.objects.filter(user_id=user_id(request)).select_related("message").order_by("-created_at", "-pk")
+    rows = (
+        Request.objects.filter(user_id=user_id(request))
+        .select_related("message")
+        .defer("input")
+        .order_by("-created_at", "-pk")
+    )
     asked = {name: str(value).replace("\x00", "") for name, value in request.GET.items()}
     rows = store.search(rows, asked.get("q", ""))
     rows = rows.filter(**{name: asked[name] for name in ("model", "status") if asked.get(name)})
