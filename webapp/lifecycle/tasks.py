@@ -7,7 +7,6 @@ from threading import Thread
 from typing import Any
 
 from celery.signals import worker_init, worker_ready
-from django.db import connections
 
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
@@ -21,8 +20,7 @@ logger = logging.getLogger(__name__)
 
 @worker_init.connect
 def _warm(**_: Any) -> None:
-    """Do beforehand what requests would have to wait for: load tokenizer and classifier, keep database connections."""
-    connections.settings["default"] |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+    """Load tokenizer and classifier before the first request has to wait for them."""
     try:
         services.prompt_services()
         services.guard().check("Hello there.", "input")
