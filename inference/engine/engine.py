@@ -69,6 +69,7 @@ class Engine:
         self._pieces = pieces
         self._scheduler = scheduler or Scheduler()
         self._slots: dict[str, _Slot] = {}
+        self.num_steps = 0
         config = runner.config
         self.window = config.context_length
         self.architecture = config.architecture
@@ -79,6 +80,11 @@ class Engine:
     @property
     def num_waiting(self) -> int:
         return len(self._scheduler.waiting)
+
+    def num_ahead(self, request_id: str) -> int:
+        """How many requests wait in front of this one. Any thread may call this."""
+        waiting = [sequence.request.request_id for sequence in list(self._scheduler.waiting)]
+        return waiting.index(request_id) if request_id in waiting else 0
 
     @property
     def num_running(self) -> int:
@@ -131,6 +137,7 @@ class Engine:
         """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
         ended = self.take_finished()
         step = self._scheduler.schedule()
+        self.num_steps += 1
         if step:
             start = time.perf_counter_ns()
             logits = self._runner.run(step)

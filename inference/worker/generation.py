@@ -14,14 +14,21 @@ import msgspec
 from inference.engine.engine import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
-from inference.protocol.events import AnyEvent, GenerationFinished, GenerationStarted, PrefillAdvanced, TokenSampled
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationQueued,
+    GenerationStarted,
+    PrefillAdvanced,
+    TokenSampled,
+)
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread, Job, Refused
 from inference.worker.output_guard import OutputGuard
 
-_ALIVE_CHECK_S = 5.0
+_ALIVE_CHECK_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class Generation:
         self._job = Job(request, services.tokenizer.eos_ids, clock)
         self._guard = OutputGuard(services.guard, clock, request.params.stop, request.is_guarded)
         self._is_started = False
+        self._num_steps_seen = 0
 
     def run(self) -> Failure | None:
         """Returns what failed, if anything.
@@ -84,6 +92,18 @@ class Generation:
                 if not self._services.thread.is_alive():
                     message = "The engine's thread has ended. Send the message again."
                     return Refused(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
+                self._report_waiting()
+
+    def _report_waiting(self) -> None:
+        """Say how many are in front, as long as the engine moves: a silent request would be taken for lost."""
+        engine = self._services.thread.engine
+        if self._is_started or engine.num_steps == self._num_steps_seen:
+            return
+        self._num_steps_seen = engine.num_steps
+        request = self._request
+        depth = engine.num_ahead(request.request_id)
+        queued = GenerationQueued(at=self._clock.at(), attempt=request.attempt, queue_depth=depth)
+        self._services.log.append(request.request_id, [queued], request.attempt)
 
     def _forward(self, output: StepOutput) -> None:
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import Any
 
 import pytest
+import redis
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.keys import log_key
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.accounts.links import make_link
 from webapp.chat.models import Conversation, Message
+from webapp.chat.views import ConversationChange, _change
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
+from webapp.lifecycle.watch import attend_all
 from webapp.traces import store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -302,3 +309,55 @@ def test_reading_a_conversation_does_not_read_what_each_request_repeats(
         assert len(alice.get(f"/api/conversations/{conversation}").json()["messages"]) == 10
         assert len(alice.get("/api/traces").json()["traces"]) == 5
     assert not any('"input"' in query["sql"] for query in queries)
+
+
+def request_of(sent: dict[str, Any]) -> Request:
+    return Request.objects.get(pk=sent["assistant_message"]["request_id"])
+
+
+def events_of(request: Request) -> list[Any]:
+    return [event for frame in services.event_log().read(request.pk) for event in frame.events]
+
+
+def test_a_question_that_was_refused_never_comes_back_with_a_later_one(alice: Client, conversation: str) -> None:
+    _, refused = send(alice, conversation, "Something refused.")
+    settle(request_of(refused).pk, {"stage": "safety", "code": "blocked", "message": "No."})
+    _, later = send(alice, conversation, "Please answer.", parent_id=refused["assistant_message"]["id"])
+    assert [message["content"] for message in request_of(later).input["messages"]] == ["Please answer."]
+
+
+def test_stop_before_any_worker_ends_the_request_at_once_and_for_good(alice: Client, conversation: str) -> None:
+    _, sent = send(alice, conversation)
+    request = request_of(sent)
+    for _ in range(3):
+        assert alice.post(f"/api/requests/{request.pk}/cancel").status_code == 202
+    assert alice.get(f"/api/requests/{request.pk}").json()["status"] == "stopped"
+    types = [type(event).__name__ for event in events_of(request)]
+    assert types.count("RequestCancelled") == types.count("RequestFailed") == 1
+    assert types[-1] == "RequestFailed"
+
+
+def test_deleting_a_conversation_stops_what_runs_in_it(alice: Client, conversation: str) -> None:
+    _, sent = send(alice, conversation)
+    assert alice.delete(f"/api/conversations/{conversation}").status_code == 204
+    assert request_of(sent).status == "stopped"
+
+
+def test_a_change_of_settings_leaves_the_shown_branch_alone(alice: Client, conversation: str) -> None:
+    stale = Conversation.objects.get(pk=conversation)
+    _, sent = send(alice, conversation)
+    _change(stale, ConversationChange(system_prompt="Be brief."))
+    kept = Conversation.objects.get(pk=conversation)
+    assert (kept.leaf_id, kept.system_prompt) == (sent["assistant_message"]["id"], "Be brief.")
+
+
+def test_a_request_that_cannot_be_looked_at_hides_no_other(alice: Client, conversation: str) -> None:
+    _, first = send(alice, conversation)
+    _, second = send(alice, conversation)
+    redis_key = log_key(request_of(first).pk)
+    with closing(redis.from_url(settings.ENVIRONMENT.redis_url)) as client:
+        client.xadd(redis_key, {"seq": 3, "events": b"no json"}, id="99-0")
+    Request.objects.update(accepted_unix_us=F("accepted_unix_us") - 31_000_000)
+    attend_all()
+    assert request_of(second).status == "failed"
+    assert request_of(first).status == "queued"

@@ -15,3 +15,13 @@ def path_to(message: Message | None, messages: Iterable[Message]) -> list[Messag
         path.append(message)
         message = by_id.get(message.parent_id) if message.parent_id else None
     return path[::-1]
+
+
+def without_blocked(path: list[Message]) -> list[Message]:
+    """The path without questions that the safety policy refused: no later prompt may bring them to the model."""
+    refused = {
+        answer.parent_id
+        for answer in path
+        if answer.role == Message.Role.ASSISTANT and answer.request and answer.request.error_code == "blocked"
+    }
+    return [message for message in path if message.pk not in refused]

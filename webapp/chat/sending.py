@@ -11,7 +11,7 @@ from django.db import transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
-from webapp.chat.branches import path_to
+from webapp.chat.branches import path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, start
@@ -68,7 +68,7 @@ def _answer(conversation: Conversation, question: Message, params: SamplingParam
     answer = Message(conversation=conversation, parent=question, role=Message.Role.ASSISTANT, request=request)
     answer.save(force_insert=True)
     conversation.leaf_id = answer.pk
-    conversation.save()
+    conversation.save(update_fields=["leaf_id", "title", "updated_at"])
     return answer
 
 
@@ -77,7 +77,7 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    path = path_to(question, conversation.tree())
+    path = without_blocked(path_to(question, conversation.tree()))
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns

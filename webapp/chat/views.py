@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
@@ -17,7 +18,9 @@ from webapp.chat.models import Conversation, Message
 from webapp.gateway.body import checked_params, checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit
+from webapp.lifecycle.stop import stop
 
 _MAX_LISTED = 500
 
@@ -77,11 +80,20 @@ def _create(request: HttpRequest) -> HttpResponse:
 def conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
     found = _find(request, conversation_id)
     if request.method == "DELETE":
+        _stop_answers(found)
         found.delete()
         return HttpResponse(status=204)
     if request.method == "PATCH":
         _change(found, read_body(request, ConversationChange))
     return JsonResponse(_as_json(found))
+
+
+def _stop_answers(found: Conversation) -> None:
+    try:
+        for running in Request.objects.filter(message__conversation=found, finished_at=None):
+            stop(running)
+    except RedisError:
+        raise _unavailable() from None
 
 
 def _change(found: Conversation, body: ConversationChange) -> None:
@@ -95,7 +107,9 @@ def _change(found: Conversation, body: ConversationChange) -> None:
         if not found.messages.filter(pk=body.leaf_id).exists():
             raise not_found("message")
         found.leaf_id = body.leaf_id
-    found.save()
+    # What is not meant stays: a message may be sent at the same moment.
+    changed = [name for name in body.__struct_fields__ if getattr(body, name) is not None]
+    found.save(update_fields=[*changed, "updated_at"])
 
 
 @api("POST")

@@ -7,12 +7,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
-from inference.eventlog.clock import RequestClock
-from inference.protocol.events import ClientTiming, RequestCancelled
+from inference.protocol.events import ClientTiming
 from webapp.gateway.body import checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
-from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.stop import stop
 from webapp.traces import store
 
 
@@ -41,15 +40,11 @@ def show(request: HttpRequest, request_id: str) -> HttpResponse:
 
 @api("POST")
 def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Stop takes effect within one engine step; stopping what has ended does nothing."""
-    found = find(request, request_id)
-    if not found.is_settled:
-        log, clock = services.event_log(), RequestClock(found.accepted_unix_us)
-        try:
-            log.cancel(found.pk)
-            log.append(found.pk, [RequestCancelled(at=clock.at(), by="user")], found.attempt)
-        except RedisError:
-            raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    """Stopping what has ended does nothing."""
+    try:
+        stop(find(request, request_id))
+    except RedisError:
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
     return JsonResponse({"status": "stopping"}, status=202)
 
 

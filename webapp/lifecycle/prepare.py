@@ -51,7 +51,9 @@ class Preparation:
         self._hand_over(assembled, duration_us=(time.perf_counter_ns() - start) // 1000)
 
     def _check_input(self) -> None:
-        text = self._messages[-1].content
+        """The user's words that no earlier request had checked: the system prompt may have changed since."""
+        system = [message.content for message in self._messages if message.role == "system"]
+        text = "\n".join([*system, self._messages[-1].content])
         check = services.guard().check(text, "input")
         self._append(check.event(self._clock.at(), "input", 0, len(text)))
         if check.verdict == "block":

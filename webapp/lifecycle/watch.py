@@ -29,10 +29,18 @@ def keep_watch() -> None:
         time.sleep(pause_s)
         try:
             close_old_connections()
-            for request in Request.objects.filter(finished_at=None):
-                attend(request)
+            attend_all()
         except Exception:
             logger.exception("open requests could not be looked at")
+
+
+def attend_all() -> None:
+    """Trouble with one request is no trouble for the others."""
+    for request in Request.objects.filter(finished_at=None).defer("input"):
+        try:
+            attend(request)
+        except Exception:
+            logger.exception("%s could not be looked at", request.pk)
 
 
 def attend(request: Request) -> None:
@@ -54,7 +62,7 @@ def look(request: Request) -> Failure | None:
         return Failure("generation", "worker_lost", message)
     if silent_s < environment.queue_timeout_s:
         return None
-    message = f"No inference worker took this request within {silent_s:.0f} s. Start one, then send it again."
+    message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
     return Failure("generation", "no_worker", message)
 
 

@@ -31,7 +31,8 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "prompt.tokenized":
       return { ...next, prompt: event };
     case "generation.queued":
-      return { ...next, queued: event };
+      // Again and again while it waits: the first says since when, the last how many are in front.
+      return { ...next, queued: { ...event, at: view.queued?.at ?? event.at } };
     case "generation.started":
       return { ...next, started: event };
     case "generation.finished":

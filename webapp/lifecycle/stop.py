@@ -1,0 +1,32 @@
+"""Stop: the user wants no more of an answer. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import Fenced
+from inference.protocol.events import TERMINAL, GenerationStarted, RequestCancelled
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.prepare import Failure
+from webapp.lifecycle.settle import settle
+from webapp.lifecycle.watch import take_over
+
+
+def stop(request: Request) -> None:
+    """Takes effect within one engine step, or at once when no worker has begun; stopping twice is stopping once.
+
+    Raises RedisError.
+    """
+    log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
+    events = [event for frame in log.read(request.pk) for event in frame.events]
+    if request.is_settled or any(isinstance(event, (RequestCancelled, *TERMINAL)) for event in events):
+        return
+    try:
+        log.cancel(request.pk)
+        log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
+        if not any(isinstance(event, GenerationStarted) for event in events):
+            take_over(request)
+            failure = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
+            settle(request.pk, failure.as_json())
+    except Fenced:
+        return  # somebody else is ending it
