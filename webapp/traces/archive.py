@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import zstandard
@@ -17,11 +17,13 @@ import zstandard
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, TokenSampled
 from inference.protocol.request import PROTOCOL_VERSION
-from webapp.traces.columns import from_columns, to_columns
+from webapp.traces.columns import MAX_EVENTS, TokenColumns, from_columns, to_columns
 
 MAGIC = b"SGTRACE1"
 MAX_BYTES = 32 << 20
-MAX_UNPACKED_BYTES = 256 << 20
+MAX_UNPACKED_BYTES = 32 << 20
+"""8,192 tokens with 20 candidates each unpack to about 4 MiB. Objects take up to ten times their bytes here."""
+_MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
 _LEVEL = 9
 
@@ -40,14 +42,14 @@ class Archive:
 
 class _Document(msgspec.Struct, forbid_unknown_fields=True):
     version: int
-    summary: dict[str, Any]
-    sizes: list[int]
+    summary: msgspec.Raw
+    sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
     """Events per frame."""
     is_token: bytes
     """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
     events: bytes
     """JSON of all other events, in order."""
-    tokens: dict[str, Any]
+    tokens: TokenColumns
 
 
 def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
@@ -55,7 +57,7 @@ def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
     events = [event for frame in frames for event in frame.events]
     document = _Document(
         version=PROTOCOL_VERSION,
-        summary=summary,
+        summary=msgspec.Raw(msgspec.msgpack.encode(summary)),
         sizes=[len(frame.events) for frame in frames],
         is_token=bytes(isinstance(event, TokenSampled) for event in events),
         events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
@@ -71,8 +73,17 @@ def decode(data: bytes) -> Archive:
     if document.version != PROTOCOL_VERSION:
         raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
     try:
-        return Archive(document.summary, _frames(document))
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, StopIteration, OverflowError) as error:
+        return Archive(_summary(document.summary), _frames(document))
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        StopIteration,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 
 
@@ -96,6 +107,12 @@ def _document(body: bytes) -> _Document:
         return msgspec.msgpack.decode(packed, type=_Document)
     except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
         raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
+
+
+def _summary(packed: msgspec.Raw) -> dict[str, Any]:
+    if len(bytes(packed)) > _MAX_SUMMARY_BYTES:
+        raise ValueError("the summary is too large")
+    return msgspec.msgpack.decode(packed, type=dict[str, Any])
 
 
 def _frames(document: _Document) -> list[Frame]:

@@ -6,13 +6,17 @@ Neighbouring values of one field are alike and compress well; token bytes are ke
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 
 from inference.protocol.events import SamplerStage, TokenSampled
 
+MAX_EVENTS = 1 << 17
+"""More than a trace can have: two per token of the longest answer. Lists are bounded before their objects are made."""
+_MAX_PIECES = 1 << 18
+_MAX_STAGES = 8
 _SCALARS = {
     "at": "i8",
     "position": "i4",
@@ -31,20 +35,51 @@ _LOGIT_SCALE = 10_000
 """Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
 
 
-def to_columns(tokens: Sequence[TokenSampled]) -> dict[str, Any]:
+_Stage = tuple[str, int, float, float, bytes | None]
+"""A SamplerStage's fields in their order; its logits packed."""
+
+
+class TokenColumns(msgspec.Struct, forbid_unknown_fields=True):
+    """Columns of one entry per token; bytes are packed numbers."""
+
+    num_tokens: int
+    at: bytes
+    position: bytes
+    id: bytes
+    is_special: bytes
+    logprob: bytes
+    rank: bytes
+    entropy: bytes
+    low: bytes
+    high: bytes
+    log_normalizer: bytes
+    step_us: bytes
+    batch_size: bytes
+    u: Annotated[list[float | None], msgspec.Meta(max_length=MAX_EVENTS)]
+    counts: bytes
+    """Candidates per token; the two columns that follow have one entry per candidate."""
+    candidate_ids: bytes
+    candidate_logits: bytes
+    stages: Annotated[
+        list[Annotated[list[_Stage], msgspec.Meta(max_length=_MAX_STAGES)]], msgspec.Meta(max_length=MAX_EVENTS)
+    ]
+    pieces: Annotated[dict[int, bytes], msgspec.Meta(max_length=_MAX_PIECES)]
+
+
+def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
     """Plain values for msgpack."""
     counts = np.array([len(token.candidate_ids) for token in tokens], "u2")
     logits = np.array([value for token in tokens for value in token.candidate_logits], "f8")
-    columns = {name: _pack([getattr(token, name) for token in tokens], kind) for name, kind in _SCALARS.items()}
-    return columns | {
-        "num_tokens": len(tokens),
-        "u": [token.u for token in tokens],
-        "counts": counts.tobytes(),
-        "candidate_ids": _pack([i for token in tokens for i in token.candidate_ids], "u4"),
-        "candidate_logits": _pack(np.rint(logits * _LOGIT_SCALE).astype("i4").tolist(), "i4"),
-        "stages": [[list(msgspec.structs.astuple(stage)) for stage in token.stages] for token in tokens],
-        "pieces": _pieces(tokens),
-    }
+    return TokenColumns(
+        **{name: _pack([getattr(token, name) for token in tokens], kind) for name, kind in _SCALARS.items()},
+        num_tokens=len(tokens),
+        u=[token.u for token in tokens],
+        counts=counts.tobytes(),
+        candidate_ids=_pack([i for token in tokens for i in token.candidate_ids], "u4"),
+        candidate_logits=_pack(np.rint(logits * _LOGIT_SCALE).astype("i4").tolist(), "i4"),
+        stages=[[_pack_stage(stage) for stage in token.stages] for token in tokens],
+        pieces=_pieces(tokens),
+    )
 
 
 def _pieces(tokens: Sequence[TokenSampled]) -> dict[int, bytes]:
@@ -54,33 +89,43 @@ def _pieces(tokens: Sequence[TokenSampled]) -> dict[int, bytes]:
     return table
 
 
-def from_columns(columns: dict[str, Any]) -> list[TokenSampled]:
+def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     """Inverse of to_columns. Raises KeyError, ValueError or TypeError on columns that do not fit together."""
-    num_tokens = columns["num_tokens"]
-    scalars = {name: _unpack(columns[name], kind, num_tokens) for name, kind in _SCALARS.items()}
-    counts = np.frombuffer(columns["counts"], "u2").tolist()
-    ids = _unpack(columns["candidate_ids"], "u4", sum(counts))
-    logits = [value / _LOGIT_SCALE for value in _unpack(columns["candidate_logits"], "i4", sum(counts))]
-    pieces, tokens, start = columns["pieces"], [], 0
+    num_tokens = columns.num_tokens
+    scalars = {name: _unpack(getattr(columns, name), kind, num_tokens) for name, kind in _SCALARS.items()}
+    if not num_tokens == len(columns.counts) // 2 == len(columns.u) == len(columns.stages):
+        raise ValueError("columns of different lengths")
+    counts = np.frombuffer(columns.counts, "u2").tolist()
+    ids = _unpack(columns.candidate_ids, "u4", sum(counts))
+    logits = [value / _LOGIT_SCALE for value in _unpack(columns.candidate_logits, "i4", sum(counts))]
+    pieces, tokens, start = columns.pieces, [], 0
     for index, count in enumerate(counts):
         span = slice(start, start + count)
         start += count
-        stages = [dict(zip(SamplerStage.__struct_fields__, stage, strict=True)) for stage in columns["stages"][index]]
         values = {name: column[index] for name, column in scalars.items()}
         tokens.append(
             TokenSampled(
                 **values,
-                u=columns["u"][index],
+                u=columns.u[index],
                 piece=pieces[values["id"]],
                 candidate_ids=tuple(ids[span]),
                 candidate_logits=tuple(logits[span]),
                 candidate_pieces=tuple(pieces[token] for token in ids[span]),
-                stages=msgspec.convert(stages, tuple[SamplerStage, ...]),
+                stages=tuple(_unpack_stage(*stage) for stage in columns.stages[index]),
             )
         )
-    if len(tokens) != num_tokens:
-        raise ValueError("columns of different lengths")
     return tokens
+
+
+def _pack_stage(stage: SamplerStage) -> _Stage:
+    logits = None if stage.logits is None else np.array(stage.logits, "<f8").tobytes()
+    return stage.name, stage.num_candidates, stage.mass, stage.log_normalizer, logits
+
+
+def _unpack_stage(name: str, num_candidates: int, mass: float, log_normalizer: float, logits: bytes | None) -> Any:
+    values = {"name": name, "num_candidates": num_candidates, "mass": mass, "log_normalizer": log_normalizer}
+    unpacked = None if logits is None else np.frombuffer(logits, "<f8").tolist()
+    return msgspec.convert(values | {"logits": unpacked}, SamplerStage)
 
 
 def _pack(values: Sequence[Any], kind: str) -> bytes:

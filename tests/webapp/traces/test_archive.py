@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import tracemalloc
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +42,7 @@ def token(position: int) -> TokenSampled:
         candidate_logits=logits,
         candidate_pieces=tuple(b" tok%d" % (i % 100) for i in ids),
         stages=(
+            SamplerStage(name="penalties", num_candidates=9, mass=1.0, log_normalizer=2.5, logits=logits[:2]),
             SamplerStage(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=29.5),
             SamplerStage(name="top_p", num_candidates=17, mass=0.9, log_normalizer=29.4),
         ),
@@ -111,5 +114,36 @@ def test_a_file_of_another_version_is_named() -> None:
 
 def test_a_file_that_unpacks_without_end_is_stopped() -> None:
     body = zstandard.compress(b"\0" * (300 << 20))
-    with pytest.raises(TraceFileError, match="256 MiB"):
+    with pytest.raises(TraceFileError, match="32 MiB"):
         decode(MAGIC + hashlib.sha256(body).digest() + body)
+
+
+MANY = 20 << 20
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x01" * MANY)},
+        {"summary": msgspec.Raw(b"\x81\xa1a\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
+        {"u": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\xc0" * MANY)},
+        {"stages": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
+        {"more": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
+        {"is_token": b"\1" * MANY},
+        {"counts": bytes(MANY)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_small_file_cannot_become_many_objects(change: dict[str, Any]) -> None:
+    document = msgspec.msgpack.decode(
+        zstandard.decompress(encode(frames(1), {})[len(MAGIC) + 32 :]), type=dict[str, Any], strict=False
+    )
+    part = document if change.keys() & document.keys() else document["tokens"]
+    file = signed(document | change if part is document else document | {"tokens": part | change})
+    assert len(file) < 10_000
+    tracemalloc.start()
+    with pytest.raises(TraceFileError):
+        decode(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 << 20
