@@ -5,6 +5,7 @@ Serving in one method: see Engine.step.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from inference.models.gguf_file import GgufFile
 from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.sampling.sampler import NonFiniteLogits, Sampler
+
+logger = logging.getLogger(__name__)
 
 
 class PieceSource(Protocol):
@@ -139,10 +142,18 @@ class Engine:
         step = self._scheduler.schedule()
         self.num_steps += 1
         if step:
-            start = time.perf_counter_ns()
-            logits = self._runner.run(step)
-            self._advance(step, logits, start)
+            self._compute(step)
         return ended + self._report(step) + self.take_finished()
+
+    def _compute(self, step: list[Scheduled]) -> None:
+        """Trouble ends the sequences of this step alone; what ended before it is still reported."""
+        start = time.perf_counter_ns()
+        try:
+            self._advance(step, self._runner.run(step), start)
+        except Exception:
+            logger.exception("a step failed")
+            for share in step:
+                share.sequence.finish("error", "the engine failed; the worker's log has the details")
 
     def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32]], start: int) -> None:
         num_batched_tokens = sum(share.num_tokens for share in step)

@@ -101,6 +101,8 @@ class EngineThread(threading.Thread):
             pass
 
     def _submit(self, job: Job) -> None:
+        if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
+            return
         try:
             self.engine.submit(job.request, job.stop_ids, job.clock)
         except PromptTooLong as error:
@@ -143,6 +145,5 @@ class EngineThread(threading.Thread):
             self.engine.fail(request_id, message)
         for output in self.engine.take_finished():
             self._deliver(output)
-        if self.is_stopping:
-            for job in list(self._jobs.values()):  # those that wait in the inbox
-                self._refuse(job, "worker_lost", message)
+        for job in list(self._jobs.values()):  # those in the inbox, and any that the engine no longer knows
+            self._refuse(job, "worker_lost" if self.is_stopping else "internal", message)

@@ -140,6 +140,44 @@ def test_what_the_engine_refuses_is_told_with_a_code(
     assert len(output.message) > 10
 
 
+def test_a_step_that_fails_loses_no_end(
+    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = EngineThread(engine, log)
+    over, running, later = (job(tokenizer, name) for name in "abc")
+    for each in (over, running):
+        thread.submit(each)
+    thread._take_commands()
+    engine.finish("a", "stop")
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._runner, "run", lambda _step: 1 / 0)
+        thread._step()
+    ends = [each.outputs.get_nowait() for each in (over, running)]
+    assert [end.finish_reason for end in ends] == ["stop", "error"]
+    assert "log has the details" in ends[1].message
+    thread.submit(later)
+    thread._take_commands()
+    while engine.has_work():
+        thread._step()
+    assert end_of(later).finish_reason == "length"
+
+
+def test_an_engine_that_fails_altogether_leaves_no_job_without_its_end(
+    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = EngineThread(engine, log)
+    running, forgotten = job(tokenizer, "a"), job(tokenizer, "b")
+    thread.submit(running)
+    thread._take_commands()
+    thread.submit(forgotten)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "step", lambda: 1 / 0)
+        thread._step()
+    assert [each.outputs.get_nowait().finish_reason for each in (running, forgotten)] == ["error", "error"]
+    thread._take_commands()
+    assert not engine.has_work()
+
+
 def test_stop_ends_what_runs_and_what_comes_late(engine: Engine, log: TroubledLog, tokenizer: Tokenizer) -> None:
     thread = EngineThread(engine, log)
     waiting = job(tokenizer, "early")
