@@ -27,6 +27,7 @@ _EXPIRY_S = 10
 _NUM_APPEND_RETRIES = 20
 """About 17 s: longer than a Redis failover, shorter than the time after which a silent request is failed."""
 _STOPPED = "The inference worker was stopped. Send the message again."
+_ENGINE_DIED = "The engine's thread has ended; the inference worker's log has the details."
 
 
 class ModelUnavailable(Exception):
@@ -91,7 +92,17 @@ class Host:
 
     def _beat(self) -> None:
         while not self._is_stopping.wait(_HEARTBEAT_S):
+            if self._services is not None and not self._services.thread.is_alive():
+                self._die()
             self._write()
+
+    def _die(self) -> None:
+        """A worker without its engine would take every request, to fail it; without the worker all stops, or another
+        worker takes them."""
+        self._set(state="failed", message=_ENGINE_DIED)
+        time.sleep(_HEARTBEAT_S)  # the running tasks see it too, and tell how their requests ended
+        logger.critical(_ENGINE_DIED)
+        os._exit(1)
 
     def _write(self) -> None:
         try:
