@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import Celery
+from django.conf import settings
 
 from inference.eventlog.broker import celery_url
 from webapp.lifecycle.models import Request
@@ -16,6 +17,10 @@ _FAILURE = {
 
 def settle_leftovers(redis_url: str) -> int:
     """Ask for each to be settled as failed; returns how many there are."""
+    if settings.ENVIRONMENT.database_url is not None:
+        # Only the data folder's own database is ours alone (by its lock): in another, open requests may be those of
+        # instances that run. The watchdog finds the ones on which nobody works.
+        return 0
     request_ids = list(Request.objects.filter(finished_at=None).values_list("pk", flat=True))
     with Celery("supervisor", broker=celery_url(redis_url), set_as_current=False) as app:
         for request_id in request_ids:
