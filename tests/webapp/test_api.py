@@ -150,6 +150,24 @@ def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/requests/req_x/events").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/conversations?q=%00",
+        "/api/traces?q=a%00b",
+        "/api/conversations/a%00",
+        "/api/requests/a%00",
+        "/requests/a%00/events",
+        "/signin/a%00",
+    ],
+)
+def test_a_nul_in_the_address_is_refused(alice: Client, path: str) -> None:
+    response = alice.get(path)
+    assert response.status_code == 400
+    if path.startswith("/api/"):
+        assert response.json()["error"]["code"] == "invalid"
+
+
 def test_writes_need_the_csrf_token(alice: Client) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="alice"))
