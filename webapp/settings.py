@@ -96,7 +96,8 @@ LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+# Not cached_db: each web process would have a cache of its own, and keep alive who has signed out in another.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 

@@ -10,6 +10,7 @@ import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -148,6 +149,12 @@ def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/api/conversations").status_code == 401
     assert Client().get("/").headers["Location"].startswith("/accounts/login/")
     assert Client().get("/requests/req_x/events").status_code == 404
+
+
+def test_who_signed_out_in_another_process_is_signed_out_here_too(alice: Client) -> None:
+    assert alice.get("/api/conversations").status_code == 200
+    Session.objects.all().delete()  # in the database, as another process does it
+    assert alice.get("/api/conversations").status_code == 401
 
 
 @pytest.mark.parametrize(
