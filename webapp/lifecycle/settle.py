@@ -9,7 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.events import AnyEvent, RequestAccepted, RequestFailed, RequestFinished
+from inference.eventlog.event_log import EventLog
+from inference.protocol.events import AnyEvent, Frame, RequestAccepted, RequestFailed, RequestFinished
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
 from webapp.lifecycle import services
@@ -26,32 +27,42 @@ _NO_RESULT = {
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
     """Converges from wherever an earlier run stopped."""
+    frames = services.event_log().read(request_id)  # before the lock: a Redis that hangs holds up no other writer
     with transaction.atomic():  # the row lock (SQLite: the write lock) makes concurrent runs take turns
         request = Request.objects.select_for_update().filter(pk=request_id).first()
         if request is None or request.is_settled:
             return
-        _settle(request, failure)
+        _settle(request, frames, failure)
 
 
-def _settle(request: Request, failure: dict[str, str] | None) -> None:
-    log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
+def _settle(request: Request, frames: list[Frame], failure: dict[str, str] | None) -> None:
+    """The end is appended with the row locked: the browser's timing, which answers it, waits for the trace."""
+    log = services.event_log()
+    _catch_up(log, request.id, frames)
+    if events := _missing(request, fold(frames), failure):
+        log.append(request.id, events, request.attempt)
+        _catch_up(log, request.id, frames)
+    record(request, fold(frames))
+    store.save(request, frames)
 
-    def append(event: AnyEvent) -> None:
-        log.append(request.id, [event], request.attempt)
 
-    outcome = fold(log.read(request.id))
+def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
+    frames += log.read(request_id, after=frames[-1].last_seq if frames else 0)
+
+
+def _missing(request: Request, outcome: Outcome, failure: dict[str, str] | None) -> list[AnyEvent]:
+    """What the log still needs to be complete; posts the bill."""
+    clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
     if outcome.num_events == 0:
-        append(_beginning(request))
+        events.append(_beginning(request))
     if any(msgspec.structs.astuple(outcome.usage)):
         # Also when the log has the bill: its ledger entry may have gone with an earlier run's transaction.
         bill = post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at())
         if outcome.bill is None:
-            append(bill)
+            events.append(bill)
     if not outcome.is_terminal:
-        append(_terminal(outcome, failure, clock))
-    frames = log.read(request.id)
-    record(request, fold(frames))
-    store.save(request, frames)
+        events.append(_terminal(outcome, failure, clock))
+    return events
 
 
 def _beginning(request: Request) -> RequestAccepted:

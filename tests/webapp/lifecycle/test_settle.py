@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 import redis
 from django.contrib.auth.models import User
+from django.db import connection
 
 from inference.eventlog.clock import unix_us
+from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import (
     AnyEvent,
     BillPosted,
+    Frame,
     GenerationFinished,
     GenerationStarted,
     RequestAccepted,
@@ -26,6 +29,7 @@ from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
 from webapp.traces import foreign, store
 from webapp.traces.archive import decode, encode
+from webapp.traces.models import Trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,6 +113,37 @@ def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
         patch.setattr(step, die)
         with pytest.raises(ConnectionError):
             settle(request_.pk)
+    settle(request_.pk)
+    check_settled_once(request_)
+
+
+def test_a_log_that_cannot_be_read_is_waited_for_without_the_databases_lock(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(*_: object, **__: object) -> None:
+        assert not connection.in_atomic_block
+        raise redis.TimeoutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisEventLog, "read", hang)
+        with pytest.raises(redis.TimeoutError):
+            settle(request_.pk)
+
+
+def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = services.event_log().read(request_.pk)
+    generate(request_)
+    settle(request_.pk)
+    Request.objects.update(finished_at=None)
+    Trace.objects.all().delete()
+    read = RedisEventLog.read
+
+    def read_early(log: RedisEventLog, request_id: str, after: int = 0) -> list[Frame]:
+        return read(log, request_id, after) if connection.in_atomic_block else list(before)
+
+    monkeypatch.setattr(RedisEventLog, "read", read_early)
     settle(request_.pk)
     check_settled_once(request_)
 
