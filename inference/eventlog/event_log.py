@@ -8,7 +8,9 @@ from typing import Protocol
 from inference.protocol.events import AnyEvent, Frame
 
 EXPIRY_S = 3600
-"""How long a log stays after its last append: long enough to reconnect, short enough not to fill memory."""
+"""How long a log stays after its last append: long enough for every reader and for what settles it late."""
+RETIRED_EXPIRY_S = 120
+"""How long it stays once its trace is saved: readers that are in the middle of it seldom need to change over."""
 
 
 class Fenced(Exception):
@@ -38,6 +40,9 @@ class EventLog(Protocol):
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""
+
+    def retire(self, request_id: str) -> None:
+        """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""
 
     def last_seq(self, request_id: str) -> int:
         """0 when there is no such log."""

@@ -71,6 +71,9 @@ class MemoryEventLog:
             log = self._logs.get(request_id, _Log())
             return [frame for frame in log.frames if frame.last_seq > after]
 
+    def retire(self, request_id: str) -> None:
+        """Nothing: this log ends with its process."""
+
     def last_seq(self, request_id: str) -> int:
         with self._lock:
             return self._logs.get(request_id, _Log()).last_seq

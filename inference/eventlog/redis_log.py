@@ -16,7 +16,7 @@ import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-from inference.eventlog.event_log import EXPIRY_S, Fenced
+from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, Fenced
 from inference.eventlog.keys import log_key, meta_key, parse_entry
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame
@@ -115,6 +115,9 @@ class RedisEventLog:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
         entries = [parse_entry(entry_id, fields) for entry_id, fields in rows]
         return [Frame(seq=entry.seq, events=decode_events(entry.events)) for entry in entries]
+
+    def retire(self, request_id: str) -> None:
+        self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
 
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")

@@ -44,6 +44,7 @@ def _settle(request: Request, frames: list[Frame], failure: dict[str, str] | Non
         _catch_up(log, request.id, frames)
     record(request, fold(frames))
     store.save(request, frames)
+    transaction.on_commit(lambda: log.retire(request.id), robust=True)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:

@@ -7,7 +7,8 @@ import threading
 import pytest
 import redis
 
-from inference.eventlog.event_log import EventLog, Fenced
+from inference.eventlog.event_log import RETIRED_EXPIRY_S, EventLog, Fenced
+from inference.eventlog.keys import log_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import RequestCancelled, TextReleased
@@ -78,3 +79,14 @@ def test_concurrent_writers_leave_no_gap(log: EventLog) -> None:
         thread.join()
     frames = log.read("r")
     assert [frame.seq for frame in frames] == list(range(1, 401, 2))
+
+
+def test_a_retired_log_keeps_its_numbering(redis_client: redis.Redis) -> None:
+    log = RedisEventLog(redis_client)
+    log.append("r", [text(1)], 2)
+    log.retire("r")
+    assert 0 < redis_client.ttl(log_key("r")) <= RETIRED_EXPIRY_S
+    redis_client.delete(log_key("r"))
+    assert log.last_seq("r") == 1
+    with pytest.raises(Fenced):
+        log.append("r", [text(2)], 1)
