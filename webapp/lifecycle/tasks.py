@@ -40,7 +40,11 @@ def prepare(request_id: str) -> None:
     if request is None or request.is_settled:  # deleted or given up meanwhile
         return
     try:
-        Preparation(request).run()
+        # A claim beside the log's own, which is for the generation of the same attempt.
+        if services.event_log().claim(f"{request_id}:prepare", request.attempt):
+            Preparation(request).run()
+        else:
+            logger.warning("gave up preparing %s: it was delivered before", request_id)
     except Fenced as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
     except Failure as failure:
