@@ -14,7 +14,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from redis.exceptions import RedisError
 
 from webapp.lifecycle.models import Request
-from webapp.stream.frames import find_request, frames
+from webapp.stream.frames import Unreadable, find_request, frames
 from webapp.stream.hub import Overflow
 
 logger = logging.getLogger(__name__)
@@ -23,6 +23,7 @@ MAX_UNACKED_BYTES = 1 << 20
 _NOT_FOUND = 4404
 _RESUME = 4008
 _BAD_REQUEST = 4400
+_UNREADABLE = 4500
 _INTERNAL_ERROR = 1011
 
 
@@ -64,11 +65,15 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Overflow:
             await self.send(text_data=json.dumps({"resume": after}))
             await self.close(code=_RESUME, reason="The reader did not keep up.")
+        except Unreadable as error:
+            # Daphne sends no reason with the code.
+            await self.send(text_data=json.dumps({"error": {"code": "trace_unreadable", "message": str(error)}}))
+            await self.close(code=_UNREADABLE, reason=str(error))
         except RedisError as error:
             logger.warning("the log of %s cannot be read: %s", request.pk, error)
             await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
         finally:
-            await source.aclose()  # type: ignore[attr-defined]
+            await source.aclose()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db import connections
 
 from inference.eventlog.keys import Entry
 from inference.protocol.codec import encode_frame
+from inference.protocol.events import Frame, RequestFailed, RequestFinished
 from webapp.lifecycle.models import Request
 from webapp.stream.hub import Hub
+from webapp.traces.archive import TraceFileError
 from webapp.traces.store import load_frames
+
+logger = logging.getLogger(__name__)
 
 _TERMINAL = (b'"type":"request.finished"', b'"type":"request.failed"')
 """Quotes inside JSON strings are escaped, so these bytes can only be an event's tag."""
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -38,31 +49,66 @@ def hub() -> Hub:
     return _hub_of(asyncio.get_running_loop())
 
 
+class Unreadable(Exception):
+    """There are no events to send; the message says why."""
+
+
 async def find_request(user_id: int | None, request_id: str) -> Request | None:
     """The user's own request; None for everybody else's."""
     if user_id is None:
         return None
-    return await Request.objects.filter(pk=request_id, user_id=user_id).afirst()
+    return await _read(lambda: Request.objects.filter(pk=request_id, user_id=user_id).first())
 
 
-async def frames(request: Request, after: int) -> AsyncIterator[WireFrame]:
-    """Ends after the terminal frame. Raises Overflow when the connection does not keep up."""
-    if not request.is_settled and (tail := await hub().tail(request.id)):
+async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None]:
+    """Ends after the terminal frame. Raises Unreadable; Overflow when the connection does not keep up."""
+    while not request.is_settled:
         # Somebody who has seen the terminal event already must not wait for another.
-        if not any(entry.last_seq <= after and _is_terminal(entry) for entry in tail):
-            async for frame in _live(request.id, after):
-                yield frame
-        return
-    for saved in await sync_to_async(load_frames)(request.id):
-        if saved.last_seq > after:
-            yield WireFrame(saved.last_seq, encode_frame(saved))
-
-
-async def _live(request_id: str, after: int) -> AsyncIterator[WireFrame]:
-    async for entry in hub().entries(request_id, after):
-        yield WireFrame(entry.last_seq, entry.frame)
-        if _is_terminal(entry):
+        if any(entry.last_seq <= after and _is_terminal(entry) for entry in await hub().tail(request.id)):
             return
+        async with aclosing(hub().entries(request.id, after)) as entries:
+            async for entry in entries:
+                after = entry.last_seq
+                yield WireFrame(after, entry.frame)
+                if _is_terminal(entry):
+                    return
+        # Silence: the log may have gone, before the trace was saved or since.
+        found = await find_request(request.user_id, request.id)
+        if found is None:
+            raise Unreadable("The request was deleted.")
+        request = found
+    for saved in await _read(lambda: _saved(request.id, after)):
+        yield WireFrame(saved.last_seq, encode_frame(saved))
+
+
+def _saved(request_id: str, after: int) -> list[Frame]:
+    """What of the saved trace comes after a seq."""
+    try:
+        whole = load_frames(request_id)
+    except TraceFileError as error:
+        logger.warning("the saved trace of %s cannot be read: %s", request_id, error)
+        raise Unreadable("The saved trace of this request is damaged and cannot be read.") from None
+    if not whole:
+        raise Unreadable("The trace of this request was deleted.")
+    if whole[-1].last_seq < after:
+        # The reader's log was lost and begun again; its end comes under a number that is new to the reader.
+        ends = [
+            event for frame in whole for event in frame.events if isinstance(event, RequestFinished | RequestFailed)
+        ]
+        return [Frame(seq=after + 1, events=tuple(ends))]
+    return [frame for frame in whole if frame.last_seq > after]
+
+
+async def _read(query: Callable[[], _T]) -> _T:
+    """The query's result from a shared thread; a stream that stays open keeps neither thread nor connection."""
+
+    def read() -> _T:
+        try:
+            return query()
+        finally:
+            connections.close_all()
+
+    return await sync_to_async(read, thread_sensitive=False)()
 
 
 def _is_terminal(entry: Entry) -> bool:

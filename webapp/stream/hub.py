@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +19,8 @@ from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
 
 MAX_QUEUED_BYTES = 1 << 20
 """What one connection may have waiting in this process."""
+SILENCE_S = 5.0
+"""After this the log itself is looked at: it may have expired, or gone with its Redis."""
 _BLOCK_MS = 5_000
 _PAGE_ENTRIES = 32
 _TAIL_ENTRIES = 3
@@ -49,13 +51,16 @@ class Subscriber:
             self._entries.append(entry)
         self._has_news.set()
 
-    async def get(self) -> Entry:
-        """The next entry. Raises Overflow."""
+    async def get(self) -> Entry | None:
+        """The next entry; None when none came for a while. Raises Overflow."""
         while not self._entries:
             if self._is_overflown:
                 raise Overflow
             self._has_news.clear()
-            await self._has_news.wait()
+            try:
+                await asyncio.wait_for(self._has_news.wait(), SILENCE_S)
+            except TimeoutError:
+                return None
         entry = self._entries.popleft()
         self._num_bytes -= len(entry.events)
         return entry
@@ -73,8 +78,9 @@ class Hub:
         self._subscribers: dict[str, set[Subscriber]] = {}
         self._task: asyncio.Task[None] | None = None
 
-    async def entries(self, request_id: str, after: int) -> AsyncIterator[Entry]:
-        """Entries after a seq, first those in the log, then those to come; never twice. Raises Overflow."""
+    async def entries(self, request_id: str, after: int) -> AsyncGenerator[Entry, None]:
+        """Entries after a seq, first those in the log, then those to come; never twice. Ends when none came for a
+        while. Raises Overflow."""
         key, subscriber = log_key(request_id), Subscriber()
         # First at the reader's own pace, so that its queue does not fill while it catches up.
         async for entry in self._stored(key, after):
@@ -85,11 +91,10 @@ class Hub:
             async for entry in self._stored(key, after):
                 after = entry.last_seq
                 yield entry
-            while True:
-                entry = await subscriber.get()
-                if entry.last_seq > after:
-                    after = entry.last_seq
-                    yield entry
+            while news := await subscriber.get():
+                if news.last_seq > after:
+                    after = news.last_seq
+                    yield news
         finally:
             self._unsubscribe(key, subscriber)
 

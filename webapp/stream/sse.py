@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
 from webapp.gateway.errors import ApiError, not_found
-from webapp.lifecycle.models import Request
-from webapp.stream.frames import WireFrame, find_request, frames
+from webapp.stream.frames import Unreadable, WireFrame, find_request, frames
 from webapp.stream.hub import Overflow
 
 logger = logging.getLogger(__name__)
@@ -28,22 +29,30 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     user = await request.auser()
+    await sync_to_async(connections.close_all)()  # this request's thread stays as long as the stream
     found = await find_request(user.pk, request_id)
     if found is None:
         return not_found("request").response()
     after = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"
     if not after.isascii() or not after.isdigit() or len(after) > 15:
         return ApiError(400, "invalid", "Last-Event-ID must be the id of a frame: a whole number.").response()
-    response = StreamingHttpResponse(_body(found, int(after)), content_type="text/event-stream")
+    source = frames(found, int(after))
+    try:
+        first = await anext(source, None) if found.is_settled else None
+    except Unreadable as error:
+        return ApiError(409, "trace_unreadable", str(error)).response()
+    response = StreamingHttpResponse(_body(request_id, source, first, int(after)), content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _body(request: Request, after: int) -> AsyncIterator[bytes]:
-    source, num_bytes, last_seq = frames(request, after), 0, after
+async def _body(
+    request_id: str, source: AsyncIterator[WireFrame], first: WireFrame | None, after: int
+) -> AsyncIterator[bytes]:
+    num_bytes, last_seq = 0, after
     try:
-        async for frame in _with_pauses(source):
+        async for frame in _with_pauses(source, first):
             if frame is None:
                 yield b": keep-alive\n\n"
                 continue
@@ -54,17 +63,19 @@ async def _body(request: Request, after: int) -> AsyncIterator[bytes]:
         yield b"event: end\ndata: {}\n\n"
     except Overflow:
         yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
-    except RedisError as error:
+    except (RedisError, Unreadable) as error:
         # No `end`: the reader comes back by itself, and later each time.
-        logger.warning("the log of %s cannot be read: %s", request.pk, error)
+        logger.warning("the log of %s cannot be read: %s", request_id, error)
     finally:
         await source.aclose()  # type: ignore[attr-defined]
 
 
-async def _with_pauses(source: AsyncIterator[WireFrame]) -> AsyncIterator[WireFrame | None]:
-    """The source's frames, and None whenever it has been silent for a while."""
+async def _with_pauses(source: AsyncIterator[WireFrame], first: WireFrame | None) -> AsyncIterator[WireFrame | None]:
+    """The first frame and the source's others, and None whenever it has been silent for a while."""
     step: asyncio.Future[WireFrame] | None = None
     try:
+        if first is not None:
+            yield first
         while True:
             step = step or asyncio.ensure_future(anext(source))
             done, _ = await asyncio.wait([step], timeout=KEEP_ALIVE_S)

@@ -60,7 +60,11 @@ def trace(request: HttpRequest, request_id: str) -> HttpResponse:
 @api("GET")
 def export(request: HttpRequest, request_id: str) -> HttpResponse:
     found = find(request, request_id)
-    frames = store.load_frames(found.pk)
+    try:
+        frames = store.load_frames(found.pk)
+    except TraceFileError:
+        message = "The saved trace of this request is damaged and cannot be read."
+        raise ApiError(409, "trace_unreadable", message) from None
     if not frames:
         raise not_found("saved trace")
     response = HttpResponse(encode(frames, found.summary()), content_type="application/octet-stream")

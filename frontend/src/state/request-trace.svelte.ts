@@ -20,6 +20,8 @@ export class RequestTrace {
   isPlaying = $state(false);
   isEnded = $state(false);
   isLost = $state(false);
+  /** Why the server does not send the events. */
+  refusal = $state("");
   speed = $state(1);
   /** The generated token that is looked at; null: the newest. */
   selected = $state<number | null>(null);
@@ -43,6 +45,7 @@ export class RequestTrace {
         this.onEnd?.();
       },
       onLost: (isLost) => (this.isLost = isLost),
+      onRefused: (message) => (this.refusal = message),
     });
   }
 

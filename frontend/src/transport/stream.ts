@@ -6,7 +6,12 @@ export interface StreamHandlers {
   onFrame?: () => void;
   onEnd: () => void;
   onLost: (isLost: boolean) => void;
+  /** The server will not send this stream, now or later. */
+  onRefused: (message: string) => void;
 }
+
+/** Not there, or its saved trace is damaged. */
+const REFUSALS = [404, 409];
 
 export class EventStream {
   private source: EventSource | null = null;
@@ -40,7 +45,7 @@ export class EventStream {
   }
 
   private open(): void {
-    const source = new EventSource(`/requests/${this.requestId}/events?after=${this.lastSeq}`);
+    const source = new EventSource(this.url);
     this.source = source;
     source.addEventListener("open", () => {
       this.retryMs = 250;
@@ -54,10 +59,27 @@ export class EventStream {
     });
     // EventSource gives up by itself on some errors; opening anew covers all of them.
     source.addEventListener("error", () => {
+      if (source.readyState === EventSource.CLOSED) void this.askWhy();
       this.handlers.onLost(true);
       this.reopen(this.retryMs);
       this.retryMs = Math.min(this.retryMs * 2, 8000);
     });
+  }
+
+  /** EventSource does not tell an answer that is an error from a server that cannot be reached. */
+  private async askWhy(): Promise<void> {
+    const abort = new AbortController();
+    const response = await fetch(this.url, { signal: abort.signal }).catch(() => null);
+    if (response && REFUSALS.includes(response.status)) {
+      const body = (await response.json().catch(() => null)) as { error: { message: string } } | null;
+      this.close();
+      this.handlers.onRefused(body?.error.message ?? "The trace cannot be read.");
+    }
+    abort.abort();
+  }
+
+  private get url(): string {
+    return `/requests/${this.requestId}/events?after=${this.lastSeq}`;
   }
 
   private reopen(delayMs: number): void {

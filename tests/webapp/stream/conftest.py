@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
 from webapp.supervisor.child import Child
@@ -79,6 +80,25 @@ class Site:
     def end(self, request_id: str) -> int:
         end: AnyEvent = RequestFailed(at=2, stage="generation", code="internal", message="The test is over.")
         return self.log.append(request_id, [end], 1)
+
+    def settle(self, request_id: str, blob: bytes | None = None) -> None:
+        """As the lifecycle worker would; `blob` replaces the saved trace's bytes."""
+        code = f"from webapp.lifecycle.settle import settle; settle('{request_id}')"
+        self.manage("shell", "--no-imports", "-c", code)
+        if blob is not None:
+            with closing(sqlite3.connect(self.data / "sightglass.sqlite3", timeout=20)) as database, database:
+                database.execute("UPDATE traces_trace SET blob = ? WHERE request_id = ?", (blob, request_id))
+
+    def lose_log(self, request_id: str, is_meta_lost: bool = False) -> None:
+        keys = [log_key(request_id)] + [meta_key(request_id)] * is_meta_lost
+        self.log._client.delete(*keys)
+
+    def seconds_left(self, request_id: str) -> int:
+        """Until the log expires."""
+        return int(self.log._client.ttl(log_key(request_id)))
+
+    def num_files(self) -> int:
+        return len(list(Path(f"/proc/{self.child._process.pid}/fd").iterdir()))
 
     def resident_mib(self) -> float:
         status = Path(f"/proc/{self.child._process.pid}/status").read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import signal
 import socket
 import threading
 import time
@@ -15,8 +16,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from inference.eventlog.event_log import RETIRED_EXPIRY_S
 from tests.webapp.stream.conftest import Site
 
+NUM_STREAMS = 12
 Event = tuple[int, dict[str, Any]]
 
 
@@ -94,6 +97,64 @@ def test_a_reader_that_has_seen_the_end_does_not_wait_for_another(site: Site) ->
     last = site.end(request_id)
     assert sse(site, request_id, last) == []
     assert messages(site, request_id, last) == []
+
+
+@pytest.mark.parametrize("read", [sse, messages])
+def test_a_log_that_expires_while_it_is_read_goes_on_from_the_saved_trace(site: Site, read: Any) -> None:
+    request_id = site.request()
+    found: list[Event] = []
+    reader = threading.Thread(target=lambda: found.extend(read(site, request_id, 0)))
+    reader.start()
+    site.write(request_id, ["seen"])
+    time.sleep(0.5)
+    site.child.send(signal.SIGSTOP)
+    try:
+        for n in range(5):
+            site.write(request_id, [f"unseen {n}"])
+        site.settle(request_id)
+        assert 0 < site.seconds_left(request_id) <= RETIRED_EXPIRY_S
+        site.lose_log(request_id)
+    finally:
+        site.child.send(signal.SIGCONT)
+    reader.join(20)
+    assert [seq for seq, _ in found] == list(range(1, 10))
+    assert found[-1][1]["type"] == "request.failed"
+
+
+@pytest.mark.parametrize("read", [sse, messages])
+def test_a_log_lost_with_its_redis_ends_only_with_the_requests_end(site: Site, read: Any) -> None:
+    request_id = site.request()
+    found: list[Event] = []
+    reader = threading.Thread(target=lambda: found.extend(read(site, request_id, 0)))
+    site.lose_log(request_id, is_meta_lost=True)
+    reader.start()
+    reader.join(1)
+    assert reader.is_alive()
+    assert found == []
+    site.settle(request_id)
+    reader.join(20)
+    assert [event["type"] for _, event in found] == ["request.accepted", "request.failed"]
+    assert read(site, request_id, 50) == [(51, found[-1][1])]
+
+
+def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) -> None:
+    request_id = site.request()
+    site.settle(request_id, b"damaged")
+    for path in (f"/requests/{request_id}/events", f"/api/traces/{request_id}/export"):
+        response = site.client.get(path)
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "trace_unreadable")
+    with websocket(site, request_id) as connection:
+        received: list[dict[str, Any]] = []
+        assert close_code(connection, received) == 4500
+    assert received[0]["error"]["code"] == "trace_unreadable"
+
+
+def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:
+    request_id, before = site.request(), site.num_files()
+    with ExitStack() as streams:
+        for _ in range(NUM_STREAMS):
+            streams.enter_context(site.client.stream("GET", f"/requests/{request_id}/events"))
+        assert site.num_files() - before < NUM_STREAMS + 8
 
 
 def test_a_new_reader_does_not_wait_for_the_hubs_blocking_read(site: Site) -> None:
