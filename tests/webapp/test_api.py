@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from contextlib import closing
 from typing import Any
 
@@ -248,6 +249,11 @@ def test_the_browsers_timing_is_kept_once(alice: Client, conversation: str) -> N
     assert event.client == ClientTiming(last_paint_unix_us=5)
 
 
+def test_the_session_names_the_projects_version(alice: Client) -> None:
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
+    assert alice.get("/api/session").json()["version"] == project["version"]
+
+
 def test_a_sign_in_link_works_once() -> None:
     path = make_link(User.objects.create_user("carol"))
     client = Client()
@@ -386,3 +392,15 @@ def test_a_request_that_cannot_be_looked_at_hides_no_other(alice: Client, conver
     attend_all()
     assert request_of(second).status == "failed"
     assert request_of(first).status == "queued"
+
+
+def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) -> None:
+    sent = post(alice, f"/api/conversations/{conversation}/messages", {"text": "Hello"}).json()
+    request_id = sent["assistant_message"]["request_id"]
+    settle(request_id)
+    Request.objects.filter(pk=request_id).update(output_text="An answer")
+    assert alice.delete(f"/api/traces/{request_id}").status_code == 204
+    assert alice.get("/api/traces").json()["traces"] == []
+    assert alice.get(f"/api/traces/{request_id}/export").status_code == 404
+    messages = alice.get(f"/api/conversations/{conversation}").json()["messages"]
+    assert messages[-1]["text"] == "An answer"

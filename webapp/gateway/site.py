@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from webapp.gateway.body import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError, api, not_found
 from webapp.lifecycle import services
 
-VERSION = "0.1.0"
+VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
 
 
