@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
@@ -18,20 +18,21 @@ from webapp.lifecycle.settle import record
 from webapp.traces import foreign, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError, decode, encode
 from webapp.traces.cursor import CursorError, after, cursor_of
+from webapp.traces.models import Trace
 
 _PAGE = 50
 
 
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests, newest first; `cursor` continues a list."""
+    """The user's requests that are open or have their trace, newest first; `cursor` continues a list."""
     rows = (
-        Request.objects.filter(user_id=user_id(request))
+        Request.objects.filter(Q(finished_at=None) | Q(trace__isnull=False), user_id=user_id(request))
         .select_related("message")
         .defer("input")
         .order_by("-created_at", "-pk")
     )
-    asked = {name: str(value).replace("\x00", "") for name, value in request.GET.items()}
+    asked = request.GET.dict()
     rows = store.search(rows, asked.get("q", ""))
     rows = rows.filter(**{name: asked[name] for name in ("model", "status") if asked.get(name)})
     if cursor := asked.get("cursor"):
@@ -53,7 +54,10 @@ def trace(request: HttpRequest, request_id: str) -> HttpResponse:
     found = find(request, request_id)
     if not found.is_settled:
         raise ApiError(409, "still_running", "The request is still running. Stop it first.")
-    found.delete()
+    if hasattr(found, "message"):
+        Trace.objects.filter(pk=found.pk).delete()  # the answer stays in its conversation
+    else:
+        found.delete()
     return HttpResponse(status=204)
 
 
