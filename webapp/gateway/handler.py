@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
+
+from webapp.gateway.errors import ApiError
 
 
 class OneHopHandler(ASGIHandler):
@@ -16,6 +19,15 @@ class OneHopHandler(ASGIHandler):
     """
 
     _middleware_chain: Any
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Refuses what is too large by its announced length, before Django copies it."""
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            message = f"More than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB cannot be sent here."
+            await self.send_response(ApiError(413, "too_large", message).response(), send)
+        else:
+            await super().__call__(scope, receive, send)
 
     def load_middleware(self, is_async: bool = False) -> None:
         """The chain that ASGIHandler awaits."""
