@@ -57,7 +57,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (self.seed is not None and not 0 <= self.seed < 2**53, "seed must be between 0 and 9007199254740991"),
             (not 1 <= self.max_tokens <= 1_000_000, "max_tokens must be between 1 and 1000000"),
             (len(self.stop) > 4, "stop takes at most 4 texts"),
-            (any(not text or len(text) > 200 for text in self.stop), "each stop text must have 1 to 200 characters"),
+            (any(not text or len(text) > 200 for text in self.stop), "stop texts must each have 1 to 200 characters"),
         ]
 
 

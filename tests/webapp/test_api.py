@@ -404,3 +404,30 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
     assert alice.get(f"/api/traces/{request_id}/export").status_code == 404
     messages = alice.get(f"/api/conversations/{conversation}").json()["messages"]
     assert messages[-1]["text"] == "An answer"
+
+
+def test_pages_of_what_belongs_to_somebody_else_are_not_found(alice: Client, bob: Client, conversation: str) -> None:
+    _, sent = send(alice, conversation)
+    paths = [f"/c/{conversation}", f"/requests/{request_of(sent).pk}"]
+    own, foreign = ([client.get(path).status_code for path in paths] for client in (alice, bob))
+    built = 503 not in own  # without a built page there is one answer for all
+    assert (own, foreign) == (([200, 200], [404, 404]) if built else ([503, 503], [503, 503]))
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (b'{"text": " \\n\\t\\u00a0\\u200b\\u2060"}', "empty", "empty"),
+        (b'{"text": "a\\ud800b"}', "invalid_json", "surrogate"),
+        (b'{"text": "a", "params": {"stop": [""]}}', "invalid", "stop texts"),
+    ],
+)
+def test_what_is_wrong_with_a_message_is_named(
+    alice: Client, conversation: str, body: bytes, code: str, words: str
+) -> None:
+    path = f"/api/conversations/{conversation}/messages"
+    answer = alice.post(path, data=body, content_type="application/json")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, code)
+    assert words in error["message"]
+    assert error.get("field") in {None, "text", "params.stop"}

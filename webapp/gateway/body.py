@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +22,9 @@ _MAX_BODY_BYTES = 2 << 20
 _MAX_SAFE_INTEGER = 2**53 - 1
 """The largest whole number that JavaScript holds exactly."""
 _MAX_PROTOCOL_CHARS = 32
+_HALF_PAIR = re.compile(rb"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f]")
+_INVISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}
+"""Unicode categories of what leaves nothing to read: spaces, controls, zero-width characters."""
 
 
 def read_body(request: HttpRequest, kind: type[Body]) -> Body:
@@ -35,7 +40,8 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
     except msgspec.ValidationError as error:
         raise ApiError(400, "invalid", f"{error}", _field_of(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}") from None
+        half = "" if _HALF_PAIR.search(data) is None else " It has \\u escapes of half a surrogate pair."
+        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}.{half} Send valid Unicode.") from None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
 
@@ -48,7 +54,7 @@ def _field_of(error: msgspec.ValidationError) -> str | None:
 
 def checked_text(text: str) -> str:
     """A message's text. Raises ApiError."""
-    if not text.strip():
+    if all(unicodedata.category(char) in _INVISIBLE for char in text):
         raise ApiError(400, "empty", "The message is empty. Write something first.", "text")
     if "\x00" in text:
         raise ApiError(400, "invalid_text", "The message has a NUL character; remove it.", "text")

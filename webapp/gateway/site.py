@@ -21,9 +21,11 @@ from inference.eventlog.keys import worker_key
 from inference.protocol.request import SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from webapp.chat.models import Conversation
 from webapp.gateway.body import MAX_MESSAGE_BYTES
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
 
 VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
@@ -31,12 +33,19 @@ _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "m
 
 @login_required
 @ensure_csrf_cookie
-def shell(request: HttpRequest, **_: str) -> HttpResponse:
-    """The one page of the front end; it looks at the address itself."""
+def shell(request: HttpRequest, **ids: str) -> HttpResponse:
+    """The one page of the front end; it looks at the address itself and says when there is nothing of the user's."""
     entry = _entry()
     if entry is None:
         return render(request, "unbuilt.html", status=503)
-    return render(request, "shell.html", {"script": entry["file"], "styles": entry.get("css", [])})
+    context = {"script": entry["file"], "styles": entry.get("css", [])}
+    return render(request, "shell.html", context, status=200 if _is_there(user_id(request), **ids) else 404)
+
+
+def _is_there(owner: int, conversation_id: str | None = None, request_id: str | None = None) -> bool:
+    if conversation_id is not None:
+        return Conversation.objects.filter(pk=conversation_id, user_id=owner).exists()
+    return request_id is None or Request.objects.filter(pk=request_id, user_id=owner).exists()
 
 
 @cache

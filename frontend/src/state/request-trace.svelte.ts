@@ -130,7 +130,8 @@ export class RequestTrace {
     this.isPlaying = false;
     const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
     const count = this.view.tokens.length + direction;
-    if (count <= 0) this.seek(Math.max(0, (tokens[0]?.time ?? 0) - 1));
+    const beforeFirst = Math.max(0, (tokens[0]?.time ?? 0) - 1);
+    if (count <= 0) this.seek(Math.min(this.position, beforeFirst));
     else {
       const target = tokens[Math.min(count, tokens.length) - 1];
       if (target) this.seekEvent(this.log.indexOf(target) + 1, target.time);
