@@ -99,11 +99,11 @@ def deleted(running: Processes) -> Iterator[tuple[str, str]]:
     yield request_id, conversation
 
 
-def test_a_conversation_deleted_in_mid_answer_takes_no_more_and_its_request_still_ends(
+def test_a_conversation_deleted_in_mid_answer_takes_no_more_and_stops_its_answer(
     running: Processes, deleted: tuple[str, str]
 ) -> None:
     request_id, conversation = deleted
-    assert running.settled(request_id)["status"] == "done"
+    assert running.settled(request_id)["status"] == "stopped"
     assert running.settled(request_id)["conversation_id"] is None
     answer = running.client.post(f"/api/conversations/{conversation}/messages", json={"text": "More"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
