@@ -29,7 +29,7 @@ def of_kind(events: list[dict[str, Any]], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "text",
-    [PLANES, CONTROLS, SPECIALS, "\u202e" * 300, "e" + "\u0301" * 300, "🏴‍☠️" * 100],
+    [PLANES, "Controls: " + CONTROLS, SPECIALS, "Turned: " + "\u202e" * 300, "e" + "\u0301" * 300, "🏴‍☠️" * 100],
     ids=["planes", "controls", "specials", "turns", "accents", "joiners"],
 )
 def test_any_text_is_answered(running: Processes, text: str) -> None:
