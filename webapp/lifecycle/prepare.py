@@ -31,6 +31,11 @@ class Failure(Exception):
         return {"stage": self.stage, "code": self.code, "message": self.message}
 
 
+def stopped_early() -> Failure:
+    """The user stopped the request before any worker had begun."""
+    return Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
+
+
 class Preparation:
     """Prepares one request; each step appends what it did to the log."""
 
@@ -44,7 +49,7 @@ class Preparation:
     def run(self) -> None:
         """Raises Failure."""
         if self._log.is_cancelled([self._request.id])[0]:
-            raise Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
+            raise stopped_early()
         self._check_input()
         start = time.perf_counter_ns()
         assembled = self._assemble()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
-from inference.protocol.events import TERMINAL, GenerationStarted, RequestCancelled
+from inference.protocol.events import TERMINAL, RequestCancelled
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Failure
+from webapp.lifecycle.prepare import stopped_early
 from webapp.lifecycle.settle import settle
-from webapp.lifecycle.watch import take_over
+from webapp.lifecycle.watch import is_started, take_over
 
 
 def stop(request: Request) -> None:
@@ -24,9 +24,8 @@ def stop(request: Request) -> None:
     try:
         log.cancel(request.pk)
         log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
-        if not any(isinstance(event, GenerationStarted) for event in events):
+        if not is_started(events):
             take_over(request)
-            failure = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
-            settle(request.pk, failure.as_json())
+            settle(request.pk, stopped_early().as_json())
     except Fenced:
         return  # somebody else is ending it

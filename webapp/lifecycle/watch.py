@@ -55,7 +55,7 @@ def look(request: Request) -> Failure | None:
     environment = settings.ENVIRONMENT
     events = [event for frame in services.event_log().read(request.id) for event in frame.events]
     silent_s = (unix_us() - request.accepted_unix_us - (events[-1].at if events else 0)) / 1e6
-    if _is_started(events):
+    if is_started(events):
         if silent_s < environment.stall_timeout_s:
             return None
         message = f"The inference worker has been silent for {silent_s:.0f} s; it was probably lost. Send it again."
@@ -66,7 +66,8 @@ def look(request: Request) -> Failure | None:
     return Failure("generation", "no_worker", message)
 
 
-def _is_started(events: list[AnyEvent]) -> bool:
+def is_started(events: list[AnyEvent]) -> bool:
+    """Whether a worker's engine has begun."""
     return any(isinstance(event, GenerationStarted) for event in events)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import pytest
 from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
+from tests.ports import free_port
 from webapp.supervisor.child import Child
 
 ROOT = Path(__file__).parents[3]
@@ -110,12 +110,6 @@ class Site:
         self.client.close()
         self.child.send(signal.SIGKILL)
         assert self.child.wait(10)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
