@@ -155,7 +155,7 @@ class Engine:
             for share in step:
                 share.sequence.finish("error", "the engine failed; the worker's log has the details")
 
-    def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32]], start: int) -> None:
+    def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32] | None], start: int) -> None:
         num_batched_tokens = sum(share.num_tokens for share in step)
         for share, row in zip(step, logits, strict=True):
             sequence = share.sequence
@@ -167,7 +167,7 @@ class Engine:
                 self._record_prefill(share, step_us, len(step), num_batched_tokens)
             else:
                 sequence.decode_us += step_us
-            if not sequence.is_prefilling and sequence.status is Status.RUNNING:
+            if row is not None and sequence.status is Status.RUNNING:
                 self._sample(sequence, row, step_us, len(step))
 
     def _record_prefill(self, share: Scheduled, step_us: int, num_sequences: int, num_batched_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""Keys and values of one sequence. Knows nothing of which tokens they belong to."""
+"""All sequences' keys and values, in blocks. Knows nothing of sequences: a block table says what lies where."""
 
 from __future__ import annotations
 
@@ -7,32 +7,47 @@ from torch import Tensor
 
 from inference.models.config import ModelConfig
 
-_GROWTH = 256
-"""Tokens added at the least when the cache is full; then it doubles."""
+BLOCK_SIZE = 16
+"""Tokens per block (PagedAttention, arXiv 2309.06180): as vLLM's, small enough that a sequence wastes half a block of
+tokens, and large enough that a block of one head is a run of memory worth fetching."""
 
 
-class SequenceKV:
-    """[num_layers, num_kv_heads, capacity, head_dim] for keys and for values, grown as the sequence grows."""
+class KVCache:
+    """keys and values: [num_layers, num_blocks, num_kv_heads, BLOCK_SIZE, head_dim]; the keys are already rotated.
 
-    def __init__(self, config: ModelConfig, capacity: int) -> None:
-        shape = (config.num_layers, config.num_kv_heads, capacity, config.head_dim)
-        self.keys = torch.zeros(shape, dtype=torch.bfloat16)
-        self.values = torch.zeros(shape, dtype=torch.bfloat16)
-        self.num_tokens = 0
+    Nothing is written at first, so that the system gives memory only as blocks are used.
+    """
 
-    def reserve(self, num_tokens: int) -> None:
-        """Make room for this many tokens in all."""
-        capacity = self.keys.shape[2]
-        if num_tokens > capacity:
-            extra = max(_GROWTH, capacity, num_tokens - capacity)
-            self.keys = self._grown(self.keys, extra)
-            self.values = self._grown(self.values, extra)
+    def __init__(
+        self, config: ModelConfig, num_blocks: int, dtype: torch.dtype = torch.float16, device: str = "cpu"
+    ) -> None:
+        shape = (config.num_layers, num_blocks, config.num_kv_heads, BLOCK_SIZE, config.head_dim)
+        self.keys = torch.empty(shape, dtype=dtype, device=device)
+        self.values = torch.empty(shape, dtype=dtype, device=device)
+        self.num_blocks = num_blocks
 
     @staticmethod
-    def _grown(tensor: Tensor, extra: int) -> Tensor:
-        shape = (*tensor.shape[:2], extra, tensor.shape[3])
-        return torch.cat([tensor, torch.zeros(shape, dtype=tensor.dtype)], dim=2)
+    def block_bytes(config: ModelConfig) -> int:
+        """What one block takes over all layers, keys and values, in float16."""
+        return 2 * 2 * config.num_layers * config.num_kv_heads * BLOCK_SIZE * config.head_dim
 
-    @property
-    def num_bytes(self) -> int:
-        return 2 * self.keys.nbytes
+    def copy_block(self, source: int, target: int) -> None:
+        """Copy one block's keys and values in all layers, for a sequence that is about to write to a shared one."""
+        self.keys[:, target] = self.keys[:, source]
+        self.values[:, target] = self.values[:, source]
+
+
+def read_blocks(layer: Tensor, rows: Tensor) -> Tensor:
+    """One sequence's keys or values in a row, [num_kv_heads, num_blocks of the sequence * BLOCK_SIZE, head_dim].
+
+    layer: [num_blocks, num_kv_heads, BLOCK_SIZE, head_dim]; rows: from block_rows. One copy, whole blocks at a time.
+    """
+    num_kv_heads, head_dim = layer.shape[1], layer.shape[3]
+    flat = layer.view(-1, BLOCK_SIZE * head_dim)  # [num_blocks * num_kv_heads, BLOCK_SIZE * head_dim]
+    return flat.index_select(0, rows).view(num_kv_heads, -1, head_dim)
+
+
+def block_rows(block_table: Tensor, num_kv_heads: int) -> Tensor:
+    """Which rows of a layer seen as [num_blocks * num_kv_heads, ...] hold these blocks, head by head."""
+    heads = torch.arange(num_kv_heads, device=block_table.device)
+    return (block_table[None] * num_kv_heads + heads[:, None]).flatten()

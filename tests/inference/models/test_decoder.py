@@ -12,7 +12,7 @@ import torch
 from inference.engine.engine import Engine, PromptTooLong, load_engine
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.gguf_file import GgufFile, ModelFileError
-from inference.models.kv_cache import SequenceKV
+from inference.models.kv_cache import KVCache
 from inference.protocol.events import TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
@@ -46,10 +46,10 @@ def test_prefill_and_decode_stay_near_transformers(
     ids = tokenizer.encode(TEXT)
     with torch.inference_mode():
         expected = reference(torch.tensor([ids])).logits[0].log_softmax(-1)
-    cache = SequenceKV(file.config, 8)
-    rows = [decoder.forward([Chunk(ids[:18], cache)])[0]]
-    rows += [decoder.forward([Chunk([token], cache)])[0] for token in ids[18:]]
-    actual = torch.stack(rows).log_softmax(-1)
+    kv, table = KVCache(file.config, 4), [2, 0, 3]
+    rows = [decoder.forward([Chunk(ids[:18], 0, table)], kv)[0]]
+    rows += [decoder.forward([Chunk([ids[n]], n, table)], kv)[0] for n in range(18, len(ids))]
+    actual = torch.tensor(np.stack(rows)).log_softmax(-1)
     kl = (expected[17:].exp() * (expected[17:] - actual)).sum(-1)
     # Measured on a CPU with bfloat16 products: mean 0.002, worst 0.01 nat.
     assert kl.mean() < 0.01
@@ -58,9 +58,10 @@ def test_prefill_and_decode_stay_near_transformers(
 
 def test_a_batch_gives_what_each_gets_alone(file: GgufFile, decoder: Decoder, tokenizer: Tokenizer) -> None:
     first, second = tokenizer.encode("One two three"), tokenizer.encode("Completely different words here")
-    alone = [decoder.forward([Chunk(ids, SequenceKV(file.config, 8))])[0] for ids in (first, second)]
-    together = decoder.forward([Chunk(ids, SequenceKV(file.config, 8)) for ids in (first, second)])
-    for row, expected in zip(together, alone, strict=True):
+    kv = KVCache(file.config, 2)
+    alone = [decoder.forward([Chunk(ids, 0, [0])], kv)[0] for ids in (first, second)]
+    together = decoder.forward([Chunk(first, 0, [1]), Chunk(second, 0, [0])], kv)
+    for row, expected in zip(torch.tensor(together), torch.tensor(np.stack(alone)), strict=True):
         assert torch.allclose(row.softmax(-1), expected.softmax(-1), atol=0.02)
 
 
@@ -138,7 +139,7 @@ def test_a_broken_sequence_fails_alone(engine: Engine, tokenizer: Tokenizer, mon
     def poison(self: model_runner.ModelRunner, step: list) -> list:  # type: ignore[type-arg]
         rows = original(self, step)
         return [
-            np.full_like(row, np.nan) if s.sequence.num_prompt_tokens == 2 else row
+            np.full_like(row, np.nan) if row is not None and s.sequence.num_prompt_tokens == 2 else row
             for s, row in zip(step, rows, strict=True)
         ]
 

@@ -12,7 +12,7 @@ import torch
 from benchmarks.llama_server import LlamaServer
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.gguf_file import GgufFile, ModelFileError
-from inference.models.kv_cache import SequenceKV
+from inference.models.kv_cache import KVCache
 from tests.inference.models.tiny_gguf import HIDDEN, VOCAB, WIDE, tensors, write_tiny
 
 PROMPT = [*b"the quick brown fox jumps"]
@@ -32,11 +32,11 @@ def peer_logprobs(path: Path, ids: list[int]) -> torch.Tensor:
 
 
 def our_logprobs(decoder: Decoder, ids: list[int], num_prefilled: int) -> torch.Tensor:
-    cache = SequenceKV(decoder.config, 4)
-    logits = decoder.forward([Chunk(ids[:num_prefilled], cache)])
-    for token in ids[num_prefilled:]:
-        logits = decoder.forward([Chunk([token], cache)])
-    return logits[0].log_softmax(-1)
+    kv, table = KVCache(decoder.config, 4), [1, 3, 0]
+    logits = decoder.forward([Chunk(ids[:num_prefilled], 0, table)], kv)
+    for start in range(num_prefilled, len(ids)):
+        logits = decoder.forward([Chunk([ids[start]], start, table)], kv)
+    return torch.tensor(logits)[0].log_softmax(-1)
 
 
 @pytest.mark.parametrize("quantization", ["F32", "F16", "Q8_0", "Q4_1"])
@@ -56,12 +56,12 @@ def test_two_sequences_of_a_batch_do_not_touch_each_other(tmp_path: Path) -> Non
     decoder = load_decoder(GgufFile(write_tiny(tmp_path / "tiny.gguf")))
     prompts = [PROMPT, PROMPT[:5], PROMPT[3:20]]
     alone = [our_logprobs(decoder, prompt, 1) for prompt in prompts]
-    caches = [SequenceKV(decoder.config, 4) for _ in prompts]
+    kv, tables = KVCache(decoder.config, 6), [[5, 0], [3], [1, 2]]
     together: list[torch.Tensor] = [torch.empty(0)] * len(prompts)
     for position in range(max(map(len, prompts))):
         rows = [row for row, prompt in enumerate(prompts) if position < len(prompt)]
-        logits = decoder.forward([Chunk([prompts[row][position]], caches[row]) for row in rows])
-        for row, each in zip(rows, logits, strict=True):
+        logits = decoder.forward([Chunk([prompts[row][position]], position, tables[row]) for row in rows], kv)
+        for row, each in zip(rows, torch.tensor(logits), strict=True):
             together[row] = each.log_softmax(-1)
     for actual, expected in zip(together, alone, strict=True):
         assert torch.allclose(actual, expected, atol=WORST_TOLERANCE)
