@@ -21,9 +21,11 @@ from inference.engine.scheduler import Scheduled, Scheduler
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.models.decoder import load_decoder
 from inference.models.gguf_file import GgufFile
-from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
+from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
-from inference.sampling.sampler import NonFiniteLogits, Sampler
+from inference.sampling.errors import SamplingFailed
+from inference.sampling.processors import Grammar
+from inference.sampling.sampler import Sampler
 
 logger = logging.getLogger(__name__)
 
@@ -96,12 +98,15 @@ class Engine:
     def has_work(self) -> bool:
         return bool(self._slots)
 
-    def submit(self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock) -> Sequence:
+    def submit(
+        self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock, grammar: Grammar | None = None
+    ) -> Sequence:
         """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
         self._check(request)
         sequence = Sequence(request, stop_ids, clock, self.window)
         self._scheduler.add(sequence)
-        self._slots[request.request_id] = _Slot(sequence, Sampler(request.params, request.num_candidates))
+        sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar)
+        self._slots[request.request_id] = _Slot(sequence, sampler)
         return sequence
 
     def _check(self, request: GenerationRequest) -> None:
@@ -189,10 +194,18 @@ class Engine:
         slot = self._slots[sequence.request.request_id]
         position = len(sequence.output_ids)
         try:
-            sample = slot.sampler.sample(logits, position, sequence.request.prompt_ids, sequence.output_ids)
-        except NonFiniteLogits as error:
+            sample = slot.sampler.sample(logits, sequence.output_ids)
+        except SamplingFailed as error:
             sequence.finish("error", str(error))
             return
+        if sample.grammar_us is not None:
+            masked = GrammarMasked(
+                at=sequence.clock.at(),
+                position=position,
+                num_allowed=sample.stages[0].num_candidates,
+                duration_us=sample.grammar_us,
+            )
+            slot.events.append(masked)
         slot.events.append(
             TokenSampled(
                 at=sequence.clock.at(),
@@ -209,7 +222,7 @@ class Engine:
                 log_normalizer=sample.log_normalizer,
                 candidate_ids=sample.candidate_ids,
                 candidate_logits=sample.candidate_logits,
-                candidate_pieces=tuple(self._pieces.piece(token) for token in sample.candidate_ids),
+                candidate_pieces=tuple(map(self._pieces.piece, sample.candidate_ids)),
                 stages=sample.stages,
                 step_us=step_us,
                 batch_size=batch_size,

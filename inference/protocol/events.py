@@ -337,7 +337,17 @@ class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
 # ---- token ---------------------------------------------------------------------------------------------------------
 
 
-StageName = Literal["grammar", "penalties", "temperature", "top_k", "top_p", "min_p"]
+StageName = Literal[
+    "grammar",
+    "banned_tokens",
+    "logit_bias",
+    "penalties",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+]
 
 
 class SamplerStage(Value, frozen=True, kw_only=True):
@@ -345,19 +355,24 @@ class SamplerStage(Value, frozen=True, kw_only=True):
 
     name: StageName
     num_candidates: int
-    """Tokens left after the stage: always the first so many in candidate order."""
+    """Tokens left after the stage: always a run of the candidate order."""
     mass: float
     """Share of the probability before the stage that its survivors held (1 where nothing was removed)."""
     log_normalizer: float
     """log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer)."""
     logits: tuple[float, ...] | None = None
-    """The candidates' logits after the stage, where they do not follow from the parameters (penalties, grammar)."""
+    """The recorded candidates' logits after a stage that adds to them (logit bias, penalties); the masked have none."""
+    first: int = 0
+    """Where the run of tokens that are left begins, in candidate order: 0 but for typical-p."""
+    masked: tuple[int, ...] = ()
+    """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
 
 
 class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """One token was chosen.
 
-    Candidate order is by logit after the penalties, descending, ties by id; all later stages keep a prefix of it.
+    Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no
+    candidates. Every stage from the temperature on keeps a run of that order.
     """
 
     position: int
@@ -381,7 +396,8 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     log_normalizer: float
     """log-sum-exp of the raw logits over the whole vocabulary."""
     candidate_ids: tuple[int, ...]
-    """The first candidates in candidate order; the chosen one is appended when it is not among them."""
+    """The first candidates in candidate order, then the chosen one when it is not among them, then those of the
+    model's own first tokens that a stage masked."""
     candidate_logits: tuple[float, ...]
     """Their raw logits."""
     candidate_pieces: tuple[bytes, ...]

@@ -13,10 +13,32 @@ PROTOCOL_VERSION = 1
 MAX_CANDIDATES = 20
 """How many candidates of each token are recorded: OpenAI's own limit for top_logprobs."""
 
+MAX_SCHEMA_CHARS = 1 << 16
+MAX_REGEX_CHARS = 4096
+_MAX_IDS = 1024
+"""Entries of one list of token ids: more than anybody writes, few enough to be recorded with every request."""
+
+
+class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is added to one token's logit."""
+
+    id: int
+    """The token."""
+    bias: float
+    """Added to its logit (-100 to 100)."""
+
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to choose each token; the stages are applied in the order of these fields."""
 
+    json_schema: str | None = None
+    """JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused."""
+    regex: str | None = None
+    """Regular expression (Rust's syntax, no look-around) that the whole answer must match."""
+    banned_token_ids: tuple[int, ...] = ()
+    """Tokens that are never chosen."""
+    logit_bias: tuple[LogitBias, ...] = ()
+    """Added to the logits of single tokens."""
     repetition_penalty: float = 1.0
     """Divides positive, multiplies negative logits of tokens in the context (1 = off; CTRL, arXiv 1909.05858)."""
     frequency_penalty: float = 0.0
@@ -31,12 +53,16 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Keep the smallest set of tokens whose probability reaches p (1 = off; nucleus sampling, arXiv 1904.09751)."""
     min_p: float = 0.0
     """Drop tokens less likely than this share of the most likely one (0 = off; arXiv 2407.01082)."""
+    typical_p: float = 1.0
+    """Keep the tokens whose surprise is nearest to the entropy, until they reach p (1 = off; arXiv 2202.00666)."""
     seed: int | None = None
     """Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance."""
     max_tokens: int = 512
     """Most tokens to generate."""
     stop: tuple[str, ...] = ()
     """Texts that end the answer; they are not part of it."""
+    stop_token_ids: tuple[int, ...] = ()
+    """Tokens that end the answer, besides the model's own end of turn; their text is not part of it."""
 
     def problem(self) -> str | None:
         """The first thing wrong with these parameters, as a sentence that says what to do; None if all is well."""
@@ -46,7 +72,15 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         def outside(value: float, low: float, high: float) -> bool:
             return not (math.isfinite(value) and low <= value <= high)
 
+        schema, regex = self.json_schema, self.regex
         return [
+            (schema is not None and regex is not None, "json_schema and regex cannot both be given; choose one"),
+            (len(schema or "") > MAX_SCHEMA_CHARS, f"json_schema may have at most {MAX_SCHEMA_CHARS} characters"),
+            (len(regex or "") > MAX_REGEX_CHARS, f"regex may have at most {MAX_REGEX_CHARS} characters"),
+            (len(self.logit_bias) > _MAX_IDS, f"logit_bias takes at most {_MAX_IDS} entries"),
+            (any(outside(entry.bias, -100, 100) for entry in self.logit_bias), "logit_bias must be from -100 to 100"),
+            (len({entry.id for entry in self.logit_bias}) < len(self.logit_bias), "logit_bias names a token twice"),
+            (len(self.banned_token_ids) > _MAX_IDS, f"banned_token_ids takes at most {_MAX_IDS} ids"),
             (outside(self.repetition_penalty, 0.1, 10), "repetition_penalty must be between 0.1 and 10"),
             (outside(self.frequency_penalty, -2, 2), "frequency_penalty must be between -2 and 2"),
             (outside(self.presence_penalty, -2, 2), "presence_penalty must be between -2 and 2"),
@@ -54,11 +88,24 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (not 0 <= self.top_k <= 1_000_000, "top_k must be between 0 (off) and 1000000"),
             (outside(self.top_p, 0, 1) or self.top_p == 0, "top_p must be greater than 0 and at most 1"),
             (outside(self.min_p, 0, 1), "min_p must be between 0 and 1"),
+            (outside(self.typical_p, 0, 1) or self.typical_p == 0, "typical_p must be greater than 0 and at most 1"),
             (self.seed is not None and not 0 <= self.seed < 2**53, "seed must be between 0 and 9007199254740991"),
             (not 1 <= self.max_tokens <= 1_000_000, "max_tokens must be between 1 and 1000000"),
             (len(self.stop) > 4, "stop takes at most 4 texts"),
             (any(not text or len(text) > 200 for text in self.stop), "stop texts must each have 1 to 200 characters"),
+            (len(self.stop_token_ids) > _MAX_IDS, f"stop_token_ids takes at most {_MAX_IDS} ids"),
         ]
+
+    def id_problem(self, vocab_size: int) -> str | None:
+        """The first token id that the model's vocabulary does not have, as `problem` would say it."""
+        ids_of = {
+            "logit_bias": [entry.id for entry in self.logit_bias],
+            "banned_token_ids": self.banned_token_ids,
+            "stop_token_ids": self.stop_token_ids,
+        }
+        wrong = ((name, token) for name, ids in ids_of.items() for token in ids if not 0 <= token < vocab_size)
+        found = next(wrong, None)
+        return found and f"{found[0]} has the id {found[1]}; this model's ids go from 0 to {vocab_size - 1}"
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

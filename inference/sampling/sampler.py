@@ -1,39 +1,41 @@
 """The sampler: a list of stages that narrow one token's distribution, then the draw. Knows nothing of models.
 
-Candidates stand in descending order of their penalised logit, ties by id. Every later stage keeps a prefix of that
-order, so a stage's outcome is one number: how many candidates it left. Only the first WORKING_SET are sorted; the full
-vocabulary is sorted in the rare case that a stage or the draw reaches beyond them.
+First come the stages that change logits (processors.py); they put the candidates in order. Then those that choose among
+candidates (candidates.py), each leaving a run of that order. What a vocabulary must be passed over for is in
+vocabulary.py; most tokens need one such pass, made for all rows of a step at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import exp
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.protocol.events import SamplerStage, StageName
+from inference.protocol.events import SamplerStage
 from inference.protocol.request import SamplingParams
+from inference.sampling import vocabulary
+from inference.sampling.candidates import BeyondSorted, Candidates, Choice
 from inference.sampling.draw import uniform
-from inference.sampling.penalties import penalise
+from inference.sampling.errors import NonFiniteLogits, SamplingFailed
+from inference.sampling.processors import Grammar, GrammarMask, build_processors
+from inference.sampling.vocabulary import Summarise, Summary
 
-WORKING_SET = 1024
-"""Candidates sorted at first: more than nearly every distribution's top 99.9 %, and cheap to find."""
+NUM_SORTED = 128
+"""Candidates that are put in order at first: the draw is nearly always among them, and they cost little to find."""
+
+_MORE_SORTED = 16
+"""How many times more are put in order when they were too few."""
 
 MIN_TEMPERATURE = 1e-3
 """Anything colder is greedy: dividing by it would magnify the logits' own rounding into differences."""
 
-Floats = NDArray[np.float64]
-Ids = NDArray[np.int64]
+Row = NDArray[np.float32]
 
 
-class NonFiniteLogits(Exception):
-    """The model returned NaN or infinity: this sequence cannot go on."""
-
-
-@dataclass(frozen=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True, gc=False):
     """The chosen token and all that is recorded of the choice; see events.TokenSampled."""
 
     id: int
@@ -47,183 +49,136 @@ class Sample:
     candidate_ids: tuple[int, ...]
     candidate_logits: tuple[float, ...]
     stages: tuple[SamplerStage, ...]
+    grammar_us: int | None
+    """How long the grammar's mask took; None without a grammar."""
 
 
 class Sampler:
-    """Applies one request's parameters, token by token."""
+    """Applies one sequence's parameters, token by token; the same logits give the same tokens."""
 
-    def __init__(self, params: SamplingParams, num_candidates: int) -> None:
+    def __init__(
+        self,
+        params: SamplingParams,
+        prompt: Sequence[int] = (),
+        num_candidates: int = 20,
+        grammar: Grammar | None = None,
+        summarise: Summarise = vocabulary.summarise,
+    ) -> None:
         self._params = params
         self._num_candidates = num_candidates
+        self._processors = build_processors(params, prompt, grammar)
+        self._grammar = next((stage for stage in self._processors if isinstance(stage, GrammarMask)), None)
+        self._summarise = summarise
+        self._is_greedy = params.temperature < MIN_TEMPERATURE
+        self._temperature = 1.0 if self._is_greedy else params.temperature
+        self.summary_temperature = 1.0 if self._processors else self._temperature
+        """The temperature with which to summarise this sequence's rows."""
 
-    def sample(
-        self, logits: NDArray[np.float32], position: int, prompt: Sequence[int], output: Sequence[int]
-    ) -> Sample:
-        """Choose generated token `position`. logits: [vocab_size] float32, not modified. Raises NonFiniteLogits."""
-        if not np.isfinite(logits).all():
+    def sample(self, logits: Row, output: Sequence[int], summary: Summary | None = None) -> Sample:
+        """Choose the token after `output`, the tokens generated so far.
+
+        logits: [vocab_size] float32, not modified. summary: of this row at summary_temperature, with at least
+        num_candidates sorted, where the caller has it already. Raises SamplingFailed.
+        """
+        raw = summary or self._summarise_row(logits, self.summary_temperature, NUM_SORTED)
+        if not raw.is_finite:
             raise NonFiniteLogits("the model returned NaN or infinite logits")
-        penalised = penalise(logits, self._params, prompt, output)
-        u = None if self._params.temperature < MIN_TEMPERATURE else uniform(self._params.seed or 0, position)
-        pool = _Pool(logits if penalised is None else penalised, WORKING_SET)
-        choice = self._choose(pool, u, was_penalised=penalised is not None)
-        if choice is None:  # a cut or the draw lies beyond the working set
-            pool = _Pool(pool.logits, len(logits))
-            choice = self._choose(pool, u, was_penalised=penalised is not None)
-        assert choice is not None
-        return self._record(logits, pool, choice, u)
+        rows = self._process(logits, output)
+        ordered = self._summarise_row(rows[-1], self._temperature, NUM_SORTED) if self._processors else raw
+        if not ordered.num_candidates:
+            raise SamplingFailed("no token is left: allow more, or ban fewer tokens")
+        u = None if self._is_greedy else uniform(self._params.seed or 0, len(output))
+        ordered, choice, cuts = self._choose(rows[-1], ordered, u)
+        return self._record(rows, raw, ordered, choice, cuts, u)
 
-    def _choose(self, pool: _Pool, u: float | None, was_penalised: bool) -> _Choice | None:
-        stages: list[SamplerStage] = []
-        if was_penalised:
-            shown = tuple(round(float(value), 4) for value in pool.sorted_logits[: self._num_candidates])
-            stages.append(_stage("penalties", pool.size, 1.0, pool.log_normalizer, shown))
+    def _summarise_row(self, row: Row, temperature: float, num_sorted: int) -> Summary:
+        return self._summarise(row[None], (temperature,), num_sorted)[0]
+
+    def _process(self, logits: Row, output: Sequence[int]) -> list[Row]:
+        """The logits as they came and after each processor."""
+        rows = [logits]
+        for processor in self._processors:
+            row = rows[-1].copy()
+            processor.process(row, output)
+            rows.append(row)
+        return rows
+
+    def _choose(self, row: Row, ordered: Summary, u: float | None) -> tuple[Summary, Choice, list[SamplerStage]]:
+        """The choice, the summary that reaches far enough for it, and the stages among candidates."""
         if u is None:
-            return _Choice(0, 0.0, 1.0, stages)
-        return _draw(_Cuts(pool, self._params, stages), u)
+            return ordered, Choice(0, 0.0, 1.0), []
+        while True:
+            candidates = Candidates(ordered, self._temperature)
+            try:
+                candidates.cut(self._params)
+                return ordered, candidates.draw(u), candidates.stages
+            except BeyondSorted:
+                ordered = self._summarise_row(row, self._temperature, len(ordered.ids) * _MORE_SORTED)
 
-    def _record(self, logits: NDArray[np.float32], pool: _Pool, choice: _Choice, u: float | None) -> Sample:
-        chosen = int(pool.ids[choice.index])
-        shown = pool.ids[: self._num_candidates]
+    def _record(
+        self,
+        rows: list[Row],
+        raw: Summary,
+        ordered: Summary,
+        choice: Choice,
+        cuts: list[SamplerStage],
+        u: float | None,
+    ) -> Sample:
+        logits, chosen = rows[0], int(ordered.ids[choice.index])
+        ids = ordered.ids[: self._num_candidates]
         if choice.index >= self._num_candidates:
-            shown = np.append(shown, chosen)
-        raw = _log_softmax_parts(logits)
+            ids = np.append(ids, ordered.ids[choice.index])
+        stages = cuts
+        if self._processors:
+            changes = self._changes(rows, raw, ordered, ids)
+            stages = changes + cuts
+            masked = [token for stage in changes for token in stage.masked]
+            ids = np.append(ids, np.array(masked, np.int32))
         return Sample(
             id=chosen,
             logprob=float(logits[chosen]) - raw.log_normalizer,
-            rank=1 + int((logits > logits[chosen]).sum()),
+            rank=_rank(logits, raw, chosen),
             entropy=raw.entropy,
             u=u,
             low=choice.low,
             high=choice.high,
             log_normalizer=raw.log_normalizer,
-            candidate_ids=tuple(shown.tolist()),
-            candidate_logits=tuple(np.round(logits[shown].astype(np.float64), 4).tolist()),
-            stages=tuple(choice.stages),
+            candidate_ids=tuple(ids.tolist()),
+            candidate_logits=_rounded(logits[ids]),
+            stages=tuple(stages),
+            grammar_us=self._grammar.duration_us if self._grammar else None,
         )
 
-
-@dataclass(frozen=True)
-class _Choice:
-    index: int
-    low: float
-    high: float
-    stages: list[SamplerStage]
-
-
-@dataclass(frozen=True)
-class _Parts:
-    log_normalizer: float
-    entropy: float
-
-
-def _log_softmax_parts(logits: NDArray[np.float32]) -> _Parts:
-    """log-sum-exp and entropy (nats) of the whole vocabulary."""
-    top = float(logits.max())
-    shifted = logits - np.float32(top)
-    weights = np.exp(shifted)
-    total = float(weights.sum(dtype=np.float64))
-    mean = float(np.dot(weights, shifted)) / total
-    return _Parts(top + float(np.log(total)), float(np.log(total)) - mean)
+    def _changes(self, rows: list[Row], raw: Summary, ordered: Summary, ids: NDArray[np.int32]) -> list[SamplerStage]:
+        """What each processor did."""
+        stages: list[SamplerStage] = []
+        first, log_normalizer, num_left = raw.ids[: self._num_candidates], raw.log_normalizer, len(rows[0])
+        for processor, before, after in zip(self._processors, rows[:-1], rows[1:], strict=True):
+            previous = log_normalizer
+            log_normalizer = ordered.log_normalizer if after is rows[-1] else vocabulary.log_sum_exp(after)
+            if processor.is_mask:
+                num_left = int(np.count_nonzero(after > -np.inf))
+            is_masked = (after[first] == -np.inf) & (before[first] > -np.inf)
+            stage = SamplerStage(
+                name=processor.name,
+                num_candidates=num_left,
+                mass=min(exp(log_normalizer - previous), 1.0) if processor.is_mask else 1.0,
+                log_normalizer=log_normalizer,
+                logits=None if processor.is_mask else _rounded(after[ids]),
+                masked=tuple(first[is_masked].tolist()),
+            )
+            stages.append(stage)
+        return stages
 
 
-class _Pool:
-    """The first candidates of one distribution in candidate order, and the mass of all."""
-
-    def __init__(self, logits: NDArray[np.float32], num_sorted: int) -> None:
-        self.logits = logits
-        self.size = len(logits)
-        self.ids = _first(logits, min(num_sorted, self.size))
-        self.sorted_logits: Floats = logits[self.ids].astype(np.float64)
-
-    @property
-    def is_whole(self) -> bool:
-        return len(self.ids) == self.size
-
-    @property
-    def log_normalizer(self) -> float:
-        return self.log_normalizer_at(1.0)
-
-    def log_normalizer_at(self, temperature: float) -> float:
-        """log-sum-exp of all logits divided by the temperature."""
-        top = self.logits.max()
-        # The maximum is taken off first: float32 has no digits left for large quotients.
-        weights = np.exp((self.logits - top) / np.float32(temperature))
-        return float(top) / temperature + float(np.log(weights.sum(dtype=np.float64)))
+def _rank(logits: Row, raw: Summary, chosen: int) -> int:
+    """By the model's own logits, from 1."""
+    logit = logits[chosen]
+    if logit >= raw.logits[-1]:
+        return 1 + int(np.count_nonzero(raw.logits > logit))
+    return vocabulary.rank(logits, chosen)
 
 
-def _first(logits: NDArray[np.float32], count: int) -> Ids:
-    """Ids of the `count` greatest logits, descending, ties by id."""
-    if count < len(logits):
-        bound = np.partition(logits, len(logits) - count)[len(logits) - count]
-        ids = np.flatnonzero(logits >= bound)
-    else:
-        ids = np.arange(len(logits))
-    return ids[np.argsort(-logits[ids], kind="stable")][:count]
-
-
-class _Cuts:
-    """Temperature, top-k, top-p and min-p, each a prefix of the candidates."""
-
-    def __init__(self, pool: _Pool, params: SamplingParams, stages: list[SamplerStage]) -> None:
-        self.pool = pool
-        self.stages = stages
-        self.is_beyond = False
-        """Whether a cut lies beyond the sorted candidates."""
-        scaled = pool.sorted_logits / params.temperature
-        self.log_normalizer = pool.log_normalizer_at(params.temperature)
-        self.num_kept = pool.size
-        self._scaled = scaled
-        if params.temperature != 1:
-            stages.append(_stage("temperature", pool.size, 1.0, self.log_normalizer))
-        if 0 < params.top_k < pool.size:
-            self._keep("top_k", params.top_k)
-        if params.top_p < 1:
-            self._keep("top_p", self._reach(params.top_p))
-        if params.min_p > 0:
-            self._keep("min_p", int((scaled >= scaled[0] + np.log(params.min_p)).sum()))
-
-    @property
-    def probabilities(self) -> Floats:
-        """Of the sorted candidates that are left, under the current normaliser."""
-        result: Floats = np.exp(self._scaled[: self.num_kept] - self.log_normalizer)
-        return result
-
-    def _reach(self, share: float) -> int:
-        """How many candidates it takes for their probability to reach the share."""
-        return int(np.searchsorted(np.cumsum(self.probabilities), share)) + 1
-
-    def _keep(self, name: StageName, count: int) -> None:
-        if not self.pool.is_whole and count >= len(self._scaled) and self.num_kept > len(self._scaled):
-            self.is_beyond = True
-            return
-        self.num_kept = min(count, self.num_kept)
-        mass = float(self.probabilities.sum())
-        self.log_normalizer += float(np.log(mass))
-        self.stages.append(_stage(name, self.num_kept, min(mass, 1.0), self.log_normalizer))
-
-
-def _draw(cuts: _Cuts, u: float) -> _Choice | None:
-    """The candidate whose interval of the cumulative distribution holds u; None when it is not among the sorted."""
-    if cuts.is_beyond:
-        return None
-    cumulative = np.cumsum(cuts.probabilities)
-    index = int(np.searchsorted(cumulative, u, side="right"))
-    if index >= len(cumulative):
-        if cuts.num_kept > len(cumulative):
-            return None
-        index = len(cumulative) - 1  # rounding left the last bound a hair below 1
-    low = float(cumulative[index - 1]) if index else 0.0
-    high = 1.0 if index == cuts.num_kept - 1 else float(cumulative[index])
-    return _Choice(index, low, high, cuts.stages)
-
-
-def _stage(
-    name: StageName, num_candidates: int, mass: float, log_normalizer: float, logits: tuple[float, ...] | None = None
-) -> SamplerStage:
-    return SamplerStage(
-        name=name,
-        num_candidates=num_candidates,
-        mass=mass,
-        log_normalizer=log_normalizer,
-        logits=logits,
-    )
+def _rounded(logits: Row) -> tuple[float, ...]:
+    """With four decimals, as they are recorded."""
+    return tuple((np.rint(logits * np.float64(1e4)) / 1e4).tolist())

@@ -49,6 +49,7 @@ class Tokenizer:
         self._special_ids = {metadata.tokens[i]: i for i in self._special}
         self._backend = _build_backend(metadata, sorted(self._special))
         self._pieces = _build_pieces(metadata, self._special)
+        self._visible = [b"" if i in self._special else piece for i, piece in enumerate(self._pieces)]
         self.version = hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
         self.eos_ids = frozenset(
             {metadata.eos_id, *(i for name, i in self._special_ids.items() if name in _END_OF_TURN)}
@@ -82,7 +83,7 @@ class Tokenizer:
 
     def piece(self, token: int) -> bytes:
         """The token's bytes; empty for control tokens."""
-        return b"" if token in self._special else self._pieces[token]
+        return self._visible[token]
 
     def label(self, token: int) -> bytes:
         """The token's bytes, or a control token's name."""

@@ -16,7 +16,7 @@ from inference.protocol.events import SamplerStage, TokenSampled
 MAX_EVENTS = 1 << 17
 """More than a trace can have: two per token of the longest answer. Lists are bounded before their objects are made."""
 _MAX_PIECES = 1 << 18
-_MAX_STAGES = 8
+_MAX_STAGES = 16
 _SCALARS = {
     "at": "i8",
     "position": "i4",
@@ -35,8 +35,16 @@ _LOGIT_SCALE = 10_000
 """Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
 
 
-_Stage = tuple[str, int, float, float, bytes | None]
-"""A SamplerStage's fields in their order; its logits packed."""
+class _Stage(msgspec.Struct, array_like=True):
+    """A SamplerStage's fields in their order, the lists packed; older traces lack the last two."""
+
+    name: str
+    num_candidates: int
+    mass: float
+    log_normalizer: float
+    logits: bytes | None
+    first: int = 0
+    masked: bytes = b""
 
 
 class TokenColumns(msgspec.Struct, forbid_unknown_fields=True):
@@ -111,21 +119,28 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
                 candidate_ids=tuple(ids[span]),
                 candidate_logits=tuple(logits[span]),
                 candidate_pieces=tuple(pieces[token] for token in ids[span]),
-                stages=tuple(_unpack_stage(*stage) for stage in columns.stages[index]),
+                stages=tuple(_unpack_stage(stage) for stage in columns.stages[index]),
             )
         )
     return tokens
 
 
 def _pack_stage(stage: SamplerStage) -> _Stage:
-    logits = None if stage.logits is None else np.array(stage.logits, "<f8").tobytes()
-    return stage.name, stage.num_candidates, stage.mass, stage.log_normalizer, logits
+    return _Stage(
+        name=stage.name,
+        num_candidates=stage.num_candidates,
+        mass=stage.mass,
+        log_normalizer=stage.log_normalizer,
+        logits=None if stage.logits is None else np.array(stage.logits, "<f8").tobytes(),
+        first=stage.first,
+        masked=np.array(stage.masked, "<u4").tobytes(),
+    )
 
 
-def _unpack_stage(name: str, num_candidates: int, mass: float, log_normalizer: float, logits: bytes | None) -> Any:
-    values = {"name": name, "num_candidates": num_candidates, "mass": mass, "log_normalizer": log_normalizer}
-    unpacked = None if logits is None else np.frombuffer(logits, "<f8").tolist()
-    return msgspec.convert(values | {"logits": unpacked}, SamplerStage)
+def _unpack_stage(stage: _Stage) -> SamplerStage:
+    logits = None if stage.logits is None else np.frombuffer(stage.logits, "<f8").tolist()
+    masked = np.frombuffer(stage.masked, "<u4").tolist()
+    return msgspec.convert(msgspec.structs.asdict(stage) | {"logits": logits, "masked": masked}, SamplerStage)
 
 
 def _pack(values: Sequence[Any], kind: str) -> bytes:

@@ -244,6 +244,14 @@ export interface Limit {
   reset_unix_us: number | null;
 }
 
+/** What is added to one token's logit. */
+export interface LogitBias {
+  /** The token. */
+  id: number;
+  /** Added to its logit (-100 to 100). */
+  bias: number;
+}
+
 /** One chunk of the prompt was computed. */
 export interface PrefillAdvanced {
   type: "prefill.advanced";
@@ -378,19 +386,31 @@ export interface SafetyScore {
 
 /** What one stage of the sampler did to this token's distribution. */
 export interface SamplerStage {
-  name: "grammar" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p";
-  /** Tokens left after the stage: always the first so many in candidate order. */
+  name: "banned_tokens" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
+  /** Tokens left after the stage: always a run of the candidate order. */
   num_candidates: number;
   /** Share of the probability before the stage that its survivors held (1 where nothing was removed). */
   mass: number;
   /** log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer). */
   log_normalizer: number;
-  /** The candidates' logits after the stage, where they do not follow from the parameters (penalties, grammar). */
+  /** The recorded candidates' logits after a stage that adds to them (logit bias, penalties); the masked have none. */
   logits: number[] | null;
+  /** Where the run of tokens that are left begins, in candidate order: 0 but for typical-p. */
+  first: number;
+  /** Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates. */
+  masked: number[];
 }
 
 /** How to choose each token; the stages are applied in the order of these fields. */
 export interface SamplingParams {
+  /** JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused. */
+  json_schema: string | null;
+  /** Regular expression (Rust's syntax, no look-around) that the whole answer must match. */
+  regex: string | null;
+  /** Tokens that are never chosen. */
+  banned_token_ids: number[];
+  /** Added to the logits of single tokens. */
+  logit_bias: LogitBias[];
   /** Divides positive, multiplies negative logits of tokens in the context (1 = off; CTRL, arXiv 1909.05858). */
   repetition_penalty: number;
   /** Subtracted from a generated token's logit once per earlier occurrence (-2 to 2). */
@@ -405,12 +425,16 @@ export interface SamplingParams {
   top_p: number;
   /** Drop tokens less likely than this share of the most likely one (0 = off; arXiv 2407.01082). */
   min_p: number;
+  /** Keep the tokens whose surprise is nearest to the entropy, until they reach p (1 = off; arXiv 2202.00666). */
+  typical_p: number;
   /** Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance. */
   seed: number | null;
   /** Most tokens to generate. */
   max_tokens: number;
   /** Texts that end the answer; they are not part of it. */
   stop: string[];
+  /** Tokens that end the answer, besides the model's own end of turn; their text is not part of it. */
+  stop_token_ids: number[];
 }
 
 /** A stretch of the prompt with one origin. */
@@ -450,7 +474,7 @@ export interface TextWithheld {
   replacement: string;
 }
 
-/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; all later stages keep a prefix of it. */
+/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every stage from the temperature on keeps a run of that order. */
 export interface TokenSampled {
   type: "token.sampled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -475,7 +499,7 @@ export interface TokenSampled {
   high: number;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
   log_normalizer: number;
-  /** The first candidates in candidate order; the chosen one is appended when it is not among them. */
+  /** The first candidates in candidate order, then the chosen one when it is not among them, then those of the model's own first tokens that a stage masked. */
   candidate_ids: number[];
   /** Their raw logits. */
   candidate_logits: number[];

@@ -1,9 +1,13 @@
 /** Events for tests. */
-import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
+import type { AnyEvent, SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
 import { fold } from "./fold";
 import { emptyView, type TraceView } from "./view";
 
 export const PARAMS: SamplingParams = {
+  json_schema: null,
+  regex: null,
+  logit_bias: [],
+  banned_token_ids: [],
   repetition_penalty: 1,
   frequency_penalty: 0,
   presence_penalty: 0,
@@ -11,12 +15,25 @@ export const PARAMS: SamplingParams = {
   top_k: 2,
   top_p: 1,
   min_p: 0,
+  typical_p: 1,
   seed: 1,
   max_tokens: 8,
   stop: [],
+  stop_token_ids: [],
 };
 
-const logSumExp = (logits: number[]) => Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+export const logSumExp = (logits: number[]) =>
+  Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+
+export function stage(
+  name: SamplerStage["name"],
+  num_candidates: number,
+  mass: number,
+  log_normalizer: number,
+  rest: Partial<SamplerStage> = {},
+): SamplerStage {
+  return { name, num_candidates, mass, log_normalizer, logits: null, first: 0, masked: [], ...rest };
+}
 
 /** A vocabulary of four tokens, so that everything can be checked by hand. */
 export function token(position: number, at: number): TokenSampled {
@@ -40,14 +57,8 @@ export function token(position: number, at: number): TokenSampled {
     candidate_logits: logits.slice(0, 3),
     candidate_pieces: [btoa(" a"), btoa("b"), btoa("c")],
     stages: [
-      { name: "temperature", num_candidates: 4, mass: 1, log_normalizer: logSumExp(scaled), logits: null },
-      {
-        name: "top_k",
-        num_candidates: 2,
-        mass: 0.98,
-        log_normalizer: logSumExp(scaled.slice(0, 2)),
-        logits: null,
-      },
+      stage("temperature", 4, 1, logSumExp(scaled)),
+      stage("top_k", 2, 0.98, logSumExp(scaled.slice(0, 2))),
     ],
     step_us: 10_000,
     batch_size: 1,

@@ -5,7 +5,7 @@ export interface Column {
   name: SamplerStage["name"] | "model";
   numCandidates: number | null;
   mass: number;
-  /** Per candidate, in candidate order; null where the stage (or one before) removed it. */
+  /** Per recorded token; null where the stage (or one before) removed it. */
   probabilities: (number | null)[];
   /** What all candidates that are not listed have together. */
   others: number;
@@ -13,32 +13,37 @@ export interface Column {
 
 /** One column for the model's own distribution, then one per stage that was on. */
 export function columns(token: TokenSampled, params: SamplingParams): Column[] {
-  let logits = token.candidate_logits;
-  let kept = Number.POSITIVE_INFINITY;
-  const result = [column("model", null, 1, logits, token.log_normalizer, kept, token)];
+  // Masked tokens stand after the candidates and have no place in their order.
+  const numMasked = token.stages.reduce((sum, stage) => sum + stage.masked.length, 0);
+  const numCandidates = token.candidate_ids.length - numMasked;
+  let logits: (number | null)[] = token.candidate_logits;
+  const result = [column("model", null, 1, logits, token.log_normalizer)];
   for (const stage of token.stages) {
-    if (stage.logits) logits = logits.map((logit, index) => stage.logits![index] ?? logit);
-    if (stage.name === "temperature") logits = logits.map((logit) => logit / params.temperature);
-    kept = Math.min(kept, stage.num_candidates);
-    result.push(
-      column(stage.name, stage.num_candidates, stage.mass, logits, stage.log_normalizer, kept, token),
-    );
+    logits = logits.map((logit, index) => {
+      const id = token.candidate_ids[index]!;
+      if (logit === null || stage.masked.includes(id)) return null;
+      if (index < numCandidates && id !== token.id && !isInRun(stage, index)) return null;
+      if (stage.name === "temperature") return logit / params.temperature;
+      return stage.logits?.[index] ?? logit;
+    });
+    result.push(column(stage.name, stage.num_candidates, stage.mass, logits, stage.log_normalizer));
   }
   return result;
+}
+
+/** The chosen token may stand after the first candidates, at a place that is not recorded; it is in every run. */
+function isInRun(stage: SamplerStage, index: number): boolean {
+  return index >= stage.first && index < stage.first + stage.num_candidates;
 }
 
 function column(
   name: Column["name"],
   numCandidates: number | null,
   mass: number,
-  logits: number[],
+  logits: (number | null)[],
   logNormalizer: number,
-  kept: number,
-  token: TokenSampled,
 ): Column {
-  const probabilities = logits.map((logit, index) =>
-    index < kept || token.candidate_ids[index] === token.id ? Math.exp(logit - logNormalizer) : null,
-  );
+  const probabilities = logits.map((logit) => (logit === null ? null : Math.exp(logit - logNormalizer)));
   const listed = probabilities.reduce<number>((sum, p) => sum + (p ?? 0), 0);
   return { name, numCandidates, mass, probabilities, others: Math.max(0, 1 - listed) };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { foldAll, PARAMS, token } from "./fixtures";
+import { foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
 import { phaseTable } from "./phases";
 import { columns, finalProbabilities } from "./probability";
 import { emptyView } from "./view";
@@ -17,6 +17,41 @@ describe("probability", () => {
     const final = finalProbabilities(token(0, 0), PARAMS);
     expect(final[2]).toBeNull();
     expect(final[0]! + final[1]!).toBeCloseTo(1, 10);
+  });
+
+  it("gives a masked token its place in the model's own distribution and none after", () => {
+    const drawn = {
+      ...token(0, 0),
+      id: 11,
+      candidate_ids: [11, 12, 10],
+      candidate_logits: [1, 0, 2],
+      stages: [stage("grammar", 3, 0.36, logSumExp([1, 0, -1]), { masked: [10] })],
+    };
+    const [model, grammar] = columns(drawn, { ...PARAMS, temperature: 1 });
+    expect(model!.probabilities[2]).toBeCloseTo(Math.exp(2 - logSumExp([2, 1, 0, -1])), 10);
+    expect(grammar!.probabilities[2]).toBeNull();
+    expect(grammar!.probabilities[0]! + grammar!.probabilities[1]! + grammar!.others).toBeCloseTo(1, 10);
+  });
+
+  it("takes what a stage did to the logits, and leaves only the run that typical-p keeps", () => {
+    const penalised = [1.5, 1, -2];
+    const drawn = {
+      ...token(0, 0),
+      id: 11,
+      stages: [
+        stage("penalties", 4, 1, logSumExp([...penalised, -3]), { logits: penalised }),
+        stage("typical_p", 2, 0.4, logSumExp([1, -2]), { first: 1 }),
+      ],
+    };
+    const table = columns(drawn, { ...PARAMS, temperature: 1 });
+    expect(table[1]!.probabilities[0]).toBeCloseTo(Math.exp(1.5 - logSumExp([...penalised, -3])), 10);
+    expect(table[2]!.probabilities[0]).toBeNull();
+    expect(table[2]!.probabilities[1]! + table[2]!.probabilities[2]!).toBeCloseTo(1, 10);
+  });
+
+  it("keeps the chosen token in every column though its place is beyond the recorded", () => {
+    const drawn = { ...token(0, 0), id: 12, stages: [stage("top_k", 2, 0.98, logSumExp([2, 0]))] };
+    expect(finalProbabilities(drawn, PARAMS)[2]).toBeCloseTo(Math.exp(0 - logSumExp([2, 0])), 10);
   });
 
   it("puts all on the chosen token when greedy", () => {

@@ -2,90 +2,231 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from msgspec import structs
 from numpy.typing import NDArray
 
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import LogitBias, SamplingParams
 from inference.sampling.draw import uniform
-from inference.sampling.sampler import NonFiniteLogits, Sampler
+from inference.sampling.errors import NonFiniteLogits, SamplingFailed
+from inference.sampling.sampler import NUM_SORTED, Sample, Sampler
+from inference.sampling.vocabulary import Summarise, Summary, summarise
+from tests.inference.sampling import reference
 
+TOKENS = st.integers(0, 49)
 PARAMS = st.builds(
     SamplingParams,
-    temperature=st.sampled_from([0.2, 0.7, 1.0, 2.0]),
+    logit_bias=st.dictionaries(TOKENS, st.floats(-20, 20), max_size=3).map(
+        lambda biases: tuple(LogitBias(id=token, bias=bias) for token, bias in biases.items())
+    ),
+    banned_token_ids=st.lists(TOKENS, max_size=5).map(tuple),
+    repetition_penalty=st.sampled_from([1.0, 1.3]),
+    frequency_penalty=st.sampled_from([0.0, 0.4]),
+    presence_penalty=st.sampled_from([0.0, 0.5]),
+    temperature=st.sampled_from([0.0, 0.2, 0.7, 1.0, 2.0]),
     top_k=st.sampled_from([0, 1, 5, 40, 3000]),
     top_p=st.sampled_from([0.1, 0.5, 0.9, 1.0]),
     min_p=st.sampled_from([0.0, 0.05, 0.5]),
-    repetition_penalty=st.sampled_from([1.0, 1.3]),
-    presence_penalty=st.sampled_from([0.0, 0.5]),
+    typical_p=st.sampled_from([0.2, 0.9, 1.0]),
     seed=st.integers(0, 2**53 - 1),
 )
 
 
-def reference(
-    logits: NDArray[np.float32], params: SamplingParams, prompt: list[int], output: list[int]
-) -> NDArray[np.float64]:
-    """Final probability of every token."""
-    x = logits.astype(np.float64)
-    for token in set(prompt + output):
-        if params.repetition_penalty != 1:
-            x[token] = x[token] / params.repetition_penalty if x[token] > 0 else x[token] * params.repetition_penalty
-    for token in set(output):
-        x[token] -= params.presence_penalty
-    x = x / params.temperature
-    order = np.lexsort((np.arange(len(x)), -x))
-    keep = len(x) if params.top_k == 0 else min(params.top_k, len(x))
+class Fixed:
+    """A grammar that always allows the same tokens."""
 
-    def probabilities() -> NDArray[np.float64]:
-        kept = np.exp(x[order[:keep]] - x[order[0]])
-        return kept / kept.sum()
+    def __init__(self, allowed: set[int], size: int) -> None:
+        self._allowed = np.isin(np.arange(size), list(allowed))
 
-    if params.top_p < 1:
-        keep = min(keep, int(np.searchsorted(np.cumsum(probabilities()), params.top_p)) + 1)
-    if params.min_p > 0:
-        keep = int((x[order[:keep]] >= x[order[0]] + np.log(params.min_p)).sum())
-    final = np.zeros(len(x))
-    final[order[:keep]] = probabilities()
-    return final
+    def accept(self, token: int) -> None: ...
+
+    def allowed(self) -> NDArray[np.bool_]:
+        return self._allowed
 
 
-@given(PARAMS, st.integers(0, 2**32 - 1), st.integers(0, 500), st.sampled_from([50, 2000, 5000]))
-def test_the_draw_lands_on_the_reference_distribution(
-    params: SamplingParams, key: int, position: int, size: int
-) -> None:
-    generator = np.random.default_rng(key)
-    logits = (generator.standard_normal(size) * 3).astype(np.float32)
-    prompt, output = generator.integers(0, size, 5).tolist(), generator.integers(0, size, 5).tolist()
-    sample = Sampler(params, 20).sample(logits, position, prompt, output)
-    final = reference(logits, params, prompt, output)
+class Case:
+    """One token to sample."""
 
-    assert sample.u == uniform(params.seed or 0, position)
-    assert sample.low <= sample.u < sample.high or sample.high == 1.0
-    assert final[sample.id] > 0
-    assert sample.high - sample.low == pytest.approx(final[sample.id], rel=1e-3, abs=1e-6)
-    assert sample.id in sample.candidate_ids
-    assert [stage.num_candidates for stage in sample.stages] == sorted(
-        (stage.num_candidates for stage in sample.stages), reverse=True
+    def __init__(self, params: SamplingParams, key: int, size: int, num_output: int, num_allowed: int | None) -> None:
+        generator = np.random.default_rng(key)
+        self.params = params
+        self.logits = (generator.standard_normal(size) * 3).astype(np.float32)
+        self.prompt = generator.integers(0, size, 5).tolist()
+        self.output = generator.integers(0, size, num_output).tolist()
+        self.allowed = None if num_allowed is None else set(generator.permutation(size)[:num_allowed].tolist())
+
+    def sampler(self, summarise: Summarise = summarise) -> Sampler:
+        grammar = None if self.allowed is None else Fixed(self.allowed, len(self.logits))
+        return Sampler(self.params, self.prompt, 20, grammar, summarise)
+
+    def sample(self) -> Sample:
+        return self.sampler().sample(self.logits, self.output)
+
+    def reference(self) -> tuple[list[reference.Left], reference.Floats]:
+        return reference.stages(self.logits, self.params, self.prompt, self.output, self.allowed)
+
+
+CASES = st.builds(
+    Case,
+    params=PARAMS,
+    key=st.integers(0, 2**32 - 1),
+    size=st.sampled_from([50, 400]),
+    num_output=st.integers(0, 30),
+    num_allowed=st.sampled_from([None, 8, 45]),
+)
+
+
+def is_near_tie(case: Case) -> bool:
+    """Whether float32 may put a cut elsewhere than float64: the reference changes when the logits move a little."""
+    moved = Case.__new__(Case)
+    moved.__dict__ |= case.__dict__
+    noise = np.random.default_rng(1).standard_normal(len(case.logits)) * 1e-5
+    moved.logits = (case.logits + noise).astype(np.float32)
+    return [left.tokens for left in moved.reference()[0]] != [left.tokens for left in case.reference()[0]]
+
+
+@given(CASES)
+def test_every_stage_leaves_what_the_reference_leaves(case: Case) -> None:
+    assume(not is_near_tie(case))
+    sample = case.sample()
+    expected, final = case.reference()
+    assert [stage.name for stage in sample.stages] == [left.name for left in expected]
+    before = sample.log_normalizer
+    for stage, left in zip(sample.stages, expected, strict=True):
+        assert stage.num_candidates == len(left.tokens)
+        assert stage.log_normalizer == pytest.approx(left.log_normalizer, abs=1e-4)
+        is_cut = stage.name not in ("logit_bias", "penalties", "temperature")
+        assert stage.mass == pytest.approx(np.exp(left.log_normalizer - before) if is_cut else 1, abs=1e-4)
+        before = left.log_normalizer
+    assert sample.high - sample.low == pytest.approx(final[sample.id], abs=1e-4)
+    assert sample.logprob == pytest.approx(
+        float(case.logits[sample.id]) - reference.log_sum_exp(case.logits.tolist()), abs=1e-5
     )
+    assert sample.rank == 1 + sum(case.logits > case.logits[sample.id])
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_recorded_stages_let_anyone_compute_the_probabilities(key: int) -> None:
-    logits = (np.random.default_rng(key).standard_normal(300) * 2).astype(np.float32)
-    params = SamplingParams(temperature=0.8, top_k=15, top_p=0.95)
-    sample = Sampler(params, 20).sample(logits, 0, [], [])
-    last = sample.stages[-1]
-    shown = np.array(sample.candidate_logits[: last.num_candidates]) / params.temperature
-    assert np.exp(shown - last.log_normalizer).sum() == pytest.approx(1, abs=1e-3)
+@given(CASES)
+def test_the_chosen_interval_holds_the_draw(case: Case) -> None:
+    sample = case.sample()
+    if case.params.temperature == 0:
+        assert (sample.u, sample.low, sample.high) == (None, 0.0, 1.0)
+    else:
+        assert sample.u == uniform(case.params.seed or 0, len(case.output))
+        assert 0 <= sample.low <= sample.u < sample.high <= 1
+
+
+@given(CASES, st.sampled_from([20, 33, 400]))
+def test_nothing_depends_on_how_many_candidates_are_sorted(case: Case, num_sorted: int) -> None:
+    def fewer(logits: NDArray[np.float32], temperatures: Sequence[float], count: int) -> list[Summary]:
+        return summarise(logits, temperatures, count * num_sorted // NUM_SORTED)
+
+    sample = case.sampler(fewer).sample(case.logits, case.output)
+    assert without_time(sample) == without_time(case.sample())
+
+
+@given(CASES)
+def test_a_summary_made_beforehand_changes_nothing(case: Case) -> None:
+    sampler = case.sampler()
+    rows = np.stack([case.logits, case.logits * 2])
+    summary = summarise(rows, [sampler.summary_temperature] * 2, 20)[0]
+    assert without_time(sampler.sample(case.logits, case.output, summary)) == without_time(case.sample())
+
+
+@given(CASES)
+def test_whoever_reads_the_record_finds_every_probability(case: Case) -> None:
+    """As the page does it, from recorded values alone; the last column is the distribution of the draw."""
+    sample = case.sample()
+    logits = dict(zip(sample.candidate_ids, sample.candidate_logits, strict=True))
+    masked = {token for stage in sample.stages for token in stage.masked}
+    ordered = [token for token in sample.candidate_ids if token not in masked]
+    left = set(logits)
+    log_normalizer = sample.log_normalizer
+    for stage in sample.stages:
+        left -= set(stage.masked)
+        if stage.logits is not None:
+            logits |= dict(zip(ordered, stage.logits, strict=True))
+        if stage.name == "temperature":
+            logits = {token: logit / case.params.temperature for token, logit in logits.items()}
+        run = ordered[stage.first : stage.first + stage.num_candidates]
+        left &= {*run, *masked, sample.id}
+        log_normalizer = stage.log_normalizer
+    final = case.reference()[1]
+    if case.params.temperature > 0 and not is_near_tie(case):
+        assert {token for token in left if final[token] == 0} == set()
+        for token in left:
+            assert np.exp(logits[token] - log_normalizer) == pytest.approx(final[token], rel=2e-3, abs=1e-6)
+        assert left == {token for token in logits if final[token] > 0}
+
+
+@given(CASES)
+def test_tokens_sampled_one_after_the_other_are_those_of_one_call(case: Case) -> None:
+    sampler = case.sampler()
+    for end in range(len(case.output)):
+        sampler.sample(case.logits, case.output[:end])
+    assert without_time(sampler.sample(case.logits, case.output)) == without_time(case.sample())
+
+
+def without_time(sample: Sample) -> list[object]:
+    return [getattr(sample, name) for name in sample.__struct_fields__ if name != "grammar_us"]
+
+
+def test_the_model_s_own_first_tokens_are_recorded_when_they_are_masked() -> None:
+    logits = np.array([5, 4, 3, 2, 1], np.float32)
+    params = SamplingParams(temperature=1.0, top_p=1.0, banned_token_ids=(1,), seed=1)
+    sample = Sampler(params, [], 3, Fixed({1, 2, 3, 4}, 5)).sample(logits, [])
+    assert sample.candidate_ids == (2, 3, 4, 0, 1)
+    assert sample.candidate_logits == (3, 2, 1, 5, 4)
+    assert [(stage.name, stage.num_candidates, stage.masked) for stage in sample.stages] == [
+        ("grammar", 4, (0,)),
+        ("banned_tokens", 3, (1,)),
+    ]
+    assert sample.stages[0].mass == pytest.approx(1 - np.exp(5 - sample.log_normalizer))
+    assert sample.grammar_us is not None
+
+
+def test_typical_sampling_may_drop_the_most_likely() -> None:
+    logits = np.log(np.array([0.4, *[0.06] * 10], np.float64)).astype(np.float32)
+    params = SamplingParams(temperature=1.0, top_p=1.0, typical_p=0.5, seed=1)
+    stage = Sampler(params).sample(logits, []).stages[-1]
+    assert (stage.name, stage.first, stage.num_candidates) == ("typical_p", 1, 9)
+    assert stage.mass == pytest.approx(0.54, abs=1e-5)
 
 
 def test_greedy_takes_the_most_likely_and_draws_nothing() -> None:
     logits = np.array([0.0, 3.0, 3.0, 1.0], np.float32)
-    sample = Sampler(SamplingParams(temperature=0.0), 20).sample(logits, 0, [], [])
+    sample = Sampler(SamplingParams(temperature=0.0)).sample(logits, [])
     assert (sample.id, sample.u, sample.low, sample.high, sample.stages) == (1, None, 0.0, 1.0, ())
+
+
+def test_a_token_beyond_the_recorded_is_recorded_too() -> None:
+    logits = np.zeros(5000, np.float32)
+    params = SamplingParams(temperature=1.0, top_p=1.0, seed=3)
+    sample = Sampler(params, num_candidates=20).sample(logits, [])
+    assert sample.id == int(uniform(3, 0) * 5000) == sample.candidate_ids[20]
+    assert len(sample.candidate_ids) == 21
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_broken_logits_are_refused(value: float) -> None:
+    with pytest.raises(NonFiniteLogits):
+        Sampler(SamplingParams()).sample(np.array([0.0, value], np.float32), [])
+
+
+def test_a_choice_among_no_tokens_is_refused() -> None:
+    with pytest.raises(SamplingFailed, match="no token is left"):
+        Sampler(SamplingParams(banned_token_ids=(0, 1))).sample(np.zeros(2, np.float32), [])
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-5, 1e-30, 5e-324])
+def test_a_temperature_near_zero_takes_the_most_likely(temperature: float) -> None:
+    logits = (np.random.default_rng(1).standard_normal(3000) * 3).astype(np.float32)
+    sample = Sampler(SamplingParams(temperature=temperature, seed=5)).sample(logits, [])
+    assert sample.id == logits.argmax()
+    assert all(0.999 < stage.mass <= 1 and np.isfinite(stage.log_normalizer) for stage in sample.stages)
 
 
 def test_the_same_seed_and_position_give_the_same_draw() -> None:
@@ -94,43 +235,6 @@ def test_the_same_seed_and_position_give_the_same_draw() -> None:
     draws = [uniform(3, position) for position in range(20_000)]
     assert np.mean(draws) == pytest.approx(0.5, abs=0.01)
     assert all(0 <= draw < 1 for draw in draws)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_broken_logits_are_refused(value: float) -> None:
-    with pytest.raises(NonFiniteLogits):
-        Sampler(SamplingParams(), 20).sample(np.array([0.0, value], np.float32), 0, [], [])
-
-
-@given(PARAMS, st.integers(0, 2**32 - 1), st.integers(0, 500), st.sampled_from([50, 2000]))
-def test_every_stage_records_what_it_kept(params: SamplingParams, key: int, position: int, size: int) -> None:
-    logits = (np.random.default_rng(key).standard_normal(size) * 3).astype(np.float32)
-    params = structs.replace(params, repetition_penalty=1.0, presence_penalty=0.0)
-    sample = Sampler(params, size).sample(logits, position, [], [])
-    scaled = np.sort(logits.astype(np.float64))[::-1] / params.temperature
-    kept = size
-    for stage in sample.stages:
-        before, kept = kept, stage.num_candidates
-        assert stage.log_normalizer == pytest.approx(log_sum_exp(scaled[:kept]), abs=1e-5)
-        mass = np.exp(log_sum_exp(scaled[:kept]) - log_sum_exp(scaled[:before]))
-        assert stage.mass == pytest.approx(mass, abs=1e-5)
-    bounds = np.cumsum(np.exp(scaled[:kept] - log_sum_exp(scaled[:kept])))
-    assert sample.u is not None
-    if np.abs(bounds - sample.u).min() > 1e-5:  # else rounding decides between two neighbours
-        order = np.lexsort((np.arange(size), -logits))
-        assert sample.id == order[np.searchsorted(bounds, sample.u, side="right")]
-
-
-def log_sum_exp(values: NDArray[np.float64]) -> float:
-    return float(values[0] + np.log(np.exp(values - values[0]).sum()))
-
-
-@pytest.mark.parametrize("temperature", [1e-3, 1e-5, 1e-30, 5e-324])
-def test_a_temperature_near_zero_takes_the_most_likely(temperature: float) -> None:
-    logits = (np.random.default_rng(1).standard_normal(3000) * 3).astype(np.float32)
-    sample = Sampler(SamplingParams(temperature=temperature, seed=5), 20).sample(logits, 0, [], [])
-    assert sample.id == logits.argmax()
-    assert all(0.999 < stage.mass <= 1 and np.isfinite(stage.log_normalizer) for stage in sample.stages)
 
 
 def test_the_draws_are_pinned() -> None:

@@ -21,6 +21,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import Usage
 from webapp.traces.archive import MAGIC, TraceFileError, decode, encode
+from webapp.traces.columns import TokenColumns, from_columns, to_columns
 
 
 def token(position: int) -> TokenSampled:
@@ -42,9 +43,11 @@ def token(position: int) -> TokenSampled:
         candidate_logits=logits,
         candidate_pieces=tuple(b" tok%d" % (i % 100) for i in ids),
         stages=(
+            SamplerStage(name="grammar", num_candidates=9, mass=0.5, log_normalizer=2.5, masked=ids[2:4]),
             SamplerStage(name="penalties", num_candidates=9, mass=1.0, log_normalizer=2.5, logits=logits[:2]),
             SamplerStage(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=29.5),
             SamplerStage(name="top_p", num_candidates=17, mass=0.9, log_normalizer=29.4),
+            SamplerStage(name="typical_p", num_candidates=7, mass=0.8, log_normalizer=29.2, first=1),
         ),
         step_us=9_000 + position,
         batch_size=1,
@@ -64,6 +67,15 @@ def test_round_trip_is_exact(num_tokens: int) -> None:
     archive = decode(encode(frames(num_tokens), {"title": "T"}))
     assert archive.frames == frames(num_tokens)
     assert archive.summary == {"title": "T"}
+
+
+def test_stages_of_traces_saved_before_runs_and_masks_are_read() -> None:
+    columns = msgspec.to_builtins(to_columns([token(1)]))
+    columns["stages"] = [[stage[:5] for stage in columns["stages"][0]]]
+    (restored,) = from_columns(msgspec.convert(columns, TokenColumns))
+    assert [(stage.name, stage.first, stage.masked) for stage in restored.stages] == [
+        (stage.name, 0, ()) for stage in token(1).stages
+    ]
 
 
 def test_a_token_with_twenty_candidates_takes_few_bytes() -> None:

@@ -1,0 +1,145 @@
+"""The stages that change logits before candidates are put in order: grammar, banned tokens, bias, penalties.
+
+A token is removed by a logit of minus infinity. Knows nothing of probabilities.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.protocol.events import StageName
+from inference.protocol.request import SamplingParams
+from inference.sampling.errors import SamplingFailed
+
+Row = NDArray[np.float32]
+
+
+class Grammar(Protocol):
+    """What a constraint on the answer's form allows next."""
+
+    def accept(self, token: int) -> None:
+        """Go on past one generated token."""
+
+    def allowed(self) -> NDArray[np.bool_]:
+        """Of each token, whether it may come next. [vocab_size]. Raises ValueError when that cannot be known."""
+
+
+class LogitsProcessor(Protocol):
+    """A stage that changes a row of logits."""
+
+    name: StageName
+    is_mask: bool
+    """Whether it removes tokens, and does nothing else."""
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        """Change logits [vocab_size] in place, given the tokens generated so far."""
+
+
+def build_processors(
+    params: SamplingParams, prompt: Sequence[int], grammar: Grammar | None = None
+) -> list[LogitsProcessor]:
+    """Those that are on, in the order in which they are applied."""
+    processors: list[LogitsProcessor] = []
+    if grammar is not None:
+        processors.append(GrammarMask(grammar))
+    if params.banned_token_ids:
+        processors.append(BannedTokens(params.banned_token_ids))
+    if params.logit_bias:
+        processors.append(LogitBias(params))
+    if params.repetition_penalty != 1 or params.frequency_penalty or params.presence_penalty:
+        processors.append(Penalties(params, prompt))
+    return processors
+
+
+class GrammarMask:
+    """Removes what the grammar does not allow; after its end only end-of-turn tokens are left."""
+
+    name: StageName = "grammar"
+    is_mask = True
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._num_accepted = 0
+        self.duration_us = 0
+        """How long the last mask took."""
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        start = time.perf_counter_ns()
+        for token in output[self._num_accepted :]:
+            self._grammar.accept(token)
+        self._num_accepted = len(output)
+        try:
+            allowed = self._grammar.allowed()
+        except ValueError as error:
+            raise SamplingFailed(f"the grammar cannot go on: {error}") from None
+        np.copyto(logits[: len(allowed)], -np.inf, where=~allowed)
+        logits[len(allowed) :] = -np.inf
+        self.duration_us = (time.perf_counter_ns() - start) // 1000
+
+
+class BannedTokens:
+    """Removes tokens that must never be chosen."""
+
+    name: StageName = "banned_tokens"
+    is_mask = True
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self._ids = np.array(ids, np.int64)
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        logits[self._ids] = -np.inf
+
+
+class LogitBias:
+    """Adds a constant to the logits of single tokens."""
+
+    name: StageName = "logit_bias"
+    is_mask = False
+
+    def __init__(self, params: SamplingParams) -> None:
+        self._ids = np.array([entry.id for entry in params.logit_bias], np.int64)
+        self._biases = np.array([entry.bias for entry in params.logit_bias], np.float32)
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        logits[self._ids] += self._biases
+
+
+class Penalties:
+    """The repetition penalty (CTRL, arXiv 1909.05858) on prompt and output; frequency and presence penalty (as in
+    OpenAI's API) on the output alone."""
+
+    name: StageName = "penalties"
+    is_mask = False
+
+    def __init__(self, params: SamplingParams, prompt: Sequence[int]) -> None:
+        self._repetition = np.float32(params.repetition_penalty)
+        self._frequency = np.float32(params.frequency_penalty)
+        self._presence = np.float32(params.presence_penalty)
+        seen = np.unique(np.fromiter(prompt, np.int64)) if self._repetition != 1 else np.empty(0, np.int64)
+        self._ids = seen
+        self._times = np.zeros(len(seen), np.float32)
+        """How often each of the ids stands in the output."""
+        self._index = {token: index for index, token in enumerate(seen.tolist())}
+        self._num_counted = 0
+
+    def process(self, logits: Row, output: Sequence[int]) -> None:
+        for token in output[self._num_counted :]:
+            self._count(token)
+        self._num_counted = len(output)
+        values = logits[self._ids]
+        if self._repetition != 1:
+            values = np.where(values > 0, values / self._repetition, values * self._repetition)
+        values -= self._frequency * self._times + self._presence * (self._times > 0)
+        logits[self._ids] = values
+
+    def _count(self, token: int) -> None:
+        index = self._index.setdefault(token, len(self._ids))
+        if index == len(self._ids):
+            self._ids = np.append(self._ids, token)
+            self._times = np.append(self._times, np.float32(0))
+        self._times[index] += 1

@@ -1,0 +1,128 @@
+"""All passes over whole rows of logits: what the sampler needs to know of a vocabulary, in one call for a step's rows.
+
+Knows nothing of parameters but the temperature. This is the portable form; a native one may take its place as long as
+it keeps Summarise's contract. Sums are taken in float32 by fixed groups, row by row, on one thread: a row gives the
+same bits alone and among others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NUM_GROUPS_PER_CANDIDATE = 6
+"""Groups whose maxima bound the first candidates from below: more groups let fewer others through, but cost more."""
+_NUM_SUMS = 768
+"""Partial sums, of 64 terms each in a vocabulary of 49,152: float32 loses nothing there that its terms had."""
+_FAR_BELOW = np.float32(-1e30)
+"""Stands for minus infinity where a product with a weight of 0 must be 0."""
+
+Row = NDArray[np.float32]
+
+
+class Summary(NamedTuple):
+    """One row of logits as the sampler sees it; a logit of minus infinity is a removed token."""
+
+    is_finite: bool
+    """Whether all logits are; where there is NaN or plus infinity, nothing else here holds."""
+    num_candidates: int
+    """Tokens that are not removed."""
+    ids: NDArray[np.int32]
+    """The first candidates, [num_sorted] or as many as there are: logits descending, ties by id."""
+    logits: Row
+    """Their logits, the same shape."""
+    log_normalizer: float
+    """log-sum-exp of the row."""
+    entropy: float
+    """Of the row's softmax, in nats."""
+    scaled_log_normalizer: float
+    """log-sum-exp of the row divided by the temperature."""
+    scaled_entropy: float
+    """Of that distribution."""
+
+
+Summarise = Callable[[NDArray[np.float32], Sequence[float], int], list[Summary]]
+"""(logits [num_rows, vocab_size], a temperature > 0 per row, num_sorted) -> one Summary per row.
+
+Each result depends on its own row and temperature alone, and all but the length of ids and logits not on num_sorted.
+"""
+
+
+def summarise(logits: NDArray[np.float32], temperatures: Sequence[float], num_sorted: int) -> list[Summary]:
+    """See Summarise."""
+    with np.errstate(invalid="ignore", over="ignore"):  # of rows that are not finite
+        return [_summary(row, temperature, num_sorted) for row, temperature in zip(logits, temperatures, strict=True)]
+
+
+def log_sum_exp(logits: Row) -> float:
+    """Of one row, in which some but not all logits may be minus infinity."""
+    top = logits.max()
+    return float(top) + float(np.log(_total(np.exp(logits - top))))
+
+
+def rank(logits: Row, token: int) -> int:
+    """The token's rank by logit, from 1; equals share the best rank among them."""
+    return 1 + int(np.count_nonzero(logits > logits[token]))
+
+
+def _summary(row: Row, temperature: float, num_sorted: int) -> Summary:
+    top, is_finite = row.max(), bool(np.isfinite(row.min()))
+    if not np.isfinite(top):
+        return Summary(False, 0, np.empty(0, np.int32), row[:0], np.nan, np.nan, np.nan, np.nan)
+    shifted = row - top
+    if not is_finite:
+        np.maximum(shifted, _FAR_BELOW, out=shifted)
+    log_normalizer, entropy = _log_normalizer_and_entropy(shifted)
+    scaled_log_normalizer, scaled_entropy = log_normalizer, entropy
+    if temperature != 1:
+        # The maximum is taken off first: float32 has no digits left for large quotients.
+        np.multiply(shifted, np.float32(1 / temperature), out=shifted)
+        np.maximum(shifted, _FAR_BELOW, out=shifted)
+        scaled_log_normalizer, scaled_entropy = _log_normalizer_and_entropy(shifted)
+    ids = _first(row, num_sorted)
+    return Summary(
+        is_finite,
+        len(row) if is_finite else int(np.count_nonzero(row > -np.inf)),
+        ids,
+        row[ids],
+        float(top) + log_normalizer,
+        entropy,
+        float(top) / temperature + scaled_log_normalizer,
+        scaled_entropy,
+    )
+
+
+def _log_normalizer_and_entropy(shifted: Row) -> tuple[float, float]:
+    """Of logits whose maximum is 0."""
+    weights = np.exp(shifted)
+    total = _total(weights)
+    log_total = float(np.log(total))
+    np.multiply(weights, shifted, out=weights)
+    return log_total, log_total - _total(weights) / total
+
+
+def _total(values: Row) -> float:
+    size = len(values) // _NUM_SUMS * _NUM_SUMS
+    sums = values[:size].reshape(-1, _NUM_SUMS).sum(axis=0)
+    return float(sums.sum(dtype=np.float64)) + float(values[size:].sum(dtype=np.float64))
+
+
+def _first(row: Row, count: int) -> NDArray[np.int32]:
+    """Ids of the `count` greatest logits above minus infinity, descending, ties by id."""
+    bound = _lower_bound(row, count)
+    ids = np.flatnonzero(row >= bound if bound > -np.inf else row > -np.inf)
+    order = np.argsort(-row[ids], kind="stable")[:count]
+    return ids[order].astype(np.int32)
+
+
+def _lower_bound(row: Row, count: int) -> np.float32:
+    """A logit that at least `count` tokens reach: the count-th greatest of the maxima of many small groups."""
+    num_groups = min(count * _NUM_GROUPS_PER_CANDIDATE, len(row) // 2)
+    if num_groups < count:
+        return np.float32(-np.inf)
+    size = len(row) // num_groups * num_groups
+    maxima = row[:size].reshape(-1, num_groups).max(axis=0)
+    return np.float32(np.partition(maxima, num_groups - count)[num_groups - count])
