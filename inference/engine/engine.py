@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from inference.engine.model_runner import ModelRunner
 from inference.engine.scheduler import Scheduled, Scheduler
 from inference.engine.sequence import Clock, Sequence, Status
+from inference.engine.step_output import StepOutput
 from inference.models.decoder import load_decoder
 from inference.models.gguf_file import GgufFile
 from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
@@ -42,19 +43,6 @@ class PieceSource(Protocol):
 
 class PromptTooLong(Exception):
     """The prompt leaves no room for an answer in the model's window."""
-
-
-@dataclass(frozen=True)
-class StepOutput:
-    """What one step did for one sequence."""
-
-    request_id: str
-    events: list[AnyEvent]
-    usage: Usage
-    finish_reason: FinishReason | None = None
-    message: str = ""
-    prefill_us: int = 0
-    decode_us: int = 0
 
 
 @dataclass

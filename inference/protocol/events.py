@@ -94,7 +94,8 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     stage: str
     """Where it failed: gateway, safety, context, prompt, generation, settle."""
     code: str
-    """Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, internal."""
+    """Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable,
+    overloaded, unsupported, server_refused, server_failed, internal."""
     message: str
     """What went wrong and what to do, for people."""
 
@@ -245,24 +246,27 @@ class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"
     """Handed to the `generate` queue."""
 
     attempt: int
-    queue_depth: int
-    """Tasks waiting in front of it."""
+    queue_depth: int | None
+    """Tasks waiting in front of it; None: a server elsewhere has it and does not tell."""
 
 
 class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
-    """A worker's engine admitted the sequence."""
+    """A worker's engine admitted the sequence, or a server elsewhere began to answer."""
 
     worker: str
     attempt: int
-    device: str
+    device: str | None
+    """None, here and in the next fields: not reported by the server elsewhere."""
     model: str
-    architecture: str
-    quantization: str
+    architecture: str | None
+    quantization: str | None
     """The weights' format in the file, e.g. Q4_1."""
-    compute: str
+    compute: str | None
     """What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`."""
+    server: str | None = None
+    """The server elsewhere that computes, with its version, by its own word; None: this worker's own engine."""
     queued_us: int
-    """From the task's arrival at the worker to the engine's admission."""
+    """From the task's arrival at the worker to the engine's admission or the server's first word."""
 
 
 class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
@@ -278,12 +282,14 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
 
     finish_reason: FinishReason
     usage: Usage
-    prefill_us: int
-    """Compute time of the prefill steps this sequence was in."""
-    decode_us: int
-    """Compute time of the decode steps this sequence was in."""
+    prefill_us: int | None
+    """Compute time of the prefill steps this sequence was in; None: not reported."""
+    decode_us: int | None
+    """Compute time of the decode steps this sequence was in; None: not reported."""
     message: str = ""
     """With `error`: what went wrong."""
+    is_cache_known: bool = True
+    """False: a server elsewhere does not say what it took from its cache; all input is counted as uncached."""
 
 
 # ---- cache ---------------------------------------------------------------------------------------------------------
@@ -328,10 +334,10 @@ class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
     """Prompt tokens in all."""
     step_us: int
     """Duration of the engine step."""
-    num_sequences: int
-    """Sequences in the same step, this one included."""
-    num_batched_tokens: int
-    """Tokens in the same step, over all sequences."""
+    num_sequences: int | None
+    """Sequences in the same step, this one included; None: not reported."""
+    num_batched_tokens: int | None
+    """Tokens in the same step, over all sequences; None: not reported."""
 
 
 # ---- token ---------------------------------------------------------------------------------------------------------
@@ -383,31 +389,31 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     is_special: bool = False
     logprob: float
     """log-probability under the model's own distribution, before any stage."""
-    rank: int
-    """Rank by the model's own logits, from 1."""
-    entropy: float
+    rank: int | None
+    """Rank by the model's own logits, from 1; None, here and in the next fields: not reported by a server elsewhere."""
+    entropy: float | None
     """Of the model's own distribution, in nats."""
     u: float | None
-    """The uniform draw in [0, 1); None when greedy."""
-    low: float
+    """The uniform draw in [0, 1); None also when greedy."""
+    low: float | None
     """The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0."""
-    high: float
+    high: float | None
     """End of that interval. Greedy: 1."""
-    log_normalizer: float
+    log_normalizer: float | None
     """log-sum-exp of the raw logits over the whole vocabulary."""
     candidate_ids: tuple[int, ...]
     """The first candidates in candidate order, then the chosen one when it is not among them, then those of the
     model's own first tokens that a stage masked."""
     candidate_logits: tuple[float, ...]
-    """Their raw logits."""
+    """Their raw logits; their log-probabilities under the model's own distribution where log_normalizer is None."""
     candidate_pieces: tuple[bytes, ...]
     """Their bytes (base64 in JSON)."""
-    stages: tuple[SamplerStage, ...]
-    """In the order applied; stages that are off are absent."""
-    step_us: int
-    """Duration of the engine step that produced it."""
-    batch_size: int
-    """Sequences in that step."""
+    stages: tuple[SamplerStage, ...] | None
+    """In the order applied; stages that are off are absent. None: not reported."""
+    step_us: int | None
+    """Duration of the engine step that produced it; None: not reported."""
+    batch_size: int | None
+    """Sequences in that step; None: not reported."""
 
 
 # ---- draft, grammar ------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init, worker_shutting_down
 
+from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import Fenced
 from inference.protocol.codec import decode_request
-from inference.worker.engine_thread import AlreadyRunning
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings

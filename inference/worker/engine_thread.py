@@ -6,15 +6,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
-from inference.engine.engine import Engine, PromptTooLong, StepOutput
+from inference.backends.backend import AlreadyRunning, Description, Job, Refused
+from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduler import EngineOverloaded
-from inference.engine.sequence import Clock
+from inference.engine.step_output import StepOutput
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
-from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.protocol.request import FinishReason, Usage
 from inference.worker.cancel_flags import CancelFlags
 
 logger = logging.getLogger(__name__)
@@ -24,29 +24,6 @@ _FIRST_TOKEN_S = 0.005
 twice as long beside a step that uses every core."""
 _IDLE_S = 0.2
 """How often an idle thread looks whether it should stop."""
-
-
-class AlreadyRunning(Exception):
-    """The same request is in the engine; its second delivery must not disturb it."""
-
-
-@dataclass(frozen=True)
-class Refused(StepOutput):
-    """The engine did not take the request; `code` says why, for programs."""
-
-    code: str = "internal"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One submitted request; `outputs` receives a StepOutput per engine step, the last one with a finish reason."""
-
-    request: GenerationRequest
-    stop_ids: frozenset[int]
-    clock: Clock
-    outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
-    is_first_out: threading.Event = field(default_factory=threading.Event)
-    """Set by the reader once it has dealt with the first token."""
 
 
 class EngineThread(threading.Thread):
@@ -65,6 +42,20 @@ class EngineThread(threading.Thread):
     @property
     def is_stopping(self) -> bool:
         return self._is_stopping.is_set()
+
+    @property
+    def description(self) -> Description:
+        engine = self.engine
+        return Description(engine.device, engine.architecture, engine.quantization, engine.compute)
+
+    @property
+    def pulse(self) -> int:
+        """Steps so far: only an engine that moves has a pulse."""
+        return self.engine.num_steps
+
+    def num_ahead(self, request_id: str) -> int:
+        """How many requests wait in front of this one. Any thread may call this."""
+        return self.engine.num_ahead(request_id)
 
     def submit(self, job: Job) -> None:
         """Any thread may call this. Raises AlreadyRunning."""

@@ -11,7 +11,8 @@ from queue import Empty
 
 import msgspec
 
-from inference.engine.engine import StepOutput
+from inference.backends.backend import Backend, Job, Refused
+from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import (
@@ -25,7 +26,6 @@ from inference.protocol.events import (
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
-from inference.worker.engine_thread import EngineThread, Job, Refused
 from inference.worker.output_guard import OutputGuard
 
 _ALIVE_CHECK_S = 1.0
@@ -36,7 +36,7 @@ class Services:
     """What a loaded worker has for its tasks."""
 
     name: str
-    thread: EngineThread
+    backend: Backend
     tokenizer: Tokenizer
     guard: Guard
     log: EventLog
@@ -63,14 +63,14 @@ class Generation:
         self._job = Job(request, services.tokenizer.eos_ids, clock)
         self._guard = OutputGuard(services.guard, clock, request.params.stop, request.is_guarded)
         self._is_started = False
-        self._num_steps_seen = 0
+        self._last_pulse = 0
 
     def run(self) -> Failure | None:
         """Returns what failed, if anything.
 
         Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
         """
-        self._services.thread.submit(self._job)
+        self._services.backend.submit(self._job)
         try:
             while True:
                 output = self._next()
@@ -81,7 +81,7 @@ class Generation:
                     return self._failure(output)
         except Exception:
             # Nobody would read what the engine still makes of it.
-            self._services.thread.finish(self._request.request_id, "abort")
+            self._services.backend.finish(self._request.request_id, "abort")
             raise
 
     def _next(self) -> StepOutput:
@@ -89,19 +89,19 @@ class Generation:
             try:
                 return self._job.outputs.get(timeout=_ALIVE_CHECK_S)
             except Empty:
-                if not self._services.thread.is_alive():
+                if not self._services.backend.is_alive():
                     message = "The engine's thread has ended. Send the message again."
                     return Refused(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
 
     def _report_waiting(self) -> None:
-        """Say how many are in front, as long as the engine moves: a silent request would be taken for lost."""
-        engine = self._services.thread.engine
-        if self._is_started or engine.num_steps == self._num_steps_seen:
+        """Say how many are in front, as long as the back end moves: a silent request would be taken for lost."""
+        backend, request = self._services.backend, self._request
+        pulse = backend.pulse
+        if self._is_started or pulse == self._last_pulse:
             return
-        self._num_steps_seen = engine.num_steps
-        request = self._request
-        depth = engine.num_ahead(request.request_id)
+        self._last_pulse = pulse
+        depth = backend.num_ahead(request.request_id)
         queued = GenerationQueued(at=self._clock.at(), attempt=request.attempt, queue_depth=depth)
         self._services.log.append(request.request_id, [queued], request.attempt)
 
@@ -122,29 +122,26 @@ class Generation:
 
     def _end_early(self) -> None:
         if self._guard.is_blocked:
-            self._services.thread.finish(self._request.request_id, "content_filter")
+            self._services.backend.finish(self._request.request_id, "content_filter")
         elif self._guard.is_stopped:
-            self._services.thread.finish(self._request.request_id, "stop")
+            self._services.backend.finish(self._request.request_id, "stop")
 
     def _started(self, output: StepOutput) -> GenerationStarted:
         self._is_started = True
-        engine = self._services.thread.engine
-        admitted_at = self._start_of_first_step(output)
+        what = self._services.backend.description
+        admitted_at = _admission(output)
         return GenerationStarted(
             at=admitted_at,
             worker=self._services.name,
             attempt=self._request.attempt,
-            device=engine.device,
+            device=what.device,
             model=self._request.model,
-            architecture=engine.architecture,
-            quantization=engine.quantization,
-            compute=engine.compute,
+            architecture=what.architecture,
+            quantization=what.quantization,
+            compute=what.compute,
+            server=what.server,
             queued_us=admitted_at - self._arrived_at,
         )
-
-    def _start_of_first_step(self, output: StepOutput) -> int:
-        first = output.events[0]
-        return first.at - first.step_us if isinstance(first, PrefillAdvanced | TokenSampled) else first.at
 
     def _finished(self, output: StepOutput) -> GenerationFinished:
         assert output.finish_reason is not None
@@ -156,6 +153,7 @@ class Generation:
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
+            is_cache_known=output.is_cache_known,
         )
 
     def _reason(self, reason: FinishReason) -> FinishReason:
@@ -168,4 +166,11 @@ class Generation:
         if output.finish_reason != "error":
             return None
         code = output.code if isinstance(output, Refused) else "internal"
-        return Failure("generation", "worker_lost" if self._services.thread.is_stopping else code, output.message)
+        return Failure("generation", "worker_lost" if self._services.backend.is_stopping else code, output.message)
+
+
+def _admission(output: StepOutput) -> int:
+    if output.admitted_at is not None:
+        return output.admitted_at
+    first = output.events[0]
+    return first.at - (first.step_us or 0) if isinstance(first, PrefillAdvanced | TokenSampled) else first.at

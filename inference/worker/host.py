@@ -59,7 +59,7 @@ class Host:
         """End running requests and the heartbeat."""
         self._is_stopping.set()
         if self._services is not None:
-            self._services.thread.stop(_STOPPED)
+            self._services.backend.stop(_STOPPED)
         self._client.delete(worker_key(self.name))
 
     def _load(self) -> None:
@@ -92,7 +92,7 @@ class Host:
 
     def _beat(self) -> None:
         while not self._is_stopping.wait(_HEARTBEAT_S):
-            if self._services is not None and not self._services.thread.is_alive():
+            if self._services is not None and not self._services.backend.is_alive():
                 self._die()
             self._write()
 

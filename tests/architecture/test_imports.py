@@ -19,7 +19,9 @@ ALLOWED: dict[str, set[str]] = {
     "inference.models": set(),
     "inference.sampling": {"inference.protocol"},
     "inference.engine": {"inference.sampling", "inference.models", "inference.eventlog", "inference.protocol"},
+    "inference.backends": {"inference.engine", "inference.eventlog", "inference.protocol", "inference.tokenization"},
     "inference.worker": {
+        "inference.backends",
         "inference.engine",
         "inference.eventlog",
         "inference.protocol",

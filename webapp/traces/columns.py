@@ -5,6 +5,7 @@ Neighbouring values of one field are alike and compress well; token bytes are ke
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -31,6 +32,8 @@ _SCALARS = {
     "step_us": "u4",
     "batch_size": "u2",
 }
+_OPTIONAL = ("rank", "entropy", "low", "high", "log_normalizer", "step_us", "batch_size")
+"""May be unknown: packed as what no known value can be, NaN or the integer's maximum."""
 _LOGIT_SCALE = 10_000
 """Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
 
@@ -69,7 +72,7 @@ class TokenColumns(msgspec.Struct, forbid_unknown_fields=True):
     candidate_ids: bytes
     candidate_logits: bytes
     stages: Annotated[
-        list[Annotated[list[_Stage], msgspec.Meta(max_length=_MAX_STAGES)]], msgspec.Meta(max_length=MAX_EVENTS)
+        list[Annotated[list[_Stage], msgspec.Meta(max_length=_MAX_STAGES)] | None], msgspec.Meta(max_length=MAX_EVENTS)
     ]
     pieces: Annotated[dict[int, bytes], msgspec.Meta(max_length=_MAX_PIECES)]
 
@@ -79,15 +82,31 @@ def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
     counts = np.array([len(token.candidate_ids) for token in tokens], "u2")
     logits = np.array([value for token in tokens for value in token.candidate_logits], "f8")
     return TokenColumns(
-        **{name: _pack([getattr(token, name) for token in tokens], kind) for name, kind in _SCALARS.items()},
+        **{name: _pack(_scalars(tokens, name, kind), kind) for name, kind in _SCALARS.items()},
         num_tokens=len(tokens),
         u=[token.u for token in tokens],
         counts=counts.tobytes(),
         candidate_ids=_pack([i for token in tokens for i in token.candidate_ids], "u4"),
         candidate_logits=_pack(np.rint(logits * _LOGIT_SCALE).astype("i4").tolist(), "i4"),
-        stages=[[_pack_stage(stage) for stage in token.stages] for token in tokens],
+        stages=[_pack_stages(token.stages) for token in tokens],
         pieces=_pieces(tokens),
     )
+
+
+def _scalars(tokens: Sequence[TokenSampled], name: str, kind: str) -> list[Any]:
+    values = [getattr(token, name) for token in tokens]
+    return [_unknown(kind) if value is None else value for value in values] if name in _OPTIONAL else values
+
+
+def _unknown(kind: str) -> float:
+    return math.nan if kind.startswith("f") else int(np.iinfo(kind).max)
+
+
+def _known(name: str, kind: str, values: list[Any]) -> list[Any]:
+    """Inverse of _scalars."""
+    if name not in _OPTIONAL:
+        return values
+    return [None if value != value or value == _unknown(kind) else value for value in values]
 
 
 def _pieces(tokens: Sequence[TokenSampled]) -> dict[int, bytes]:
@@ -100,7 +119,9 @@ def _pieces(tokens: Sequence[TokenSampled]) -> dict[int, bytes]:
 def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     """Inverse of to_columns. Raises KeyError, ValueError or TypeError on columns that do not fit together."""
     num_tokens = columns.num_tokens
-    scalars = {name: _unpack(getattr(columns, name), kind, num_tokens) for name, kind in _SCALARS.items()}
+    scalars = {
+        name: _known(name, kind, _unpack(getattr(columns, name), kind, num_tokens)) for name, kind in _SCALARS.items()
+    }
     if not num_tokens == len(columns.counts) // 2 == len(columns.u) == len(columns.stages):
         raise ValueError("columns of different lengths")
     counts = np.frombuffer(columns.counts, "u2").tolist()
@@ -119,10 +140,18 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
                 candidate_ids=tuple(ids[span]),
                 candidate_logits=tuple(logits[span]),
                 candidate_pieces=tuple(pieces[token] for token in ids[span]),
-                stages=tuple(_unpack_stage(stage) for stage in columns.stages[index]),
+                stages=_unpack_stages(columns.stages[index]),
             )
         )
     return tokens
+
+
+def _pack_stages(stages: tuple[SamplerStage, ...] | None) -> list[_Stage] | None:
+    return None if stages is None else [_pack_stage(stage) for stage in stages]
+
+
+def _unpack_stages(stages: list[_Stage] | None) -> tuple[SamplerStage, ...] | None:
+    return None if stages is None else tuple(_unpack_stage(stage) for stage in stages)
 
 
 def _pack_stage(stage: SamplerStage) -> _Stage:

@@ -159,12 +159,14 @@ export interface GenerationFinished {
   at: number;
   finish_reason: "abort" | "content_filter" | "error" | "length" | "stop";
   usage: Usage;
-  /** Compute time of the prefill steps this sequence was in. */
-  prefill_us: number;
-  /** Compute time of the decode steps this sequence was in. */
-  decode_us: number;
+  /** Compute time of the prefill steps this sequence was in; None: not reported. */
+  prefill_us: number | null;
+  /** Compute time of the decode steps this sequence was in; None: not reported. */
+  decode_us: number | null;
   /** With `error`: what went wrong. */
   message: string;
+  /** False: a server elsewhere does not say what it took from its cache; all input is counted as uncached. */
+  is_cache_known: boolean;
 }
 
 /** Handed to the `generate` queue. */
@@ -173,8 +175,8 @@ export interface GenerationQueued {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   attempt: number;
-  /** Tasks waiting in front of it. */
-  queue_depth: number;
+  /** Tasks waiting in front of it; None: a server elsewhere has it and does not tell. */
+  queue_depth: number | null;
 }
 
 /** One generation: everything the worker needs, so that no worker keeps a session. */
@@ -207,21 +209,24 @@ export interface GenerationResumed {
   num_tokens: number;
 }
 
-/** A worker's engine admitted the sequence. */
+/** A worker's engine admitted the sequence, or a server elsewhere began to answer. */
 export interface GenerationStarted {
   type: "generation.started";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   worker: string;
   attempt: number;
-  device: string;
+  /** None, here and in the next fields: not reported by the server elsewhere. */
+  device: string | null;
   model: string;
-  architecture: string;
+  architecture: string | null;
   /** The weights' format in the file, e.g. Q4_1. */
-  quantization: string;
+  quantization: string | null;
   /** What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`. */
-  compute: string;
-  /** From the task's arrival at the worker to the engine's admission. */
+  compute: string | null;
+  /** The server elsewhere that computes, with its version, by its own word; None: this worker's own engine. */
+  server: string | null;
+  /** From the task's arrival at the worker to the engine's admission or the server's first word. */
   queued_us: number;
 }
 
@@ -265,10 +270,10 @@ export interface PrefillAdvanced {
   total: number;
   /** Duration of the engine step. */
   step_us: number;
-  /** Sequences in the same step, this one included. */
-  num_sequences: number;
-  /** Tokens in the same step, over all sequences. */
-  num_batched_tokens: number;
+  /** Sequences in the same step, this one included; None: not reported. */
+  num_sequences: number | null;
+  /** Tokens in the same step, over all sequences; None: not reported. */
+  num_batched_tokens: number | null;
 }
 
 /** The prompt as the model sees it. */
@@ -329,7 +334,7 @@ export interface RequestFailed {
   at: number;
   /** Where it failed: gateway, safety, context, prompt, generation, settle. */
   stage: string;
-  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, internal. */
+  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, internal. */
   code: string;
   /** What went wrong and what to do, for people. */
   message: string;
@@ -487,30 +492,30 @@ export interface TokenSampled {
   is_special: boolean;
   /** log-probability under the model's own distribution, before any stage. */
   logprob: number;
-  /** Rank by the model's own logits, from 1. */
-  rank: number;
+  /** Rank by the model's own logits, from 1; None, here and in the next fields: not reported by a server elsewhere. */
+  rank: number | null;
   /** Of the model's own distribution, in nats. */
-  entropy: number;
-  /** The uniform draw in [0, 1); None when greedy. */
+  entropy: number | null;
+  /** The uniform draw in [0, 1); None also when greedy. */
   u: number | null;
   /** The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0. */
-  low: number;
+  low: number | null;
   /** End of that interval. Greedy: 1. */
-  high: number;
+  high: number | null;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
-  log_normalizer: number;
+  log_normalizer: number | null;
   /** The first candidates in candidate order, then the chosen one when it is not among them, then those of the model's own first tokens that a stage masked. */
   candidate_ids: number[];
-  /** Their raw logits. */
+  /** Their raw logits; their log-probabilities under the model's own distribution where log_normalizer is None. */
   candidate_logits: number[];
   /** Their bytes (base64 in JSON). */
   candidate_pieces: string[];
-  /** In the order applied; stages that are off are absent. */
-  stages: SamplerStage[];
-  /** Duration of the engine step that produced it. */
-  step_us: number;
-  /** Sequences in that step. */
-  batch_size: number;
+  /** In the order applied; stages that are off are absent. None: not reported. */
+  stages: SamplerStage[] | null;
+  /** Duration of the engine step that produced it; None: not reported. */
+  step_us: number | null;
+  /** Sequences in that step; None: not reported. */
+  batch_size: number | null;
 }
 
 /** The model called a tool. */

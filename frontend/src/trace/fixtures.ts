@@ -102,6 +102,7 @@ export function ended(finish_reason: "stop" | "length" | "abort" | "content_filt
       prefill_us: 1,
       decode_us: 1,
       message: "",
+      is_cache_known: true,
     },
     { type: "request.finished", at: 340_000, finish_reason, usage: USAGE },
   ];

@@ -18,6 +18,10 @@ const FAILURES: Record<string, string> = {
   no_worker: "No worker took the request",
   worker_lost: "The worker was lost",
   model_unavailable: "The model cannot be used",
+  unsupported: "The server behind this model cannot do what was asked",
+  server_refused: "The server behind this model refused the request",
+  server_failed: "The server behind this model failed",
+  overloaded: "Too many requests",
   internal: "Something failed in the server",
 };
 

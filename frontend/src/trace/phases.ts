@@ -57,9 +57,14 @@ export function phaseTable(view: TraceView): PhaseTable {
     context?.at,
   );
   add("prompt", "Token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
-  const prefillStart = view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us;
+  const prefillStart = serverStart(view) ?? (view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us);
   add("queue", "Queue and admission", queued?.at, prefillStart ?? started?.at);
-  add("prefill", "Prefill to the first token", prefillStart, firstToken);
+  add(
+    "prefill",
+    started?.server ? "The server's start to the first token" : "Prefill to the first token",
+    prefillStart,
+    firstToken,
+  );
   add("guard", "Safety check of the first text", firstToken, firstRelease);
   add("browser", "Network and first paint", firstRelease, browser.firstPaint);
   add("decode", "Decode of the rest", last > 0 ? last : firstToken, view.tokens.at(-1)?.at);
@@ -74,6 +79,11 @@ export function phaseTable(view: TraceView): PhaseTable {
   const end = Math.max(last, browser.lastPaint ?? Number.NEGATIVE_INFINITY, start);
   const explained = found.reduce((sum, phase) => sum + phase.end - phase.start, 0);
   return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
+}
+
+/** When a server elsewhere began to answer; null for this worker's own engine. */
+export function serverStart({ started }: TraceView): number | null {
+  return started?.server ? started.at : null;
 }
 
 export interface BrowserMoments {

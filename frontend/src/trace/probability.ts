@@ -11,14 +11,24 @@ export interface Column {
   others: number;
 }
 
-/** One column for the model's own distribution, then one per stage that was on. */
+/** Whether the most likely token was taken without a draw; without `low` the draw is merely not known. */
+export function isGreedy(token: TokenSampled): boolean {
+  return token.u === null && token.low !== null;
+}
+
+/** Whether the recorded candidates have logits; else they have only log-probabilities. */
+export function hasLogits(token: TokenSampled): boolean {
+  return token.log_normalizer !== null;
+}
+
+/** One column for the model's own distribution, then one per stage that was on, as far as the stages are known. */
 export function columns(token: TokenSampled, params: SamplingParams): Column[] {
   // Masked tokens stand after the candidates and have no place in their order.
-  const numMasked = token.stages.reduce((sum, stage) => sum + stage.masked.length, 0);
+  const numMasked = (token.stages ?? []).reduce((sum, stage) => sum + stage.masked.length, 0);
   const numCandidates = token.candidate_ids.length - numMasked;
   let logits: (number | null)[] = token.candidate_logits;
-  const result = [column("model", null, 1, logits, token.log_normalizer)];
-  for (const stage of token.stages) {
+  const result = [column("model", null, 1, logits, token.log_normalizer ?? 0)];
+  for (const stage of token.stages ?? []) {
     logits = logits.map((logit, index) => {
       const id = token.candidate_ids[index]!;
       if (logit === null || stage.masked.includes(id)) return null;
@@ -48,8 +58,9 @@ function column(
   return { name, numCandidates, mass, probabilities, others: Math.max(0, 1 - listed) };
 }
 
-/** The distribution from which the token was drawn; greedy decoding puts all on the first candidate. */
-export function finalProbabilities(token: TokenSampled, params: SamplingParams): (number | null)[] {
-  if (token.u === null) return token.candidate_ids.map((id) => (id === token.id ? 1 : null));
+/** The distribution from which the token was drawn, null where unknown; greedy decoding puts all on the first. */
+export function finalProbabilities(token: TokenSampled, params: SamplingParams): (number | null)[] | null {
+  if (isGreedy(token)) return token.candidate_ids.map((id) => (id === token.id ? 1 : null));
+  if (token.stages === null) return null;
   return columns(token, params).at(-1)!.probabilities;
 }

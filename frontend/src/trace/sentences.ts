@@ -1,4 +1,5 @@
 /** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
+import type { GenerationQueued, GenerationStarted } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { count, counted, duration, money, percent } from "./format";
 import { failureTitle, outcomeOf, type Outcome } from "./outcome";
@@ -74,14 +75,13 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     prompt &&
     `${prompt.tokenizer} cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
-  queue: ({ queued, started }) =>
-    queued &&
-    (started
-      ? `${queued.queue_depth ? counted(queued.queue_depth, "request") : "No request"} stood in front; worker ${started.worker} began after ${duration(started.at - queued.at)} (first step included).`
-      : `The request is queued, ${queued.queue_depth ? `${counted(queued.queue_depth, "request")} in front of it` : "first in line"}; no worker has taken it yet.`),
-  prefill: ({ prefill }) => {
+  queue: ({ queued, started }) => queued && queueSentence(queued, started),
+  prefill: ({ prefill, started, tokens }) => {
     const last = prefill.at(-1);
-    if (!last) return null;
+    if (!last) {
+      if (!started?.server || !tokens[0]) return null;
+      return `${started.server} does not report its prefill; its first token came after ${duration(tokens[0].at - started.at)}.`;
+    }
     const us = prefill.reduce((sum, chunk) => sum + chunk.step_us, 0);
     return `${count(last.end)} of ${count(last.total)} prompt tokens were computed in ${duration(us)}, ${counted(prefill.length, "step")}.`;
   },
@@ -95,6 +95,24 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     bill &&
     `${bill.lines.reduce((sum, line) => sum + line.num_tokens, 0)} tokens cost ${money(bill.total_nano, bill.currency)}.`,
 };
+
+function queueSentence(
+  { queue_depth: depth, at }: GenerationQueued,
+  started: GenerationStarted | null,
+): string {
+  const ahead = depth ? counted(depth, "request") : null;
+  if (started?.server) {
+    const front =
+      depth === null
+        ? "How many stood in front is not reported"
+        : `${ahead ?? "No request"} stood in front of the worker`;
+    return `${front}; ${started.server}, asked by worker ${started.worker}, began to answer after ${duration(started.at - at)}.`;
+  }
+  if (started)
+    return `${ahead ?? "No request"} stood in front; worker ${started.worker} began after ${duration(started.at - at)} (first step included).`;
+  if (depth === null) return "A server elsewhere has the request; how many it has in front is not reported.";
+  return `The request is queued, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
+}
 
 function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
   const scores = checks.flatMap((check) => check.scores);

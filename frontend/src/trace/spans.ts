@@ -1,6 +1,6 @@
 /** A request's spans, lane by lane, from its view. */
 import type { StageId } from "../theme/stages";
-import { browserMoments } from "./phases";
+import { browserMoments, serverStart } from "./phases";
 import type { TraceView } from "./view";
 
 export interface Span {
@@ -36,12 +36,18 @@ export function spans(view: TraceView): Span[] {
     );
   if (context) add("context", "context assembly", context.at - context.duration_us, context.at);
   if (prompt) add("prompt", `${prompt.ids.length} tokens`, prompt.at - prompt.duration_us, prompt.at);
-  const admitted = view.prefill[0] ? view.prefill[0].at - view.prefill[0].step_us : started?.at;
+  const admitted =
+    serverStart(view) ?? (view.prefill[0] ? view.prefill[0].at - view.prefill[0].step_us : started?.at);
   if (queued) add("queue", "waiting for the engine", queued.at, admitted ?? (over ? over.at : view.at));
   for (const chunk of view.prefill)
     add("prefill", `prompt tokens ${chunk.start} to ${chunk.end}`, chunk.at - chunk.step_us, chunk.at);
-  for (const token of view.tokens.slice(1))
-    add("decode", `token ${token.position + 1}`, token.at - token.step_us, token.at, token.position);
+  if (started?.server && !view.prefill.length && view.tokens[0])
+    add("prefill", "the server's own queue and prefill", started.at, view.tokens[0].at);
+  view.tokens.slice(1).forEach((token, index) => {
+    // Where the step's duration is unknown: since the token before arrived.
+    const start = token.step_us === null ? view.tokens[index]!.at : token.at - token.step_us;
+    add("decode", `token ${token.position + 1}`, start, token.at, token.position);
+  });
   for (const check of view.outputChecks)
     add("guard", `output check: ${check.verdict}`, check.at - check.duration_us, check.at);
   if (generation && bill) add("bill", "bill", generation.at, bill.at);

@@ -14,7 +14,7 @@ describe("probability", () => {
       const sum = column.probabilities.reduce<number>((total, p) => total + (p ?? 0), column.others);
       expect(sum).toBeCloseTo(1, 10);
     }
-    const final = finalProbabilities(token(0, 0), PARAMS);
+    const final = finalProbabilities(token(0, 0), PARAMS)!;
     expect(final[2]).toBeNull();
     expect(final[0]! + final[1]!).toBeCloseTo(1, 10);
   });
@@ -51,7 +51,7 @@ describe("probability", () => {
 
   it("keeps the chosen token in every column though its place is beyond the recorded", () => {
     const drawn = { ...token(0, 0), id: 12, stages: [stage("top_k", 2, 0.98, logSumExp([2, 0]))] };
-    expect(finalProbabilities(drawn, PARAMS)[2]).toBeCloseTo(Math.exp(0 - logSumExp([2, 0])), 10);
+    expect(finalProbabilities(drawn, PARAMS)![2]).toBeCloseTo(Math.exp(0 - logSumExp([2, 0])), 10);
   });
 
   it("puts all on the chosen token when greedy", () => {

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from inference.engine.engine import Engine, StepOutput, load_engine
+from inference.backends.backend import AlreadyRunning, Job, Refused
+from inference.engine.engine import Engine, load_engine
+from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.memory import MemoryEventLog
@@ -23,7 +25,7 @@ from inference.protocol.events import (
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
-from inference.worker.engine_thread import AlreadyRunning, EngineThread, Job, Refused
+from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, Services
 
 

@@ -18,7 +18,7 @@ import time
 from inference.worker.host import Host
 from inference.worker.settings import read_settings
 
-thread = Host(read_settings()).services().thread
+thread = Host(read_settings()).services().backend
 thread._inbox.put(lambda: 1 / 0)
 thread.join()
 time.sleep(60)

@@ -62,6 +62,20 @@ def frames(num_tokens: int) -> list[Frame]:
     return [*result, Frame(seq=seq, events=(RequestFinished(at=9, finish_reason="stop", usage=Usage(output=3)),))]
 
 
+UNKNOWN = dict.fromkeys(
+    ("rank", "entropy", "u", "low", "high", "log_normalizer", "stages", "step_us", "batch_size"), None
+)
+
+
+@pytest.mark.parametrize("num_unknown", [1, 4])
+def test_what_is_unknown_stays_unknown(num_unknown: int) -> None:
+    """A server elsewhere does not tell everything, and a reader must not take its silence for a number."""
+    tokens = [token(0), token(1), token(2), token(3)]
+    tokens[:num_unknown] = [msgspec.structs.replace(each, **UNKNOWN) for each in tokens[:num_unknown]]
+    log = [Frame(seq=1, events=tuple(tokens))]
+    assert decode(encode(log, {})).frames == log
+
+
 @pytest.mark.parametrize("num_tokens", [0, 1, 2, 60])
 def test_round_trip_is_exact(num_tokens: int) -> None:
     archive = decode(encode(frames(num_tokens), {"title": "T"}))

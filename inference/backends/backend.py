@@ -1,0 +1,78 @@
+"""The contract between a request's task and whatever makes its tokens: this worker's engine or a server elsewhere.
+
+Knows nothing of either.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Protocol
+
+from inference.engine.sequence import Clock
+from inference.engine.step_output import StepOutput
+from inference.protocol.request import FinishReason, GenerationRequest
+
+
+class AlreadyRunning(Exception):
+    """The same request is running; its second delivery must not disturb it."""
+
+
+@dataclass(frozen=True)
+class Refused(StepOutput):
+    """The request failed for a reason that programs can tell: `code` (see events.RequestFailed)."""
+
+    code: str = "internal"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One submitted request; `outputs` receives StepOutputs, the last one, and only it, with a finish reason."""
+
+    request: GenerationRequest
+    stop_ids: frozenset[int]
+    clock: Clock
+    outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
+    is_first_out: threading.Event = field(default_factory=threading.Event)
+    """Set by the reader once it has dealt with the first token."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What computes, for generation.started; None where it is not known."""
+
+    device: str | None = None
+    architecture: str | None = None
+    quantization: str | None = None
+    compute: str | None = None
+    server: str | None = None
+    """Name and version of the server elsewhere; None: this worker's own engine."""
+
+
+class Backend(Protocol):
+    """Takes jobs from any thread and delivers their outputs."""
+
+    @property
+    def description(self) -> Description: ...
+
+    @property
+    def is_stopping(self) -> bool: ...
+
+    @property
+    def pulse(self) -> int:
+        """A number that grows as long as the back end is at work on its jobs."""
+
+    def is_alive(self) -> bool: ...
+
+    def num_ahead(self, request_id: str) -> int | None:
+        """How many requests wait in front of this one; None: not known."""
+
+    def submit(self, job: Job) -> None:
+        """Raises AlreadyRunning."""
+
+    def finish(self, request_id: str, reason: FinishReason) -> None:
+        """End a request soon, for a reason found outside the back end."""
+
+    def stop(self, message: str) -> None:
+        """End all requests with an error and stop."""

@@ -1,0 +1,26 @@
+"""What the engine tells of one sequence after a step. Knows nothing of how it was computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.protocol.events import AnyEvent
+from inference.protocol.request import FinishReason, Usage
+
+
+@dataclass(frozen=True)
+class StepOutput:
+    """What one step did for one sequence."""
+
+    request_id: str
+    events: list[AnyEvent]
+    usage: Usage
+    finish_reason: FinishReason | None = None
+    message: str = ""
+    prefill_us: int | None = 0
+    """None: not known, as of a server elsewhere that does not tell."""
+    decode_us: int | None = 0
+    admitted_at: int | None = None
+    """When the sequence was admitted, µs since acceptance; None: at the start of the first step."""
+    is_cache_known: bool = True
+    """Whether `usage` tells cached prompt tokens from computed ones; if not, it counts all as computed."""
