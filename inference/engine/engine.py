@@ -21,7 +21,7 @@ from inference.engine.scheduler import Scheduled, Scheduler
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_output import StepOutput
 from inference.models.decoder import load_decoder
-from inference.models.gguf_file import GgufFile
+from inference.models.source import open_model
 from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.sampling.errors import SamplingFailed
@@ -242,5 +242,5 @@ def load_engine(
 ) -> Engine:
     """Load a GGUF model; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
     torch.set_num_threads(num_threads)
-    decoder = load_decoder(GgufFile(path), on_progress)
+    decoder = load_decoder(open_model(path), on_progress)
     return Engine(ModelRunner(decoder), pieces)

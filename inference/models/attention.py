@@ -15,6 +15,7 @@ from torch import Tensor
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.kv_cache import BLOCK_SIZE, KVCache, block_rows, read_blocks
+from inference.models.rotation import Rotation
 
 _TILE = 64
 """Queries of a prompt attended to at once: their scores stay in the second-level cache."""
@@ -22,31 +23,45 @@ _TILE = 64
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one chunk's tokens stand in the step, and its blocks in the cache."""
+    """Where one chunk's tokens stand in the step, and where what they see stands in the cache."""
 
     rows: slice
     start: int
+    """The position of the first."""
+    first: int
+    """The position of the first key that is read."""
     block_rows: Tensor
 
 
 class StepLayout:
-    """Where the tokens of one step lie, worked out once for all layers."""
+    """Where the tokens of one step lie and how they turn, worked out once for all layers."""
 
     def __init__(self, chunks: Sequence[Chunk], config: ModelConfig, device: torch.device) -> None:
         self._config = config
-        self._places: list[_Place] = []
-        positions, slots, row = [], [], 0
-        for chunk in chunks:
-            own = torch.arange(chunk.start, chunk.end)
-            table = torch.tensor(chunk.block_table[: -(-chunk.end // BLOCK_SIZE)])
-            positions.append(own)
-            slots.append(table[own // BLOCK_SIZE])
-            rows = block_rows(table, config.num_kv_heads).to(device)
-            self._places.append(_Place(slice(row, row + len(own)), chunk.start, rows))
-            row += len(own)
-        self.positions = torch.cat(positions).to(device)  # [num_tokens]
+        positions = [torch.arange(chunk.start, chunk.end) for chunk in chunks]
+        tables = [torch.tensor(chunk.block_table[: -(-chunk.end // BLOCK_SIZE)]) for chunk in chunks]
+        slots = [table[own // BLOCK_SIZE] for table, own in zip(tables, positions, strict=True)]
+        self._positions = torch.cat(positions).to(device)  # [num_tokens]
         self._blocks = torch.cat(slots).to(device)  # [num_tokens]
-        self._offsets = self.positions % BLOCK_SIZE
+        self._offsets = self._positions % BLOCK_SIZE
+        windows = {config.window_of(layer) for layer in range(config.num_layers)}
+        self._places = {window: self._places_of(chunks, tables, window) for window in windows}
+        self._rotations = {
+            window: Rotation(config.rope_frequencies(window is not None), self._positions, config.rope_pairing)
+            for window in windows
+        }
+
+    def _places_of(self, chunks: Sequence[Chunk], tables: list[Tensor], window: int | None) -> list[_Place]:
+        places, row = [], 0
+        for chunk, table in zip(chunks, tables, strict=True):
+            first_block = 0 if window is None else max(chunk.start - window + 1, 0) // BLOCK_SIZE
+            rows = block_rows(table[first_block:], self._config.num_kv_heads).to(self._positions.device)
+            places.append(_Place(slice(row, row + len(chunk.ids)), chunk.start, first_block * BLOCK_SIZE, rows))
+            row += len(chunk.ids)
+        return places
+
+    def rotation(self, layer: int) -> Rotation:
+        return self._rotations[self._config.window_of(layer)]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, kv: KVCache, dtype: torch.dtype) -> Tensor:
         """Store the new keys and values, then attend; → [num_tokens, num_heads * head_dim] float32.
@@ -54,34 +69,47 @@ class StepLayout:
         query: [num_tokens, num_heads, head_dim]; key, value: [num_tokens, num_kv_heads, head_dim]. Prompts multiply in
         dtype, single tokens in float32: they are bound by memory, not by arithmetic.
         """
-        keys, values = kv.keys[layer], kv.values[layer]
+        keys, values, window = kv.keys[layer], kv.values[layer], self._config.window_of(layer)
         keys[self._blocks, :, self._offsets] = key.to(keys.dtype)
         values[self._blocks, :, self._offsets] = value.to(values.dtype)
         outputs = []
-        for place in self._places:
+        for place in self._places[window]:
             rows = query[place.rows]
             kind = torch.float32 if len(rows) == 1 else dtype
             own_keys = read_blocks(keys, place.block_rows).to(kind)
             own_values = read_blocks(values, place.block_rows).to(kind)
             for tile in range(0, len(rows), _TILE):
+                start = place.start + tile
                 part = rows[tile : tile + _TILE]
-                outputs.append(self._attend_tile(part, own_keys, own_values, place.start + tile))
+                low = 0 if window is None else max(start - window + 1, 0)
+                seen = slice(low - place.first if low > place.first else 0, start + len(part) - place.first)
+                hidden = _hidden(len(part), seen.stop - seen.start, window, query.device)
+                outputs.append(self._attend_tile(part, own_keys[:, seen], own_values[:, seen], hidden))
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
-    def _attend_tile(self, query: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
-        """query: [n, num_heads, head_dim] from position `start` on; keys, values: [num_kv_heads, all, head_dim].
+    def _attend_tile(self, query: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
+        """query: [n, num_heads, head_dim]; keys, values: [num_kv_heads, num_keys, head_dim], the newest last.
 
         Plain products: on a CPU scaled_dot_product_attention multiplies half precision in software and computes what
         the mask hides.
         """
-        config, n = self._config, query.shape[0]
-        end = start + n
+        config, n, num_keys = self._config, query.shape[0], keys.shape[1]
         grouped = query.view(n, config.num_kv_heads, config.num_groups, -1).permute(1, 2, 0, 3)
-        rows = (grouped * config.head_dim**-0.5).reshape(config.num_kv_heads, -1, config.head_dim).to(keys.dtype)
-        scores = torch.bmm(rows, keys[:, :end].transpose(1, 2)).view(config.num_heads, n, end)
-        if n > 1:
-            future = torch.ones(n, n, dtype=torch.bool, device=query.device).triu_(1)
-            scores[..., start:].masked_fill_(future, float("-inf"))
-        weights = scores.softmax(-1).view(config.num_kv_heads, -1, end)
-        mixed = torch.bmm(weights, values[:, :end]).view(config.num_heads, n, config.head_dim)
+        rows = (grouped * config.query_scale).reshape(config.num_kv_heads, -1, config.head_dim).to(keys.dtype)
+        scores = torch.bmm(rows, keys.transpose(1, 2)).view(config.num_heads, n, num_keys)
+        if (cap := config.attention_softcap) is not None:
+            scores = scores.div_(cap).tanh_().mul_(cap)
+        if hidden is not None:
+            scores.masked_fill_(hidden, float("-inf"))
+        weights = scores.softmax(-1).view(config.num_kv_heads, -1, num_keys)
+        mixed = torch.bmm(weights, values).view(config.num_heads, n, config.head_dim)
         return mixed.transpose(0, 1).reshape(n, -1).float()
+
+
+def _hidden(n: int, num_keys: int, window: int | None, device: torch.device) -> Tensor | None:
+    """Which keys each of the newest n tokens must not see, [n, num_keys] bool; None if all see all."""
+    if n == 1 and (window is None or num_keys <= window):
+        return None
+    # Distance from each token back to each key; the last key is the last token's own.
+    back = torch.arange(num_keys - n, num_keys, device=device)[:, None] - torch.arange(num_keys, device=device)
+    return back < 0 if window is None else (back < 0) | (back >= window)

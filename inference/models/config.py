@@ -1,37 +1,77 @@
-"""The shape of a decoder, read from a model file's metadata. Knows nothing of tensors."""
+"""The shape of a decoder, and all in which one family differs from another. Knows nothing of files or tensors."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 MAX_LAYERS = 1024
 MAX_WIDTH = 1 << 20
 """Of any dimension: far beyond every published model, small enough that a damaged header cannot ask for terabytes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """What distinguishes one Llama-family decoder from another."""
+    """What distinguishes one decoder from another; no decoder asks for the architecture's name."""
 
     architecture: str
+    """For people."""
+    quantization: str
+    """The most frequent format of the file's matrices, e.g. Q4_1; for people."""
     num_layers: int
     hidden_size: int
     intermediate_size: int
     num_heads: int
     num_kv_heads: int
     head_dim: int
+    """Independent of hidden_size."""
     vocab_size: int
     context_length: int
-    rope_theta: float
     norm_eps: float
-    quantization: str
-    """The most frequent format of the file's matrices, e.g. Q4_1."""
+
+    rope_theta: float
+    rope_pairing: Literal["adjacent", "halves"]
+    """Which two numbers of a head turn together: 2i and 2i + 1, or i and i + head_dim / 2. GGUF files of architecture
+    llama have the rows of q and k in the order for adjacent pairs, all other sources in that for halves."""
+    rope_divisors: tuple[float, ...] = ()
+    """What each pair's frequency is divided by, [head_dim / 2], for windows longer than those trained; empty: by 1."""
+    rope_theta_sliding: float = 0.0
+    """The base in layers with a sliding window; the divisors do not hold there."""
+
+    has_qkv_bias: bool = False
+    has_qk_norm: bool = False
+    """RMSNorm of each head of q and k before the rotation (arXiv 2302.05442)."""
+    has_post_norms: bool = False
+    """RMSNorm of what attention and MLP add to the residual stream, besides that of what they read."""
+    activation: Literal["silu", "gelu_tanh"] = "silu"
+    embedding_scale: float = 1.0
+    query_scale: float
+    """What attention scores are multiplied by, as a rule head_dim ** -0.5."""
+    attention_softcap: float | None = None
+    """Scores become cap * tanh(score / cap) (arXiv 2408.00118)."""
+    logit_softcap: float | None = None
+    sliding_window: int | None = None
+    """Tokens that a sliding layer sees, the newest included."""
+    sliding_layers: frozenset[int] = frozenset()
 
     @property
     def num_groups(self) -> int:
         """Query heads that share one key/value head (grouped-query attention, arXiv 2305.13245)."""
         return self.num_heads // self.num_kv_heads
+
+    def window_of(self, layer: int) -> int | None:
+        """Tokens that this layer sees; None: all."""
+        return self.sliding_window if layer in self.sliding_layers else None
+
+    def rope_frequencies(self, is_sliding: bool) -> tuple[float, ...]:
+        """Radians per position of each pair (arXiv 2104.09864), [head_dim / 2]."""
+        theta = self.rope_theta_sliding if is_sliding else self.rope_theta
+        plain = [theta ** (-pair / self.head_dim) for pair in range(0, self.head_dim, 2)]
+        divisors = (self.rope_divisors or ()) if not is_sliding else ()
+        return tuple(
+            frequency / divisor for frequency, divisor in zip(plain, divisors or [1.0] * len(plain), strict=True)
+        )
 
     def problem(self) -> str | None:
         """The first thing that no such decoder can have, for people; None if all is well."""
@@ -39,13 +79,23 @@ class ModelConfig:
 
     def _checks(self) -> list[tuple[bool, str]]:
         widths = (self.hidden_size, self.intermediate_size, self.vocab_size, self.context_length, self.num_heads)
+        scales = (self.rope_theta, self.query_scale, self.embedding_scale, *self.rope_divisors)
+        caps = [cap for cap in (self.attention_softcap, self.logit_softcap) if cap is not None]
         return [
             (not 1 <= self.num_layers <= MAX_LAYERS, f"{self.num_layers} layers"),
             (not all(1 <= width <= MAX_WIDTH for width in widths), f"a dimension out of 1 to {MAX_WIDTH}: {widths}"),
             (not 1 <= self.num_kv_heads <= self.num_heads, f"{self.num_kv_heads} key/value heads"),
             (self.num_heads % max(self.num_kv_heads, 1) != 0, "heads that do not share key/value heads evenly"),
             (self.head_dim < 2 or self.head_dim % 2 != 0, f"heads of {self.head_dim} numbers"),
-            (self.num_heads * self.head_dim != self.hidden_size, "heads that do not fill the hidden size"),
-            (not (math.isfinite(self.rope_theta) and self.rope_theta > 0), f"a rope base of {self.rope_theta}"),
+            (self.num_heads * self.head_dim > MAX_WIDTH, f"{self.num_heads} heads of {self.head_dim} numbers"),
+            (not all(map(_is_positive, scales)), f"a rope base, divisor or scale of {scales}"),
+            (len(self.rope_divisors) not in (0, self.head_dim // 2), f"{len(self.rope_divisors)} rope divisors"),
+            (not all(map(_is_positive, caps)), f"a soft cap of {caps}"),
             (not 0 < self.norm_eps < 1, f"a norm epsilon of {self.norm_eps}"),
+            (bool(self.sliding_layers) and not (self.sliding_window or 0) > 0, f"a window of {self.sliding_window}"),
+            (bool(self.sliding_layers) and not _is_positive(self.rope_theta_sliding), "a sliding rope base of 0"),
         ]
+
+
+def _is_positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from inference.models.config import ModelConfig
-from inference.models.gguf_file import GgufFile
 from inference.models.kv_cache import KVCache
+from inference.models.source import ModelSource
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,21 @@ class Decoder(Protocol):
         """
 
 
-def load_decoder(file: GgufFile, on_progress: Callable[[float], None] = lambda _share: None) -> Decoder:
-    """Read all weights; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
-    from inference.models.torch_decoder import load_torch_decoder
+def load_decoder(
+    source: ModelSource,
+    on_progress: Callable[[float], None] = lambda _share: None,
+    dtype: torch.dtype | None = None,
+    device: str = "cpu",
+) -> Decoder:
+    """Read all weights; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
-    return load_torch_decoder(file, on_progress)
+    dtype: of weights and products; None on a CPU: compact formats for few rows, the fastest dense type for many.
+    """
+    from inference.models.linear import best_dense_dtype
+    from inference.models.torch_decoder import TorchDecoder
+    from inference.models.torch_weights import Weights, pack_weights
+
+    is_compact = dtype is None and device == "cpu"
+    dtype = dtype or (best_dense_dtype() if device == "cpu" else torch.bfloat16)
+    weights = pack_weights(source, dtype, is_compact, on_progress)
+    return TorchDecoder(source.config, Weights({name: value.to(device) for name, value in weights.items()}))

@@ -14,9 +14,10 @@ ROOT = Path(__file__).parents[2]
 ALLOWED: dict[str, set[str]] = {
     "inference.protocol": set(),
     "inference.eventlog": {"inference.protocol"},
-    "inference.tokenization": {"inference.protocol"},
+    "inference.tokenization": {"inference.protocol", "inference.modelfiles"},
     "inference.safety": {"inference.protocol"},
-    "inference.models": set(),
+    "inference.modelfiles": set(),
+    "inference.models": {"inference.modelfiles"},
     "inference.sampling": {"inference.protocol"},
     "inference.engine": {"inference.sampling", "inference.models", "inference.eventlog", "inference.protocol"},
     "inference.backends": {"inference.engine", "inference.eventlog", "inference.protocol", "inference.tokenization"},

@@ -84,7 +84,10 @@ def test_two_sequences_of_a_batch_do_not_touch_each_other(tmp_path: Path) -> Non
         ({"rope.freq_base": float("nan")}, "rope base"),
         ({"rope.scaling.type": "yarn"}, "rope.scaling.type = yarn is not supported"),
         ({"expert_count": 8}, "expert_count = 8 is not supported"),
-        ({"attention.key_length": 64}, "key_length"),
+        ({"attention.key_length": 64}, "has shape"),
+        ({"attention.value_length": 64}, "value_length = 64 is not supported"),
+        ({"rope.scaling.type": "linear", "rope.scaling.factor": -1.0}, "divisor"),
+        ({"attn_logit_softcapping": float("inf")}, "soft cap"),
     ],
 )
 def test_a_header_that_no_decoder_can_have_is_named(tmp_path: Path, fields: dict[str, Any], words: str) -> None:
@@ -109,9 +112,11 @@ def test_tensors_that_do_not_fit_are_named(tmp_path: Path, changes: dict[str, An
 
 
 def test_unsupported_formats_and_architectures_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="is Q5_0; supported formats are F32, F16, Q8_0, Q4_1"):
-        GgufFile(write_tiny(tmp_path / "format.gguf", "Q5_0"))
-    with pytest.raises(ModelFileError, match="architecture mamba is not supported; use one of: llama"):
+    with pytest.raises(
+        ModelFileError, match=r"is Q5_1, which is not supported; use one of: F32, F16, BF16, Q8_0, Q4_0"
+    ):
+        GgufFile(write_tiny(tmp_path / "format.gguf", "Q5_1"))
+    with pytest.raises(ModelFileError, match="architecture mamba is not supported; use one of: llama, qwen2"):
         GgufFile(write_tiny(tmp_path / "architecture.gguf", architecture="mamba"))
 
 

@@ -1,0 +1,56 @@
+"""Every family against transformers, from the folder that transformers wrote and from the same weights as GGUF."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from inference.models.decoder import Chunk, Decoder, load_decoder
+from inference.models.gguf_file import GgufFile
+from inference.models.kv_cache import KVCache
+from inference.models.safetensors_folder import SafetensorsFolder
+from tests.inference.models.checkpoints import FAMILIES, VOCAB, Checkpoint, write_checkpoint, write_gguf
+
+IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]
+TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 0.05}
+"""Largest difference of a logit, as a share of the largest logit."""
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    return write_checkpoint(tmp_path_factory.mktemp("checkpoint") / request.param, request.param)
+
+
+@pytest.fixture(scope="module")
+def expected(checkpoint: Checkpoint) -> np.ndarray:
+    return checkpoint.logits(IDS)
+
+
+def run(decoder: Decoder, dtype: torch.dtype) -> np.ndarray:
+    """Logits after every token: a prompt, a second chunk of it, then token by token; the blocks lie out of order."""
+    kv, table = KVCache(decoder.config, 8, dtype), [5, 1, 7, 0, 2, 6]
+    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33)], kv)]
+    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37)], kv)]
+    rows += [decoder.forward([Chunk([IDS[n]], n, table)], kv) for n in range(70, len(IDS))]
+    return np.concatenate(rows)
+
+
+def error(actual: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(actual - expected).max() / np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_logits_from_a_folder_equal_transformers(
+    checkpoint: Checkpoint, expected: np.ndarray, dtype: torch.dtype
+) -> None:
+    decoder = load_decoder(SafetensorsFolder(checkpoint.folder), dtype=dtype)
+    assert error(run(decoder, dtype), expected) < TOLERANCE[dtype]
+
+
+def test_logits_from_gguf_equal_transformers(checkpoint: Checkpoint, expected: np.ndarray, tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "model.gguf", SafetensorsFolder(checkpoint.folder))
+    decoder = load_decoder(GgufFile(path), dtype=torch.float32)
+    assert error(run(decoder, torch.float32), expected) < TOLERANCE[torch.float32]
