@@ -12,6 +12,7 @@ from typing import Protocol
 
 from inference.engine.sequence import Clock
 from inference.engine.step_output import StepOutput
+from inference.grammar.grammar import Grammar
 from inference.protocol.request import FinishReason, GenerationRequest
 
 
@@ -33,6 +34,8 @@ class Job:
     request: GenerationRequest
     stop_ids: frozenset[int]
     clock: Clock
+    grammar: Grammar | None = None
+    """The constraint on the answer's form, for a back end that masks tokens itself."""
     outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
     is_first_out: threading.Event = field(default_factory=threading.Event)
     """Set by the reader once it has dealt with the first token."""

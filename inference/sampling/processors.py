@@ -28,6 +28,9 @@ class Grammar(Protocol):
     def allowed(self) -> NDArray[np.bool_]:
         """Of each token, whether it may come next. [vocab_size]. Raises ValueError when that cannot be known."""
 
+    def fork(self) -> Grammar:
+        """Another one at the same place, for another answer."""
+
 
 class LogitsProcessor(Protocol):
     """A stage that changes a row of logits."""

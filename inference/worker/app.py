@@ -13,6 +13,7 @@ from celery.signals import worker_init, worker_shutting_down
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import Fenced
+from inference.grammar.source import GrammarError
 from inference.protocol.codec import decode_request
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
@@ -66,6 +67,8 @@ def generate(payload: str) -> None:
     except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up: %s", error)
         return
+    except GrammarError as error:
+        failure = Failure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
     except ModelUnavailable as error:
         failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:

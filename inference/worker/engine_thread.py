@@ -95,7 +95,7 @@ class EngineThread(threading.Thread):
         if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
             return
         try:
-            self.engine.submit(job.request, job.stop_ids, job.clock)
+            self.engine.submit(job.request, job.stop_ids, job.clock, job.grammar)
         except PromptTooLong as error:
             self._refuse(job, "prompt_too_long", str(error))
         except EngineOverloaded as error:

@@ -15,11 +15,13 @@ from inference.backends.backend import Backend, Job, Refused
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
+from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
     GenerationQueued,
     GenerationStarted,
+    GrammarMasked,
     PrefillAdvanced,
     TokenSampled,
 )
@@ -38,6 +40,7 @@ class Services:
     name: str
     backend: Backend
     tokenizer: Tokenizer
+    grammars: Grammars
     guard: Guard
     log: EventLog
 
@@ -55,13 +58,16 @@ class Generation:
     """Runs one GenerationRequest to its end."""
 
     def __init__(self, services: Services, request: GenerationRequest, arrived_ns: int) -> None:
+        """Raises GrammarError."""
         self._services = services
         self._request = request
         clock = RequestClock(request.accepted_unix_us)
         self._clock = clock
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
-        self._job = Job(request, services.tokenizer.eos_ids, clock)
-        self._guard = OutputGuard(services.guard, clock, request.params.stop, request.is_guarded)
+        params = request.params
+        stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
+        self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
+        self._guard = OutputGuard(services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids)
         self._is_started = False
         self._last_pulse = 0
 
@@ -110,6 +116,8 @@ class Generation:
         for event in output.events:
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
+            elif isinstance(event, GrammarMasked):
+                self._guard.add_note(event)
             else:
                 events.append(event)
         if output.finish_reason is not None:

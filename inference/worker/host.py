@@ -13,6 +13,7 @@ import redis
 from inference.engine.engine import load_engine
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
+from inference.grammar.grammar import Grammars
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
@@ -81,7 +82,7 @@ class Host:
         log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         thread = EngineThread(engine, log)
         thread.start()
-        return Services(self.name, thread, tokenizer, guard, log)
+        return Services(self.name, thread, tokenizer, Grammars(tokenizer), guard, log)
 
     def _on_progress(self, share: float) -> None:
         self._set(progress=f"{share:.2f}")

@@ -1,13 +1,14 @@
 """Holds generated tokens until their text may be seen. Knows nothing of the engine or the log.
 
-Tokens are held together with their text; each check releases all of them or withholds all of them. Nothing that is
+Tokens are held together with their text and with the events that tell of them; each check releases all of them or
+withholds all of them. Nothing that is
 held is in the log, so what is withheld never leaves this process.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from inference.engine.sequence import Clock
 from inference.protocol.events import AnyEvent, TextReleased, TextWithheld, TokenSampled
@@ -21,13 +22,17 @@ _SENTENCE_END = re.compile(r"[.!?\n]\s*$")
 class OutputGuard:
     """One request's held tokens and released text."""
 
-    def __init__(self, guard: Guard, clock: Clock, stop: Sequence[str], is_guarded: bool) -> None:
+    def __init__(
+        self, guard: Guard, clock: Clock, stop: Sequence[str], is_guarded: bool, stop_ids: Container[int] = ()
+    ) -> None:
         self._guard = guard
         self._clock = clock
         self._stop = stop
+        self._stop_ids = stop_ids
         self._is_guarded = is_guarded
         self._detokenizer = Detokenizer()
         self._held: list[TokenSampled] = []
+        self._notes: list[AnyEvent] = []
         self._pending = ""
         self._released = ""
         self._num_released_tokens = 0
@@ -44,8 +49,14 @@ class OutputGuard:
             return
         self.num_tokens += 1
         self._held.append(token)
-        self._pending += self._detokenizer.add(token.piece)
-        self._cut_at_stop()
+        if token.id not in self._stop_ids:
+            self._pending += self._detokenizer.add(token.piece)
+            self._cut_at_stop()
+
+    def add_note(self, event: AnyEvent) -> None:
+        """Hold an event that tells of the next token."""
+        if not (self.is_stopped or self.is_blocked):
+            self._notes.append(event)
 
     def _cut_at_stop(self) -> None:
         found = [index for text in self._stop if (index := self._pending.find(text)) >= 0]
@@ -105,4 +116,5 @@ class OutputGuard:
         self._released += text
         self._num_released_tokens += len(held)
         released = TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)
-        return [*held, *checks, released]
+        notes, self._notes = self._notes, []
+        return [*sorted([*notes, *held], key=lambda event: event.at), *checks, released]

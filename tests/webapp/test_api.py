@@ -431,3 +431,41 @@ def test_what_is_wrong_with_a_message_is_named(
     assert (answer.status_code, error["code"]) == (400, code)
     assert words in error["message"]
     assert error.get("field") in {None, "text", "params.stop"}
+
+
+@pytest.mark.parametrize(
+    ("params", "field", "words"),
+    [
+        ({"typical_p": 0}, "typical_p", "greater than 0"),
+        ({"json_schema": "{}", "regex": "a"}, "json_schema", "choose one"),
+        ({"json_schema": "{"}, "json_schema", "must be a JSON object"),
+        ({"json_schema": '{"type": "array", "uniqueItems": true}'}, "json_schema", "uniqueItems"),
+        ({"json_schema": '{"title": "\x00"}'}, "json_schema", ""),
+        ({"json_schema": " " * 70_000}, "json_schema", "at most"),
+        ({"regex": "(?=a)b"}, "regex", "look-around"),
+        ({"regex": "a\x00"}, "regex", "NUL"),
+        ({"stop": ["a\x00"]}, "stop", "NUL"),
+        ({"banned_token_ids": [49152]}, "banned_token_ids", "from 0 to 49151"),
+        ({"stop_token_ids": [-1]}, "stop_token_ids", "from 0 to 49151"),
+        ({"logit_bias": [{"id": 10**9, "bias": 1}]}, "logit_bias", "from 0 to 49151"),
+        ({"logit_bias": [{"id": 1, "bias": 101}]}, "logit_bias", "from -100 to 100"),
+        ({"logit_bias": [{"id": 1, "bias": 1}, {"id": 1, "bias": 2}]}, "logit_bias", "twice"),
+    ],
+)
+def test_settings_that_cannot_be_kept_to_are_refused_before_anything_is_queued(
+    alice: Client, conversation: str, params: dict[str, object], field: str, words: str
+) -> None:
+    status, answer = send(alice, conversation, params=params)
+    assert (status, answer["error"]["code"]) == (400, "invalid")
+    assert answer["error"]["field"] == f"params.{field}"
+    assert words in answer["error"]["message"]
+    assert not Request.objects.exists()
+
+
+def test_a_conversation_keeps_its_schema(alice: Client, conversation: str) -> None:
+    params = {"json_schema": '{"type": "object"}', "logit_bias": [{"id": 5, "bias": -1.5}], "banned_token_ids": [7]}
+    changed = alice.patch(f"/api/conversations/{conversation}", {"params": params}, content_type="application/json")
+    assert changed.status_code == 200
+    send(alice, conversation)
+    kept = Request.objects.get().params
+    assert {name: kept[name] for name in params} == params

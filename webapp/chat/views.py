@@ -15,8 +15,9 @@ from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat import sending
 from webapp.chat.models import Conversation, Message
-from webapp.gateway.body import checked_params, checked_text, checked_timing, read_body
+from webapp.gateway.body import checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.params import checked_params
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit

@@ -11,7 +11,6 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
 from inference.protocol.events import ClientTiming
-from inference.protocol.request import SamplingParams
 from webapp.gateway.errors import ApiError
 
 Body = TypeVar("Body")
@@ -67,15 +66,6 @@ def checked_text(text: str) -> str:
         message = f"The message has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
         raise ApiError(413, "too_large", message, "text")
     return text
-
-
-def checked_params(params: SamplingParams) -> SamplingParams:
-    """Raises ApiError."""
-    if problem := params.problem():
-        raise ApiError(400, "invalid", f"{problem}.", f"params.{problem.split()[0]}")
-    if any("\x00" in text for text in params.stop):
-        raise ApiError(400, "invalid", "A stop text has a NUL character; remove it.", "params.stop")
-    return params
 
 
 def checked_timing(client: ClientTiming | None) -> ClientTiming | None:

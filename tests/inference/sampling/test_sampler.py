@@ -47,6 +47,9 @@ class Fixed:
     def allowed(self) -> NDArray[np.bool_]:
         return self._allowed
 
+    def fork(self) -> Fixed:
+        return self
+
 
 class Case:
     """One token to sample."""

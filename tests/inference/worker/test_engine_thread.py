@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,10 +15,12 @@ from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.memory import MemoryEventLog
+from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
     GenerationStarted,
+    GrammarMasked,
     PrefillAdvanced,
     TextReleased,
     TokenSampled,
@@ -192,7 +195,7 @@ def test_stop_ends_what_runs_and_what_comes_late(engine: Engine, log: TroubledLo
 
 
 def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> Services:
-    return Services("test", thread, tokenizer, guard, log)
+    return Services("test", thread, tokenizer, Grammars(tokenizer), guard, log)
 
 
 @pytest.mark.parametrize("stop", [(), (" a",), (",",)])
@@ -212,6 +215,60 @@ def test_the_log_of_a_generation_adds_up(
     assert b"".join(token.piece for token in tokens).decode().startswith(text)
     assert finished.finish_reason == ("stop" if stop else "length")
     assert not any(each in text for each in stop)
+
+
+def run_to_log(services: Services, asked: GenerationRequest) -> list[AnyEvent]:
+    assert Generation(services, asked, time.monotonic_ns()).run() is None
+    return [event for frame in services.log.read(asked.request_id) for event in frame.events]
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "maximum": 150}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+def test_an_answer_keeps_to_its_schema_and_every_mask_is_recorded(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    asked = request(tokenizer, "a", max_tokens=80, json_schema=json.dumps(SCHEMA))
+    events = run_to_log(services(thread, log, tokenizer, guard), asked)
+    answer = json.loads("".join(event.text for event in events if isinstance(event, TextReleased)))
+    assert isinstance(answer["name"], str) and isinstance(answer["age"], int)
+    finished = events[-1]
+    assert isinstance(finished, GenerationFinished) and finished.finish_reason == "stop"
+    masks = [event for event in events if isinstance(event, GrammarMasked)]
+    tokens = [event for event in events if isinstance(event, TokenSampled)]
+    assert [mask.position for mask in masks] == [token.position for token in tokens] == list(range(len(tokens)))
+    for mask, token in zip(masks, tokens, strict=True):
+        assert token.stages[0].name == "grammar"
+        assert token.stages[0].num_candidates == mask.num_allowed
+    # The model would rather have gone on with the story.
+    assert tokens[0].rank > 1 and tokens[0].stages[0].masked
+    assert tokens[-1].is_special and masks[-1].num_allowed == len(tokenizer.eos_ids)
+
+
+def test_an_answer_that_reaches_max_tokens_within_its_grammar_is_cut(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    asked = request(tokenizer, "a", max_tokens=3, json_schema=json.dumps(SCHEMA))
+    finished = run_to_log(services(thread, log, tokenizer, guard), asked)[-1]
+    assert isinstance(finished, GenerationFinished) and finished.finish_reason == "length"
+
+
+def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    (comma,) = tokenizer.encode(",")
+    asked = request(tokenizer, "a", max_tokens=40, stop_token_ids=(comma,))
+    events = run_to_log(services(thread, log, tokenizer, guard), asked)
+    finished = events[-1]
+    tokens = [event for event in events if isinstance(event, TokenSampled)]
+    assert isinstance(finished, GenerationFinished) and finished.finish_reason == "stop"
+    assert tokens[-1].id == comma and finished.usage.output == len(tokens)
+    assert "," not in "".join(event.text for event in events if isinstance(event, TextReleased))
 
 
 def test_a_request_stopped_while_it_waits_was_never_started(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.eventlog.clock import RequestClock, unix_us
-from inference.protocol.events import AnyEvent, TextReleased, TextWithheld, TokenSampled
+from inference.protocol.events import AnyEvent, GrammarMasked, TextReleased, TextWithheld, TokenSampled
 from inference.safety import Guard, load_guard
 from inference.worker.output_guard import OutputGuard
 
@@ -106,6 +106,29 @@ def test_a_stop_text_is_never_released(guard: Guard, pieces: list[bytes]) -> Non
 def test_the_beginning_of_a_stop_text_that_goes_on_otherwise_is_released(guard: Guard) -> None:
     _, events = run(guard, [b"one ", b"ST", b"AR", b" two"], stop=("STOP",))
     assert text_of(events) == "one STAR two"
+
+
+def test_a_stop_token_belongs_to_the_answer_but_its_text_does_not(guard: Guard) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), (), is_guarded=True, stop_ids=(1,))
+    output.add(token(0, b"one"))
+    output.add(token(1, b" two"))
+    events = output.flush()
+    assert text_of(events) == "one"
+    assert output.num_tokens == 2
+
+
+def test_what_tells_of_a_token_stands_before_it_and_is_withheld_with_it(guard: Guard) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), (), is_guarded=True)
+    for position, piece in enumerate([b"It", b" is", b" old", b"."]):
+        output.add_note(GrammarMasked(at=position, position=position, num_allowed=5, duration_us=1))
+        output.add(token(position, piece))
+    kinds = [type(event).__name__ for event in output.release()]
+    assert kinds == ["GrammarMasked", "TokenSampled"] * 4 + ["SafetyChecked", "TextReleased"]
+    pieces = [b" Black", b" people", b" are", b" inferior", b" and", b" stupid", b" and", b" must", b" go", b"."]
+    for position, piece in enumerate(pieces, 4):
+        output.add_note(GrammarMasked(at=position, position=position, num_allowed=5, duration_us=1))
+        output.add(token(position, piece))
+    assert [type(event).__name__ for event in output.release()] == ["SafetyChecked", "TextWithheld"]
 
 
 def test_a_character_over_several_tokens_is_released_whole(guard: Guard) -> None:

@@ -1,0 +1,42 @@
+"""A request's constraint in the grammar library's own form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from llguidance import LLMatcher, LLParserLimits
+
+from inference.protocol.request import SamplingParams
+
+if TYPE_CHECKING:
+    from llguidance._lib import JsonCompileOptions
+
+LIMITS = LLParserLimits(verbose_errors=False)
+"""The library's own bounds on work per mask; without details of the parser in its errors."""
+
+_JSON: JsonCompileOptions = {
+    # Other white space would let a weak model go on for ever without breaking the schema.
+    "whitespace_pattern": r"\n {0,32}| ",
+    "lenient": False,
+}
+
+
+class GrammarError(Exception):
+    """The constraint cannot be used; the message says why."""
+
+
+def source(params: SamplingParams) -> str | None:
+    """None without a constraint. Raises GrammarError where that can be seen without compiling it."""
+    if params.json_schema is not None:
+        try:
+            return LLMatcher.grammar_from_json_schema(params.json_schema, overrides=_JSON)
+        except ValueError as error:
+            raise GrammarError(f"it must be a JSON object; {error}") from None
+    return None if params.regex is None else LLMatcher.grammar_from_regex(params.regex)
+
+
+def summary_of(message: str) -> str:
+    """The library's message without its drawings of where the error is."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return (told or [line.rpartition("(in regex): ")[2] for line in lines] or ["unknown"])[0]

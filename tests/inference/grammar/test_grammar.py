@@ -1,0 +1,209 @@
+"""Whatever is sampled under a constraint keeps to it; what cannot be kept to is refused in words."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.grammar.check import GrammarCheck
+from inference.grammar.grammar import Grammars
+from inference.grammar.source import GrammarError
+from inference.protocol.request import SamplingParams
+from inference.sampling.errors import SamplingFailed
+from inference.sampling.sampler import Sampler
+from inference.tokenization.tokenizer import Tokenizer
+
+CHECK = GrammarCheck()
+SCALARS: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": -3, "maximum": 1200},
+    {"type": "boolean"},
+    {"type": "null"},
+    {"enum": ["red", "grün", "🙂", 5, None]},
+    {"type": "string", "maxLength": 5},
+    {"type": "string", "pattern": "^[a-f]{2}-[0-9]{2,3}$"},
+    {"type": "number", "minimum": 0, "maximum": 1},
+]
+SCHEMAS = st.recursive(
+    st.sampled_from(SCALARS),
+    lambda inner: st.one_of(
+        st.builds(
+            lambda properties: {
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            },
+            st.dictionaries(st.sampled_from(["a", "b c", "é"]), inner, max_size=3),
+        ),
+        st.builds(lambda items: {"type": "array", "items": items, "maxItems": 2}, inner),
+        st.builds(lambda first, second: {"anyOf": [first, second]}, inner, inner),
+    ),
+    max_leaves=5,
+)
+
+
+def sample(grammars: Grammars, tokenizer: Tokenizer, params: SamplingParams, most: int = 400) -> str | None:
+    """An answer of a model that knows nothing and would rather chat; None when it has not ended after `most`."""
+    sampler = Sampler(params, grammar=grammars.compile(params))
+    generator = np.random.default_rng(params.seed)
+    output: list[int] = []
+    while len(output) < most:
+        logits = generator.standard_normal(tokenizer.vocab_size).astype(np.float32) * 4
+        output.append(sampler.sample(logits, output).id)
+        if output[-1] in tokenizer.eos_ids:
+            return tokenizer.decode(output)
+    return None
+
+
+@settings(max_examples=50)
+@given(schema=SCHEMAS, seed=st.integers(0, 2**32))
+def test_an_answer_under_a_schema_satisfies_it(
+    grammars: Grammars, tokenizer: Tokenizer, schema: dict[str, Any], seed: int
+) -> None:
+    params = SamplingParams(json_schema=json.dumps(schema), temperature=1.0, top_p=1.0, seed=seed)
+    assert CHECK.problem(params) is None
+    text = sample(grammars, tokenizer, params)
+    assert text is not None
+    assert satisfies(json.loads(text), schema)
+
+
+@settings(max_examples=50)
+@given(
+    regex=st.sampled_from(["yes|no", "[0-9]{3}-[0-9]{4}", "(a|bc){2,5}d?", "[^a]{3}", "[α-ω]{1,4}\\.", "é+ü?"]),
+    seed=st.integers(0, 2**32),
+)
+def test_an_answer_under_a_regular_expression_matches_it(
+    grammars: Grammars, tokenizer: Tokenizer, regex: str, seed: int
+) -> None:
+    params = SamplingParams(regex=regex, temperature=1.0, top_p=1.0, seed=seed)
+    text = sample(grammars, tokenizer, params, most=60)
+    if text is not None:
+        assert re.fullmatch(regex, text)
+
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
+def satisfies(value: Any, schema: dict[str, Any]) -> bool:
+    """JSON Schema's rules for the keywords that SCHEMAS uses."""
+    if "anyOf" in schema:
+        return any(satisfies(value, option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kind = schema["type"]
+    if not isinstance(value, TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        return False
+    if kind == "object":
+        properties = schema["properties"]
+        return value.keys() == properties.keys() and all(satisfies(value[key], properties[key]) for key in properties)
+    if kind == "array":
+        return len(value) <= schema["maxItems"] and all(satisfies(item, schema["items"]) for item in value)
+    if kind == "string":
+        return len(value) <= schema.get("maxLength", len(value)) and bool(re.search(schema.get("pattern", ""), value))
+    return kind in ("boolean", "null") or schema["minimum"] <= value <= schema["maximum"]
+
+
+def test_after_the_end_only_end_of_turn_tokens_are_left(grammars: Grammars, tokenizer: Tokenizer) -> None:
+    grammar = grammars.compile(SamplingParams(regex="yes|no"))
+    assert grammar is not None
+    assert not any(grammar.allowed()[token] for token in tokenizer.eos_ids)
+    grammar.accept(*tokenizer.encode("yes"))
+    assert set(np.flatnonzero(grammar.allowed()).tolist()) == tokenizer.eos_ids
+
+
+def test_white_space_between_the_parts_of_json_is_one_space_or_a_line_with_its_indent(
+    grammars: Grammars, tokenizer: Tokenizer
+) -> None:
+    def is_allowed(text: str) -> bool:
+        grammar = grammars.compile(SamplingParams(json_schema='{"type": "object"}'))
+        assert grammar is not None
+        for token in tokenizer.encode(text):
+            if not grammar.allowed()[token]:
+                return False
+            grammar.accept(token)
+        return True
+
+    assert is_allowed('{"a":1}') and is_allowed('{"a": 1, "b": 2}') and is_allowed('{\n    "a": 1\n}')
+    assert not is_allowed('{\n\n"a"') and not is_allowed("{    ")
+
+
+def test_a_fork_goes_its_own_way(grammars: Grammars, tokenizer: Tokenizer) -> None:
+    first = grammars.compile(SamplingParams(regex="(yes|no){2}"))
+    assert first is not None
+    yes, no = (tokenizer.encode(text)[0] for text in ("yes", "no"))
+    first.accept(yes)
+    second = first.fork()
+    second.accept(no)
+    assert first.allowed()[yes]
+    assert set(np.flatnonzero(second.allowed()).tolist()) == tokenizer.eos_ids
+
+
+def test_a_token_that_was_not_allowed_ends_the_sequence_with_an_error(grammars: Grammars, tokenizer: Tokenizer) -> None:
+    params = SamplingParams(regex="yes|no")
+    sampler = Sampler(params, grammar=grammars.compile(params))
+    with pytest.raises(SamplingFailed, match="the grammar cannot go on"):
+        sampler.sample(np.zeros(tokenizer.vocab_size, np.float32), tokenizer.encode("maybe"))
+
+
+def test_nothing_is_compiled_without_a_constraint(grammars: Grammars) -> None:
+    assert grammars.compile(SamplingParams()) is None
+    assert CHECK.problem(SamplingParams()) is None
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "said"),
+    [
+        ("json_schema", "", "must be a JSON object"),
+        ("json_schema", "{", "must be a JSON object"),
+        ("json_schema", "[]", "must be a JSON object"),
+        ("json_schema", '{"type": "array", "uniqueItems": true}', "uniqueItems"),
+        ("json_schema", '{"not": {"type": "string"}}', "not"),
+        ("json_schema", '{"x-guidance": {"lenient": true}, "not": {}}', "not"),
+        ("json_schema", '{"type": "strin"}', "strin"),
+        ("json_schema", '{"type": "string", "format": "fancy"}', "fancy"),
+        ("json_schema", '{"type": "string", "pattern": "(?=a)b"}', "look-around"),
+        ("json_schema", '{"$ref": "https://example.org/schema"}', "example.org"),
+        ("json_schema", '{"$ref": "#/nowhere"}', "nowhere"),
+        ("json_schema", '{"enum": []}', "Unsatisfiable"),
+        ("json_schema", '{"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}', "no text satisfies it"),
+        ("json_schema", '{"items":' * 5000 + "{}" + "}" * 5000, "recursion"),
+        ("regex", "(", "unclosed group"),
+        ("regex", "(?=a)b", "look-around"),
+        ("regex", "\\bfoo", "lookarounds not supported"),
+        ("regex", "[^\\s\\S]", "no text satisfies it"),
+    ],
+)
+def test_what_cannot_be_kept_to_is_refused_in_words(field: str, text: str, said: str) -> None:
+    problem = CHECK.problem(SamplingParams(**{field: text}))  # type: ignore[arg-type]
+    assert problem is not None
+    assert problem.startswith(f"{field} cannot be used: ")
+    assert said in problem
+    assert "\n" not in problem
+
+
+def test_the_worker_too_refuses_what_the_site_let_through(grammars: Grammars) -> None:
+    with pytest.raises(GrammarError, match="unclosed group"):
+        grammars.compile(SamplingParams(regex="("))
+
+
+@pytest.mark.parametrize("regex", ["(((a{1,999}){1,999}){1,999}){1,999}", ".*a.{4000}", "(.*a.*b.*c){80}", "(a|aa)+$"])
+def test_a_hostile_expression_is_checked_and_begun_in_bounded_time(grammars: Grammars, regex: str) -> None:
+    params = SamplingParams(regex=regex)
+    CHECK.problem(params)
+    grammar = grammars.compile(params)
+    assert grammar is not None
+    assert grammar.allowed().any()

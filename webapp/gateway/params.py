@@ -1,0 +1,45 @@
+"""Refuses sampling parameters that the engine could not keep to, before anything is queued."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from inference.grammar.check import GrammarCheck
+from inference.protocol.request import SamplingParams
+from inference.tokenization.chat_template import TemplateError
+from inference.tokenization.gguf_metadata import TokenizerError
+from webapp.gateway.errors import ApiError
+from webapp.lifecycle import services
+
+
+def checked_params(params: SamplingParams) -> SamplingParams:
+    """Raises ApiError."""
+    problem = params.problem() or _id_problem(params) or _grammar_problem(params)
+    if problem:
+        raise ApiError(400, "invalid", f"{problem}.", f"params.{problem.split()[0]}")
+    texts = {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
+    for name, values in texts.items():
+        if any("\x00" in (text or "") for text in values):
+            raise ApiError(400, "invalid", f"{name} has a NUL character; remove it.", f"params.{name}")
+    return params
+
+
+def _id_problem(params: SamplingParams) -> str | None:
+    if not (params.logit_bias or params.banned_token_ids or params.stop_token_ids):
+        return None
+    try:
+        vocab_size = services.prompt_services().tokenizer.vocab_size
+    except (TokenizerError, TemplateError) as error:
+        raise ApiError(503, "model_unavailable", str(error)) from None
+    return params.id_problem(vocab_size)
+
+
+def _grammar_problem(params: SamplingParams) -> str | None:
+    if params.json_schema is None and params.regex is None:
+        return None
+    return _grammar_check().problem(params)
+
+
+@cache
+def _grammar_check() -> GrammarCheck:
+    return GrammarCheck()
