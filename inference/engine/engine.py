@@ -21,6 +21,7 @@ from inference.engine.scheduler import Scheduled, Scheduler
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_output import StepOutput
 from inference.models.decoder import load_decoder
+from inference.models.packed_cache import PackedCache
 from inference.models.source import open_model
 from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
@@ -238,9 +239,13 @@ class Engine:
 
 
 def load_engine(
-    path: Path, num_threads: int, pieces: PieceSource, on_progress: Callable[[float], None] = lambda _share: None
+    path: Path,
+    num_threads: int,
+    pieces: PieceSource,
+    on_progress: Callable[[float], None] = lambda _share: None,
+    cache: PackedCache | None = None,
 ) -> Engine:
-    """Load a GGUF model; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
+    """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
     torch.set_num_threads(num_threads)
-    decoder = load_decoder(open_model(path), on_progress)
+    decoder = load_decoder(open_model(path), on_progress, cache)
     return Engine(ModelRunner(decoder), pieces)

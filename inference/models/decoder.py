@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from inference.models.config import ModelConfig
 from inference.models.kv_cache import KVCache
+from inference.models.packed_cache import PackedCache
 from inference.models.source import ModelSource
 
 
@@ -49,18 +50,15 @@ class Decoder(Protocol):
 def load_decoder(
     source: ModelSource,
     on_progress: Callable[[float], None] = lambda _share: None,
+    cache: PackedCache | None = None,
     dtype: torch.dtype | None = None,
     device: str = "cpu",
 ) -> Decoder:
-    """Read all weights; on_progress hears the share done, 0 to 1. Raises ModelFileError.
+    """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     dtype: of weights and products; None on a CPU: compact formats for few rows, the fastest dense type for many.
     """
-    from inference.models.linear import best_dense_dtype
     from inference.models.torch_decoder import TorchDecoder
-    from inference.models.torch_weights import Weights, pack_weights
+    from inference.models.torch_weights import load_weights
 
-    is_compact = dtype is None and device == "cpu"
-    dtype = dtype or (best_dense_dtype() if device == "cpu" else torch.bfloat16)
-    weights = pack_weights(source, dtype, is_compact, on_progress)
-    return TorchDecoder(source.config, Weights({name: value.to(device) for name, value in weights.items()}))
+    return TorchDecoder(source.config, load_weights(source, on_progress, cache, dtype, device))

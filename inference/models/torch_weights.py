@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from inference.models.linear import pack_int8, pack_linear
+from inference.models.linear import best_dense_dtype, pack_int8, pack_linear
+from inference.models.packed_cache import PackedCache, source_key
 from inference.models.source import ModelSource
 from inference.models.tensor_shapes import OUTPUT
 
-FORMAT = f"torch-1-{torch.__version__}-{torch.backends.cpu.get_cpu_capability()}"
-"""Of packed weights: the int4 kernel's layout depends on PyTorch's version and on the processor."""
+_FORM = f"torch 1 {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
+"""Of what is kept: the int4 kernel's layout depends on PyTorch's version and on the processor."""
 
 _NORMS = {
     "attention_norm": "attn_norm",
@@ -40,6 +42,26 @@ class Weights(dict[str, Tensor]):
         return Weights({name.removeprefix(prefix): value for name, value in self.items() if name.startswith(prefix)})
 
 
+def load_weights(
+    source: ModelSource,
+    on_progress: Callable[[float], None],
+    cache: PackedCache | None,
+    dtype: torch.dtype | None,
+    device: str,
+) -> Weights:
+    """See load_decoder."""
+    is_compact = dtype is None and device == "cpu"
+    kind = dtype or (best_dense_dtype() if device == "cpu" else torch.bfloat16)
+
+    def build() -> dict[str, NDArray[Any]]:
+        return to_arrays(pack_weights(source, kind, is_compact, on_progress))
+
+    form = f"{_FORM} {kind} {is_compact}"
+    arrays = cache.load_or_build(source_key(source, form), build) if cache else build()
+    on_progress(1.0)
+    return Weights({name: value.to(device) for name, value in from_arrays(arrays).items()})
+
+
 def pack_weights(
     source: ModelSource, dtype: torch.dtype, is_compact: bool, on_progress: Callable[[float], None]
 ) -> Weights:
@@ -55,7 +77,6 @@ def pack_weights(
         head = weights["head"] = _table(source, OUTPUT)
     if is_compact:
         weights |= {f"head.{name}": value for name, value in pack_int8(head.float()).items()}
-    on_progress(1.0)
     return weights
 
 
@@ -79,7 +100,7 @@ def _table(source: ModelSource, name: str) -> Tensor:
     return torch.from_numpy(source.array(name)).to(kind)
 
 
-def to_arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.generic]]:
+def to_arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
     """For a file; bfloat16, which NumPy does not have, as uint16."""
     plain = {
         name: value.view(torch.uint16) if value.dtype == torch.bfloat16 else value for name, value in weights.items()
@@ -87,7 +108,7 @@ def to_arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[np.generic]]:
     return {name: value.contiguous().numpy() for name, value in plain.items()}
 
 
-def from_arrays(arrays: Mapping[str, NDArray[np.generic]]) -> Weights:
+def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Weights:
     """What to_arrays was given."""
     tensors = {name: torch.from_numpy(value) for name, value in arrays.items()}
     return Weights(

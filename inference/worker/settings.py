@@ -8,6 +8,8 @@ from pathlib import Path
 
 from inference.tokenization.bundled import bundled_model
 
+_ROOT = Path(__file__).resolve().parents[2]
+
 
 @dataclass(frozen=True)
 class WorkerSettings:
@@ -18,6 +20,7 @@ class WorkerSettings:
     model_name: str
     num_threads: int
     policy_path: Path | None
+    weights_path: Path
 
 
 def read_settings() -> WorkerSettings:
@@ -29,6 +32,7 @@ def read_settings() -> WorkerSettings:
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         num_threads=_num_threads(env.get("SIGHTGLASS_THREADS")),
         policy_path=Path(policy) if policy else None,
+        weights_path=Path(env.get("SIGHTGLASS_DATA") or _ROOT / "data") / "weights",
     )
 
 

@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "inference.engine",
         "inference.eventlog",
         "inference.grammar",
+        "inference.models",
         "inference.protocol",
         "inference.safety",
         "inference.tokenization",
