@@ -1,1 +1,1 @@
-"""Measured figures: each module writes a file in results/, `table` puts them into the README."""
+"""Measured figures: each question is a module that writes a file in results/; `table` puts them into the README."""

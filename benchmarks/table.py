@@ -1,25 +1,30 @@
-"""Writes the README's table from benchmarks/results/*.json: `python -m benchmarks.table`."""
+"""Writes the README's table from benchmarks/results/: `python -m benchmarks.table`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
+ORDER = ("decode", "prefill", "second_turn", "tracing", "mixed_load", "memory", "first_token")
 
 
 def build_table() -> str:
-    rows = [
-        row for path in sorted((ROOT / "benchmarks/results").glob("*.json")) for row in json.loads(path.read_text())
-    ]
-    lines = ["| work | ours | peer | ratio | aim |", "|---|---|---|---|---|"]
-    for row in rows:
-        ours = f"{row['ours']} {row['unit']} ({row['spread']})"
-        peer = "" if row["peer"] is None else f"{row['peer']} {row['unit']}"
-        ratio = "" if row["ratio"] is None else f"{row['ratio']:.2f}x"
-        lines.append(f"| {row['name']} | {ours} | {peer} | {ratio} | {row['target']} |")
-    return "\n".join(lines)
+    files = [ROOT / "benchmarks/results" / f"{name}.json" for name in ORDER]
+    rows = [row for path in files if path.exists() for row in json.loads(path.read_text("utf-8"))]
+    heads = ["| work | ours | peer | ratio (quartiles) | aim |", "|---|---|---|---|---|"]
+    return "\n".join([*heads, *map(_line, rows)])
+
+
+def _line(row: dict[str, Any]) -> str:
+    name = f"{row['name']} ({row['note']})" if row.get("note") else row["name"]
+    ours = f"{row['ours']} {row['unit']}"
+    if row["ratio"] is None:
+        return f"| {name} | {ours} ({row['spread']}) | | | {row['target']} |"
+    peer = f"{row['peer']} {row['unit']} ({row['peer_name']})"
+    return f"| {name} | {ours} | {peer} | {row['ratio']:.2f}x ({row['spread']}) | {row['target']} |"
 
 
 def main() -> None:
