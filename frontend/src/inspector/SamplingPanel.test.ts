@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { ACCEPTED, RELEASED, token } from "../trace/fixtures";
+import { ACCEPTED, logSumExp, RELEASED, stage, token } from "../trace/fixtures";
 import SamplingPanel from "./SamplingPanel.svelte";
+
+/** Events before those of a test. */
+const RELEASED_SEQ = 4;
 
 let panel: object;
 let trace: RequestTrace;
@@ -49,4 +52,21 @@ it("walks to the next token with the arrow keys, and no further than the last", 
   expect(trace.selected).toBe(1);
   press("ArrowLeft");
   expect(trace.selected).toBe(0);
+});
+
+it("shows what a grammar masked, and what its mask cost", () => {
+  const stages = [stage("grammar", 2, 0.02, logSumExp([1, 0]), { masked: [10] })];
+  const masked = { ...token(2, 400_000), id: 11, candidate_ids: [11, 12, 10], candidate_logits: [1, 0, 2] };
+  trace.receive(
+    { type: "grammar.masked", at: 399_000, position: 2, num_allowed: 2, duration_us: 31 },
+    RELEASED_SEQ + 1,
+  );
+  trace.receive({ ...masked, stages }, RELEASED_SEQ + 2);
+  trace.receive(RELEASED, RELEASED_SEQ + 3);
+  trace.selected = 2;
+  flushSync();
+  expect(rows().map((row) => row.dataset.id)).toEqual(["11", "12", "10"]);
+  expect(rows()[2]!.querySelectorAll("s")).toHaveLength(1);
+  expect(section().querySelector("thead")!.textContent).toMatch(/grammar\s*2 left\s*with 2/);
+  expect(section().textContent).toContain("the grammar allowed 2 tokens, found in 31 µs");
 });

@@ -43,6 +43,9 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "token.sampled":
       view.tokens.push(event);
       return next;
+    case "grammar.masked":
+      view.masks.push(event);
+      return next;
     case "text.released":
       view.releases.push(event);
       return { ...next, text: view.text + event.text };

@@ -8,6 +8,7 @@ import type {
   GenerationFinished,
   GenerationQueued,
   GenerationStarted,
+  GrammarMasked,
   PrefillAdvanced,
   PromptTokenized,
   RequestAccepted,
@@ -37,6 +38,7 @@ export interface TraceView {
   started: GenerationStarted | null;
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
+  masks: GrammarMasked[];
   outputChecks: SafetyChecked[];
   releases: TextReleased[];
   withheld: TextWithheld | null;
@@ -62,6 +64,7 @@ export function emptyView(): TraceView {
     started: null,
     prefill: [],
     tokens: [],
+    masks: [],
     outputChecks: [],
     releases: [],
     withheld: null,
