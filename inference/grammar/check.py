@@ -38,14 +38,14 @@ class GrammarCheck:
         try:
             grammar = source(params)
         except GrammarError as error:
-            return f"{field} cannot be used: {error}"
+            return f"{field} cannot be used: {error}; change it"
         if grammar is None:
             return None
         is_error, notes = LLMatcher.validate_grammar_with_warnings(grammar, self._tokenizer, limits=LIMITS)
         if is_error or notes:
-            return f"{field} cannot be used: {summary_of(notes[0])}"
+            return f"{field} cannot be used: {summary_of(notes[0])}; change it"
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         matcher.compute_bitmask()
         if matcher.is_error():
-            return f"{field} cannot be used: no text satisfies it"
+            return f"{field} cannot be used: no text satisfies it; change it"
         return None
