@@ -20,14 +20,18 @@ from inference.engine.model_runner import ModelRunner
 from inference.engine.scheduler import Scheduled, Scheduler
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_output import StepOutput
+from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
 from inference.models.source import open_model
 from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
+from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.processors import Grammar
 from inference.sampling.sampler import Sampler
+from inference.sampling.vocabulary import Summarise
 
 logger = logging.getLogger(__name__)
 
@@ -58,9 +62,16 @@ class _Slot:
 class Engine:
     """Owns the scheduler and the model runner; one thread at a time may call it."""
 
-    def __init__(self, runner: ModelRunner, pieces: PieceSource, scheduler: Scheduler | None = None) -> None:
+    def __init__(
+        self,
+        runner: ModelRunner,
+        pieces: PieceSource,
+        scheduler: Scheduler | None = None,
+        summarise: Summarise = vocabulary.summarise,
+    ) -> None:
         self._runner = runner
         self._pieces = pieces
+        self._summarise = summarise
         self._scheduler = scheduler or Scheduler()
         self._slots: dict[str, _Slot] = {}
         self.num_steps = 0
@@ -94,7 +105,7 @@ class Engine:
         self._check(request)
         sequence = Sequence(request, stop_ids, clock, self.window)
         self._scheduler.add(sequence)
-        sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar)
+        sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise)
         self._slots[request.request_id] = _Slot(sequence, sampler)
         return sequence
 
@@ -244,8 +255,10 @@ def load_engine(
     pieces: PieceSource,
     on_progress: Callable[[float], None] = lambda _share: None,
     cache: PackedCache | None = None,
+    kernels: Kernels | None = None,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
     torch.set_num_threads(num_threads)
-    decoder = load_decoder(open_model(path), on_progress, cache)
-    return Engine(ModelRunner(decoder), pieces)
+    decoder = load_decoder(open_model(path), on_progress, cache, kernels)
+    summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
+    return Engine(ModelRunner(decoder), pieces, summarise=summarise)

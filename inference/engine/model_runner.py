@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from inference.engine.scheduler import Scheduled
 from inference.engine.sequence import Sequence
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk, Decoder
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
+from inference.models.kv_cache import BLOCK_SIZE
 
 _NUM_WINDOWS = 16
 """Whole windows that the cache holds: as many as the scheduler lets run, so that blocks cannot run out."""
@@ -18,9 +20,9 @@ _NUM_WINDOWS = 16
 class ModelRunner:
     """One decoder, one cache, and the blocks of each running sequence."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: Decoder[Any]) -> None:
         self._decoder = decoder
-        self._kv = KVCache(decoder.config, _NUM_WINDOWS * -(-decoder.config.context_length // BLOCK_SIZE))
+        self._kv = decoder.build_cache(_NUM_WINDOWS * -(-decoder.config.context_length // BLOCK_SIZE))
         self._free = list(reversed(range(self._kv.num_blocks)))
         self._tables: dict[str, list[int]] = {}
         self.compute = decoder.compute

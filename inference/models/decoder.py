@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from inference.kernels.library import Kernels
 from inference.models.config import ModelConfig
-from inference.models.kv_cache import KVCache
 from inference.models.packed_cache import PackedCache
 from inference.models.source import ModelSource
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,33 @@ class Chunk:
         return self.start + len(self.ids)
 
 
-class Decoder(Protocol):
+class Cache(Protocol):
+    """Keys and values in blocks of BLOCK_SIZE tokens, in whatever layout its decoder reads."""
+
+    num_blocks: int
+
+    def copy_block(self, source: int, target: int) -> None:
+        """Copy one block in all layers, for a sequence that is about to write to a shared one."""
+
+
+CacheT = TypeVar("CacheT", bound=Cache)
+
+
+class Decoder(Protocol[CacheT]):
     """One model's weights and its forward pass; keeps no state between calls but the cache it is given."""
 
     config: ModelConfig
     compute: str
     """In which formats it multiplies, for people."""
 
-    def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
+    def build_cache(self, num_blocks: int) -> CacheT:
+        """Empty; the system gives memory only as blocks are used."""
+
+    def forward(self, chunks: list[Chunk], kv: CacheT) -> NDArray[np.float32]:
         """Write every chunk's keys and values to its blocks; returns [sum of num_logits, vocab_size] in chunk order.
 
-        Two chunks may share blocks that they read, never one that they write.
+        Two chunks may share blocks that they read, never one that they write. The result holds until the next call.
+        Raises MemoryError.
         """
 
 
@@ -51,14 +70,23 @@ def load_decoder(
     source: ModelSource,
     on_progress: Callable[[float], None] = lambda _share: None,
     cache: PackedCache | None = None,
+    kernels: Kernels | None = None,
     dtype: torch.dtype | None = None,
     device: str = "cpu",
-) -> Decoder:
+) -> Decoder[Any]:
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
-    dtype: of weights and products; None on a CPU: compact formats for few rows, the fastest dense type for many.
+    kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None on a CPU: compact
+    formats for few rows, the fastest dense type for many.
     """
+    from inference.models.native_decoder import NativeDecoder
+    from inference.models.native_weights import load_native, obstacle
     from inference.models.torch_decoder import TorchDecoder
     from inference.models.torch_weights import load_weights
 
+    if kernels is not None:
+        reason = obstacle(source)
+        if reason is None:
+            return NativeDecoder(source.config, load_native(source, on_progress, cache), kernels)
+        logger.warning("%s is computed by PyTorch: %s", source.path, reason)
     return TorchDecoder(source.config, load_weights(source, on_progress, cache, dtype, device))

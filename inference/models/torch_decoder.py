@@ -62,6 +62,10 @@ class TorchDecoder:
         self._activation = functional.silu if config.activation == "silu" else _gelu_tanh
         self.compute = f"decode: {first.compact_name}, prefill: {first.dense_name}"
 
+    def build_cache(self, num_blocks: int) -> KVCache:
+        dtype = torch.float16 if self._embedding.device.type == "cpu" else self._dense_dtype
+        return KVCache(self.config, num_blocks, dtype, str(self._embedding.device))
+
     @torch.inference_mode()
     def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
         """See Decoder.forward."""

@@ -14,6 +14,7 @@ from inference.engine.engine import load_engine
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
+from inference.kernels.library import find_kernels
 from inference.models.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
@@ -80,7 +81,8 @@ class Host:
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path)
         cache = PackedCache(settings.weights_path)
-        engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress, cache=cache)
+        kernels = find_kernels(settings.kernels_path, settings.num_threads)
+        engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress, cache, kernels)
         log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         thread = EngineThread(engine, log)
         thread.start()

@@ -21,10 +21,12 @@ class WorkerSettings:
     num_threads: int
     policy_path: Path | None
     weights_path: Path
+    kernels_path: Path
 
 
 def read_settings() -> WorkerSettings:
     env = os.environ
+    data = Path(env.get("SIGHTGLASS_DATA") or _ROOT / "data")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
     return WorkerSettings(
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
@@ -32,7 +34,8 @@ def read_settings() -> WorkerSettings:
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
         num_threads=_num_threads(env.get("SIGHTGLASS_THREADS")),
         policy_path=Path(policy) if policy else None,
-        weights_path=Path(env.get("SIGHTGLASS_DATA") or _ROOT / "data") / "weights",
+        weights_path=data / "weights",
+        kernels_path=data / "kernels",
     )
 
 

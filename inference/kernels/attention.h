@@ -1,0 +1,183 @@
+/* Attention over keys and values in blocks of 16 tokens. Knows nothing of layers.
+ *
+ * One block of one layer and key/value head, bfloat16, keys and values behind each other:
+ *
+ *     keys    [head_dim / 2][16 tokens][2]     one instruction multiplies 2 dimensions of 16 keys
+ *     values  [8 token pairs][head_dim][2]     one instruction adds 2 tokens' values to 16 dimensions
+ *
+ * The query heads of one key/value head (arXiv 2305.13245) and a few neighbouring positions are the rows that share each
+ * load. A row takes the same operations in the same order whatever stands beside it. */
+#pragma once
+#include "vector_math.h"
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+
+enum { BLOCK = 16, SCORE_ROWS = 12, VALUE_ROWS = 6 };
+
+typedef uint16_t bf16;
+
+static inline __m512bh pairs(const bf16 *source) { return (__m512bh)_mm512_loadu_si512(source); }
+static inline __m512bh pair(const bf16 *source) { return (__m512bh)_mm512_set1_epi32(*(const int32_t *)source); }
+
+static inline bf16 to_bf16(float value) {
+    return (bf16)_mm_extract_epi16((__m128i)_mm_cvtneps_pbh(_mm_set_ss(value)), 0);
+}
+
+/* Appends one token's key and value to a block. */
+static void store_token(bf16 *keys, int slot, int is_last, int head_dim, const float *key, const float *value) {
+    bf16 *values = keys + BLOCK * head_dim;
+    for (int i = 0; i < head_dim; i++) {
+        keys[(i / 2 * BLOCK + slot) * 2 + i % 2] = to_bf16(key[i]);
+        bf16 *halves = values + (slot / 2 * head_dim + i) * 2;
+        halves[slot % 2] = to_bf16(value[i]);
+        /* The half without a token is multiplied by zero, which does not help if it is NaN. */
+        if (is_last && slot % 2 == 0) halves[1] = 0;
+    }
+}
+
+typedef struct {
+    const bf16 *keys;     /* of this layer and head, in block 0 */
+    int64_t stride;       /* numbers from one block to the next */
+    const int32_t *table; /* the sequence's blocks */
+    int head_dim;
+    float softcap;        /* 0: none */
+} Context;
+
+/* scores[r][key] of blocks first to last (excluded); `num` is constant where inlined. */
+__attribute__((always_inline)) static inline void score_rows(
+    const Context *context, const bf16 *const *queries, int first, int last, const int num, float *scores,
+    int64_t pitch) {
+    for (int block = first; block < last; block++) {
+        const bf16 *keys = context->keys + context->table[block] * context->stride;
+        const bf16 *values = keys + BLOCK * context->head_dim;
+        const bf16 *ahead = context->keys + context->table[block + 1 < last ? block + 1 : block] * context->stride;
+        __m512 sum[SCORE_ROWS];
+        for (int r = 0; r < num; r++) sum[r] = _mm512_setzero_ps();
+        for (int i = 0; i < context->head_dim / 2; i++) {
+            /* Blocks lie scattered: the hardware does not guess the next, nor that the values come after. */
+            _mm_prefetch((const char *)(ahead + i * 32), _MM_HINT_T0);
+            _mm_prefetch((const char *)(values + i * 32), _MM_HINT_T1);
+            __m512bh key = pairs(keys + i * 32);
+#pragma GCC unroll 12
+            for (int r = 0; r < num; r++) sum[r] = _mm512_dpbf16_ps(sum[r], key, pair(queries[r] + 2 * i));
+        }
+        for (int r = 0; r < num; r++) _mm512_storeu_ps(scores + r * pitch + (int64_t)(block - first) * BLOCK, sum[r]);
+    }
+}
+
+#define SCORE_CASE(n) \
+    case n: score_rows(context, queries, first, last, n, scores, pitch); break;
+
+static void score(const Context *context, const bf16 *const *queries, int first, int last, int num, float *scores,
+                  int64_t pitch) {
+    switch (num) {
+        SCORE_CASE(1) SCORE_CASE(2) SCORE_CASE(3) SCORE_CASE(4) SCORE_CASE(5) SCORE_CASE(6)
+        SCORE_CASE(7) SCORE_CASE(8) SCORE_CASE(9) SCORE_CASE(10) SCORE_CASE(11) SCORE_CASE(12)
+    }
+}
+#undef SCORE_CASE
+
+/* Makes the scores of keys outside of low to high (excluded) minus infinity; the scores begin with key `first`. */
+static void hide(float *scores, int num_keys, int first, int low, int high) {
+    for (int key = first; key < low; key++) scores[key - first] = -INFINITY;
+    for (int key = high; key < first + num_keys; key++) scores[key - first] = -INFINITY;
+}
+
+static void cap(float *scores, int num_keys, float softcap) {
+    for (int at = 0; at < num_keys; at += 16) {
+        __m512 score = _mm512_div_ps(_mm512_loadu_ps(scores + at), _mm512_set1_ps(softcap));
+        _mm512_storeu_ps(scores + at, _mm512_mul_ps(_mm512_set1_ps(softcap), tanh16(score)));
+    }
+}
+
+/* exp(score - maximum) as bfloat16, in place; returns 1 / their sum. num_keys is a multiple of 16. */
+static float softmax(float *scores, int num_keys) {
+    __m512 top = _mm512_loadu_ps(scores), sum = _mm512_setzero_ps();
+    for (int at = 16; at < num_keys; at += 16) top = _mm512_max_ps(top, _mm512_loadu_ps(scores + at));
+    __m512 maximum = _mm512_set1_ps(_mm512_reduce_max_ps(top));
+    bf16 *weights = (bf16 *)scores; /* each store lies before the loads still to come */
+    for (int at = 0; at < num_keys; at += 16) {
+        __m512 weight = exp16_coarse(_mm512_sub_ps(_mm512_loadu_ps(scores + at), maximum));
+        sum = _mm512_add_ps(sum, weight);
+        _mm256_storeu_si256((__m256i *)(weights + at), (__m256i)_mm512_cvtneps_pbh(weight));
+    }
+    return 1.0f / _mm512_reduce_add_ps(sum);
+}
+
+/* out[r] = weights[r] @ values of the keys up to `high`, 16 * lanes dimensions from `dimension` on. */
+__attribute__((always_inline)) static inline void mix_rows(
+    const Context *context, const bf16 *const *weights, int first, int high, int dimension, const int num,
+    const int lanes, const float *inverse, float *const *out) {
+    __m512 sum[VALUE_ROWS][4];
+    for (int r = 0; r < num; r++)
+        for (int z = 0; z < lanes; z++) sum[r][z] = _mm512_setzero_ps();
+    for (int block = first; block * BLOCK < high; block++) {
+        const bf16 *values = context->keys + context->table[block] * context->stride +
+                             BLOCK * context->head_dim + 2 * dimension;
+        int num_pairs = high - block * BLOCK < BLOCK ? (high - block * BLOCK + 1) / 2 : BLOCK / 2;
+        for (int i = 0; i < num_pairs; i++) {
+            __m512bh value[4];
+            for (int z = 0; z < lanes; z++) value[z] = pairs(values + (i * context->head_dim + z * 16) * 2);
+#pragma GCC unroll 6
+            for (int r = 0; r < num; r++) {
+                __m512bh weight = pair(weights[r] + (int64_t)(block - first) * BLOCK + 2 * i);
+#pragma GCC unroll 4
+                for (int z = 0; z < lanes; z++) sum[r][z] = _mm512_dpbf16_ps(sum[r][z], value[z], weight);
+            }
+        }
+    }
+    for (int r = 0; r < num; r++)
+        for (int z = 0; z < lanes; z++)
+            _mm512_storeu_ps(out[r] + dimension + z * 16, _mm512_mul_ps(sum[r][z], _mm512_set1_ps(inverse[r])));
+}
+
+#define MIX_CASE(n)                                                                                 \
+    case n:                                                                                         \
+        if (lanes == 4) mix_rows(context, weights, first, high, dimension, n, 4, inverse, out);      \
+        else if (lanes == 2) mix_rows(context, weights, first, high, dimension, n, 2, inverse, out); \
+        else mix_rows(context, weights, first, high, dimension, n, 1, inverse, out);                 \
+        break;
+
+static void mix(const Context *context, const bf16 *const *weights, int first, int high, int num, const float *inverse,
+                float *const *out) {
+    for (int dimension = 0, lanes; dimension < context->head_dim; dimension += 16 * lanes) {
+        int left = (context->head_dim - dimension) / 16;
+        lanes = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        switch (num) { MIX_CASE(1) MIX_CASE(2) MIX_CASE(3) MIX_CASE(4) MIX_CASE(5) MIX_CASE(6) }
+    }
+}
+#undef MIX_CASE
+
+/* One row of attention: a query at one position. */
+typedef struct {
+    const bf16 *query; /* [head_dim], scaled */
+    float *out;        /* [head_dim] */
+    int low, high;     /* the keys it may see */
+} Row;
+
+/* Up to SCORE_ROWS rows; scores: scratch of num rows of `pitch` floats, pitch a multiple of 16. */
+static void attend(const Context *context, const Row *rows, int num, float *scores, int64_t pitch) {
+    const bf16 *queries[SCORE_ROWS], *weights[SCORE_ROWS];
+    float *outs[SCORE_ROWS], inverse[SCORE_ROWS];
+    int low = rows[0].low, high = rows[0].high;
+    for (int r = 0; r < num; r++) {
+        queries[r] = rows[r].query;
+        outs[r] = rows[r].out;
+        weights[r] = (const bf16 *)(scores + r * pitch);
+        low = rows[r].low < low ? rows[r].low : low;
+        high = rows[r].high > high ? rows[r].high : high;
+    }
+    int first = low / BLOCK, last = (high + BLOCK - 1) / BLOCK;
+    score(context, queries, first, last, num, scores, pitch);
+    int num_keys = (last - first) * BLOCK;
+    for (int r = 0; r < num; r++) {
+        if (context->softcap > 0) cap(scores + r * pitch, num_keys, context->softcap);
+        hide(scores + r * pitch, num_keys, first * BLOCK, rows[r].low, rows[r].high);
+        inverse[r] = softmax(scores + r * pitch, num_keys);
+    }
+    for (int r = 0; r < num; r += VALUE_ROWS) {
+        int count = num - r < VALUE_ROWS ? num - r : VALUE_ROWS;
+        mix(context, weights + r, first, high, count, inverse + r, outs + r);
+    }
+}

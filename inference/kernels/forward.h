@@ -1,0 +1,354 @@
+/* The decoder's forward pass on a CPU with AVX-512 VNNI and BF16: one call computes one engine step.
+ *
+ * Each layer is a few stages with a barrier between them; within a stage the threads take pieces of work from a shared
+ * counter, so that one that lost its core for a moment does not hold up the other. Knows nothing of sampling. */
+#pragma once
+#include "attention.h"
+#include "matrix.h"
+#include "parallel.h"
+#include "vector_math.h"
+
+typedef struct {
+    const float *attention_norm, *mlp_norm;           /* [hidden] */
+    const float *post_attention_norm, *post_mlp_norm; /* [hidden], or NULL */
+    const float *query_norm, *key_norm;               /* [head_dim], or NULL */
+    int64_t rotation;                                 /* which of the batch's rotations */
+    int64_t window;                                   /* tokens a position sees, itself included; 0: all */
+    Matrix qkv, output, gate_up, down;                /* gate_up: tiles of gate and up by turns */
+} Layer;
+
+typedef struct {
+    int64_t num_layers, hidden, intermediate, num_heads, num_kv_heads, head_dim, vocab_size;
+    int64_t is_gelu, rotates_adjacent;
+    float norm_eps, embedding_scale, query_scale, attention_softcap, logit_softcap, reserved;
+    const Layer *layers;
+    const float *norm; /* [hidden] */
+    Matrix embedding, head;
+} Model;
+
+typedef struct {
+    int64_t num_tokens, num_chunks, num_logits;
+    const int32_t *ids;        /* [num_tokens] */
+    const int32_t *positions;  /* [num_tokens] */
+    const int32_t *chunks;     /* [num_tokens]: which chunk a token belongs to */
+    const int32_t *starts;     /* [num_chunks + 1]: first token of each chunk */
+    const int32_t *tables;     /* all block tables, one after the other */
+    const int32_t *table_at;   /* [num_chunks]: where each begins */
+    const int32_t *logit_rows; /* [num_logits]: tokens whose logits are wanted */
+    const float *rotations;    /* [kinds][num_tokens][head_dim / 2] pairs (cosine, sine) */
+    bf16 *cache;               /* [blocks][num_layers][num_kv_heads][2][BLOCK * head_dim] */
+    float *logits;             /* [num_logits][vocab_size] */
+} Batch;
+
+typedef struct {
+    const Model *model;
+    const Batch *batch;
+    float *x;       /* [tokens][hidden]: the residual stream */
+    float *update;  /* [tokens][hidden]: what a post-norm waits for */
+    float *qkv;     /* [tokens][(heads + 2 kv heads) * head_dim] */
+    bf16 *query;    /* [tokens][heads * head_dim] */
+    float *mixed;   /* [tokens][heads * head_dim] */
+    Rows rows, wide;
+    float *scores;  /* [threads][SCORE_ROWS][pitch] */
+    int64_t pitch;
+    _Atomic int *next; /* a counter of pieces taken, per stage */
+    int num_stages;
+} Pass;
+
+/* Shares out `count` pieces of a stage, `step` at a time. Each thread walks through the same stages in the same order. */
+#define FOR_PIECES(pass, stage, count, step, first, last)                                                       \
+    for (int64_t first, last; (first = atomic_fetch_add_explicit(&(pass)->next[stage], 1, memory_order_relaxed) * \
+                                       (int64_t)(step)) < (count) &&                                            \
+                              ((last = first + (step) < (count) ? first + (step) : (count)), (void)last, 1);)
+
+static float inverse_rms(const float *x, int64_t size, float eps) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t i = 0; i < size; i += 16) {
+        __m512 value = _mm512_loadu_ps(x + i);
+        sum = _mm512_fmadd_ps(value, value, sum);
+    }
+    return 1.0f / sqrtf(_mm512_reduce_add_ps(sum) / (float)size + eps);
+}
+
+static inline __m512 scaled(const float *x, const float *weight, __m512 factor) {
+    return _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x), factor), _mm512_loadu_ps(weight));
+}
+
+static void norm_row(const float *x, const float *weight, int64_t size, float eps, Rows *rows, int64_t row) {
+    __m512 factor = _mm512_set1_ps(inverse_rms(x, size, eps));
+    for (int64_t i = 0; i < size; i += GROUP)
+        quantize_group(scaled(x + i, weight + i, factor), scaled(x + i + 16, weight + i + 16, factor), rows, row,
+                       size / GROUP, i / GROUP);
+}
+
+static void quantize_row(const float *x, int64_t size, Rows *rows, int64_t row) {
+    for (int64_t i = 0; i < size; i += GROUP)
+        quantize_group(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16), rows, row, size / GROUP, i / GROUP);
+}
+
+/* x += post-normed update, where the model has a post-norm. */
+static void add_update(Pass *pass, const float *post_norm, int64_t token) {
+    if (!post_norm) return;
+    int64_t size = pass->model->hidden;
+    float *x = pass->x + token * size, *update = pass->update + token * size;
+    __m512 factor = _mm512_set1_ps(inverse_rms(update, size, pass->model->norm_eps));
+    for (int64_t i = 0; i < size; i += 16)
+        _mm512_storeu_ps(x + i, _mm512_add_ps(_mm512_loadu_ps(x + i), scaled(update + i, post_norm + i, factor)));
+}
+
+static void embed(Pass *pass, int64_t token) {
+    const Model *model = pass->model;
+    float *x = pass->x + token * model->hidden;
+    read_row(&model->embedding, pass->batch->ids[token], x);
+    for (int64_t i = 0; i < model->hidden; i++) x[i] *= model->embedding_scale;
+}
+
+/* out [tokens][num_out] = or += rows @ matrix, one piece: tiles first to last. */
+static void multiply(const Matrix *matrix, const Rows *rows, int64_t num_rows, int64_t first, int64_t last, float *out,
+                     int64_t pitch, int adds) {
+    __m512 part[MAX_ROWS];
+    for (int64_t tile = first; tile < last; tile++) {
+        int64_t left = matrix->num_out - tile * TILE;
+        __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
+        for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
+            int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
+            product(matrix, (int)tile, rows, row / MAX_ROWS, num, part);
+            for (int r = 0; r < num; r++) {
+                float *target = out + (row + r) * pitch + tile * TILE;
+                if (adds) part[r] = _mm512_add_ps(part[r], _mm512_maskz_loadu_ps(mask, target));
+                _mm512_mask_storeu_ps(target, mask, part[r]);
+            }
+        }
+    }
+}
+
+/* act(gate) * up of 32 neighbouring outputs, quantised: four tiles, gate and up by turns. */
+static void gate(Pass *pass, const Matrix *matrix, int64_t group) {
+    int64_t num_rows = pass->batch->num_tokens, groups = pass->model->intermediate / GROUP;
+    __m512 part[4][MAX_ROWS];
+    for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
+        int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
+        for (int i = 0; i < 4; i++) product(matrix, (int)group * 4 + i, &pass->rows, row / MAX_ROWS, num, part[i]);
+        for (int r = 0; r < num; r++) {
+            __m512 low = pass->model->is_gelu ? gelu16(part[0][r]) : silu16(part[0][r]);
+            __m512 high = pass->model->is_gelu ? gelu16(part[2][r]) : silu16(part[2][r]);
+            quantize_group(_mm512_mul_ps(low, part[1][r]), _mm512_mul_ps(high, part[3][r]), &pass->wide, row + r,
+                           groups, group);
+        }
+    }
+}
+
+static void rotate(const Model *model, const float *rotation, float *head) {
+    int64_t half = model->head_dim / 2;
+    for (int64_t i = 0; i < half; i++) {
+        float cosine = rotation[2 * i], sine = rotation[2 * i + 1];
+        float *a = model->rotates_adjacent ? head + 2 * i : head + i;
+        float *b = model->rotates_adjacent ? a + 1 : a + half;
+        float first = *a * cosine - *b * sine, second = *a * sine + *b * cosine;
+        *a = first;
+        *b = second;
+    }
+}
+
+static void norm_head(const Model *model, const float *weight, float *head) {
+    if (!weight) return;
+    float sum = 0;
+    for (int64_t i = 0; i < model->head_dim; i++) sum += head[i] * head[i];
+    float factor = 1.0f / sqrtf(sum / (float)model->head_dim + model->norm_eps);
+    for (int64_t i = 0; i < model->head_dim; i++) head[i] *= factor * weight[i];
+}
+
+/* Norms and rotates one token's queries and keys, and puts key and value into the cache. */
+static void place(Pass *pass, int64_t index, int64_t token) {
+    const Model *model = pass->model;
+    const Batch *batch = pass->batch;
+    const Layer *layer = &model->layers[index];
+    int64_t head_dim = model->head_dim, position = batch->positions[token];
+    int64_t width = (model->num_heads + 2 * model->num_kv_heads) * head_dim;
+    float *qkv = pass->qkv + token * width;
+    const float *rotation = batch->rotations + (layer->rotation * batch->num_tokens + token) * head_dim;
+    for (int64_t head = 0; head < model->num_heads + model->num_kv_heads; head++) {
+        norm_head(model, head < model->num_heads ? layer->query_norm : layer->key_norm, qkv + head * head_dim);
+        rotate(model, rotation, qkv + head * head_dim);
+    }
+    bf16 *query = pass->query + token * model->num_heads * head_dim;
+    for (int64_t i = 0; i < model->num_heads * head_dim; i++) query[i] = to_bf16(qkv[i] * model->query_scale);
+    int is_last = token + 1 == batch->starts[batch->chunks[token] + 1];
+    int64_t block = batch->tables[batch->table_at[batch->chunks[token]] + position / BLOCK];
+    for (int64_t head = 0; head < model->num_kv_heads; head++) {
+        int64_t at = ((block * model->num_layers + index) * model->num_kv_heads + head) * 2 * BLOCK * head_dim;
+        const float *key = qkv + (model->num_heads + head) * head_dim;
+        store_token(batch->cache + at, (int)(position % BLOCK), is_last, (int)head_dim, key,
+                    key + model->num_kv_heads * head_dim);
+    }
+}
+
+/* Rows of `heads` query heads (of one key/value head) from query head `head` on, tokens first to last of one chunk. */
+static void attend_tokens(Pass *pass, int64_t index, int64_t head, int64_t heads, int64_t first, int64_t last,
+                          float *scores) {
+    const Model *model = pass->model;
+    const Batch *batch = pass->batch;
+    int64_t head_dim = model->head_dim, size = 2 * BLOCK * head_dim;
+    int64_t kv_head = head / (model->num_heads / model->num_kv_heads), window = model->layers[index].window;
+    Context context = {batch->cache + (index * model->num_kv_heads + kv_head) * size,
+                       model->num_layers * model->num_kv_heads * size,
+                       batch->tables + batch->table_at[batch->chunks[first]], (int)head_dim, model->attention_softcap};
+    Row rows[SCORE_ROWS];
+    int num = 0;
+    for (int64_t token = first; token < last; token++)
+        for (int64_t h = head; h < head + heads; h++) {
+            int64_t offset = (token * model->num_heads + h) * head_dim, position = batch->positions[token];
+            int low = window && position + 1 > window ? (int)(position + 1 - window) : 0;
+            rows[num++] = (Row){pass->query + offset, pass->mixed + offset, low, (int)position + 1};
+            if (num == SCORE_ROWS || (token == last - 1 && h == head + heads - 1)) {
+                attend(&context, rows, num, scores, pass->pitch);
+                num = 0;
+            }
+        }
+}
+
+/* The whole step's attention as pieces: a tile of neighbouring tokens of one chunk, and some heads. A lone token's heads
+ * are taken one by one when there would not be enough pieces for all threads. */
+static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+    const Model *model = pass->model;
+    const Batch *batch = pass->batch;
+    int64_t group = model->num_heads / model->num_kv_heads;
+    int64_t tile = SCORE_ROWS / group > 1 ? SCORE_ROWS / group : 1, num_tiles = 0;
+    for (int64_t chunk = 0; chunk < batch->num_chunks; chunk++)
+        num_tiles += (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
+    int64_t heads = num_tiles * model->num_kv_heads < team->num_threads ? 1 : group;
+    int64_t num_parts = model->num_heads / heads;
+    FOR_PIECES(pass, stage, num_tiles * num_parts, 1, piece, end) {
+        int64_t left = piece / num_parts, chunk = 0;
+        for (;; chunk++) {
+            int64_t tiles = (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
+            if (left < tiles) break;
+            left -= tiles;
+        }
+        /* The last tokens see most: they come first, so that no long piece is left to the end. */
+        int64_t tiles = (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
+        int64_t first = batch->starts[chunk] + (tiles - 1 - left) * tile;
+        int64_t last = first + tile < batch->starts[chunk + 1] ? first + tile : batch->starts[chunk + 1];
+        attend_tokens(pass, index, piece % num_parts * heads, heads, first, last, scores);
+    }
+}
+
+enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, STAGES = 9 };
+
+static void compute_layer(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+    const Model *model = pass->model;
+    const Layer *layer = &model->layers[index];
+    int64_t num_tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
+    FOR_PIECES(pass, stage, num_tokens, ROW_STEP, first, last)
+        for (int64_t t = first; t < last; t++) {
+            if (index) add_update(pass, layer[-1].post_mlp_norm, t);
+            else embed(pass, t);
+            norm_row(pass->x + t * model->hidden, layer->attention_norm, model->hidden, model->norm_eps, &pass->rows, t);
+        }
+    barrier(team);
+    FOR_PIECES(pass, stage + 1, (layer->qkv.num_out + TILE - 1) / TILE, TILE_STEP, first, last)
+        multiply(&layer->qkv, &pass->rows, num_tokens, first, last, pass->qkv, layer->qkv.num_out, 0);
+    barrier(team);
+    FOR_PIECES(pass, stage + 2, num_tokens, ROW_STEP, first, last)
+        for (int64_t t = first; t < last; t++) place(pass, index, t);
+    barrier(team);
+    attend_pieces(team, pass, index, stage + 3, scores);
+    barrier(team);
+    FOR_PIECES(pass, stage + 4, num_tokens, ROW_STEP, first, last)
+        for (int64_t t = first; t < last; t++) quantize_row(pass->mixed + t * heads_width, heads_width, &pass->wide, t);
+    barrier(team);
+    int has_post = layer->post_attention_norm != NULL;
+    FOR_PIECES(pass, stage + 5, model->hidden / TILE, TILE_STEP, first, last)
+        multiply(&layer->output, &pass->wide, num_tokens, first, last, has_post ? pass->update : pass->x, model->hidden,
+                 !has_post);
+    barrier(team);
+    FOR_PIECES(pass, stage + 6, num_tokens, ROW_STEP, first, last)
+        for (int64_t t = first; t < last; t++) {
+            add_update(pass, layer->post_attention_norm, t);
+            norm_row(pass->x + t * model->hidden, layer->mlp_norm, model->hidden, model->norm_eps, &pass->rows, t);
+        }
+    barrier(team);
+    FOR_PIECES(pass, stage + 7, model->intermediate / GROUP, 1, group, end) gate(pass, &layer->gate_up, group);
+    barrier(team);
+    has_post = layer->post_mlp_norm != NULL;
+    FOR_PIECES(pass, stage + 8, model->hidden / TILE, TILE_STEP, first, last)
+        multiply(&layer->down, &pass->wide, num_tokens, first, last, has_post ? pass->update : pass->x, model->hidden,
+                 !has_post);
+    barrier(team);
+}
+
+static void compute_logits(Team *team, Pass *pass, int stage) {
+    const Model *model = pass->model;
+    const Batch *batch = pass->batch;
+    FOR_PIECES(pass, stage, batch->num_logits, 1, i, end) {
+        int64_t token = batch->logit_rows[i];
+        add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, token);
+        norm_row(pass->x + token * model->hidden, model->norm, model->hidden, model->norm_eps, &pass->rows, i);
+    }
+    barrier(team);
+    FOR_PIECES(pass, stage + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last) {
+        multiply(&model->head, &pass->rows, batch->num_logits, first, last, batch->logits, model->vocab_size, 0);
+        if (model->logit_softcap > 0)
+            for (int64_t row = 0; row < batch->num_logits; row++)
+                for (int64_t i = first * TILE; i < last * TILE && i < model->vocab_size; i++) {
+                    float *logit = batch->logits + row * model->vocab_size + i;
+                    *logit = model->logit_softcap * tanhf(*logit / model->logit_softcap);
+                }
+    }
+}
+
+static void compute(Team *team, int thread, void *argument) {
+    Pass *pass = argument;
+    float *scores = pass->scores + thread * SCORE_ROWS * pass->pitch;
+    for (int64_t layer = 0; layer < pass->model->num_layers; layer++)
+        compute_layer(team, pass, layer, (int)layer * STAGES, scores);
+    if (pass->batch->num_logits) compute_logits(team, pass, (int)pass->model->num_layers * STAGES);
+}
+
+static void *carve(char **at, int64_t bytes) {
+    void *start = *at;
+    *at += (bytes + 63) / 64 * 64;
+    return start;
+}
+
+static Rows carve_rows(char **at, int64_t num_rows, int64_t width) {
+    Rows rows;
+    num_rows = (num_rows + MAX_ROWS - 1) / MAX_ROWS * MAX_ROWS;
+    rows.codes = carve(at, num_rows * width);
+    rows.scales = carve(at, num_rows * width / GROUP * 4);
+    rows.sums = carve(at, num_rows * width / GROUP * 4);
+    rows.bias = carve(at, num_rows * width / GROUP * 4);
+    return rows;
+}
+
+/* Lays the pass out from `at` on; returns where it ends. With at == NULL it tells the bytes needed. */
+static char *lay_out(Pass *pass, const Team *team, char *at) {
+    const Model *model = pass->model;
+    int64_t tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
+    int64_t widest = model->intermediate > heads_width ? model->intermediate : heads_width, longest = 0;
+    for (int64_t t = 0; t < tokens; t++)
+        if (pass->batch->positions[t] >= longest) longest = pass->batch->positions[t] + 1;
+    pass->pitch = (longest + 2 * BLOCK - 1) / BLOCK * BLOCK;
+    pass->num_stages = (int)model->num_layers * STAGES + 2;
+    pass->x = carve(&at, tokens * model->hidden * 4);
+    pass->update = carve(&at, tokens * model->hidden * 4);
+    pass->qkv = carve(&at, tokens * (heads_width + 2 * model->num_kv_heads * model->head_dim) * 4);
+    pass->query = carve(&at, tokens * heads_width * 2);
+    pass->mixed = carve(&at, tokens * heads_width * 4);
+    pass->rows = carve_rows(&at, tokens, model->hidden);
+    pass->wide = carve_rows(&at, tokens, widest);
+    pass->scores = carve(&at, team->num_threads * SCORE_ROWS * pass->pitch * 4);
+    pass->next = carve(&at, pass->num_stages * (int64_t)sizeof(_Atomic int));
+    return at;
+}
+
+/* Computes a step. Returns 0, or 1 when memory has run out (nothing has been written then). */
+int forward(Team *team, const Model *model, const Batch *batch) {
+    Pass pass = {.model = model, .batch = batch};
+    char *memory = team_memory(team, (int64_t)(intptr_t)lay_out(&pass, team, NULL));
+    if (!memory) return 1;
+    lay_out(&pass, team, memory);
+    for (int stage = 0; stage < pass.num_stages; stage++) atomic_init(&pass.next[stage], 0);
+    team_run(team, compute, &pass);
+    return 0;
+}

@@ -1,0 +1,3 @@
+/* The library's one translation unit. */
+#include "forward.h"
+#include "vocabulary.h"
