@@ -17,8 +17,8 @@ _NUM_GROUPS_PER_CANDIDATE = 6
 """Groups whose maxima bound the first candidates from below: more groups let fewer others through, but cost more."""
 _NUM_SUMS = 768
 """Partial sums, of 64 terms each in a vocabulary of 49,152: float32 loses nothing there that its terms had."""
-_FAR_BELOW = np.float32(-1e30)
-"""Stands for minus infinity where a product with a weight of 0 must be 0."""
+_FAR_BELOW = -1e30
+"""Where a quotient would overflow: nothing is left of its weight, and its product with that is 0 as it should be."""
 
 Row = NDArray[np.float32]
 
@@ -69,28 +69,36 @@ def rank(logits: Row, token: int) -> int:
 
 
 def _summary(row: Row, temperature: float, num_sorted: int) -> Summary:
-    top, is_finite = row.max(), bool(np.isfinite(row.min()))
+    top, lowest = row.max(), row.min()
     if not np.isfinite(top):
         return Summary(False, 0, np.empty(0, np.int32), row[:0], np.nan, np.nan, np.nan, np.nan)
-    shifted = row - top
-    if not is_finite:
-        np.maximum(shifted, _FAR_BELOW, out=shifted)
+    if np.isfinite(lowest):
+        return _summary_of_finite(row, float(top), float(lowest), temperature, num_sorted)
+    kept = np.flatnonzero(row > -np.inf).astype(np.int32)
+    row = row[kept]
+    summary = _summary_of_finite(row, float(top), float(row.min()), temperature, num_sorted)
+    return summary._replace(is_finite=False, ids=kept[summary.ids])
+
+
+def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, num_sorted: int) -> Summary:
+    shifted = row - np.float32(top)
     log_normalizer, entropy = _log_normalizer_and_entropy(shifted)
     scaled_log_normalizer, scaled_entropy = log_normalizer, entropy
     if temperature != 1:
         # The maximum is taken off first: float32 has no digits left for large quotients.
+        if (lowest - top) / temperature < _FAR_BELOW:
+            np.maximum(shifted, _FAR_BELOW * temperature, out=shifted)
         np.multiply(shifted, np.float32(1 / temperature), out=shifted)
-        np.maximum(shifted, _FAR_BELOW, out=shifted)
         scaled_log_normalizer, scaled_entropy = _log_normalizer_and_entropy(shifted)
     ids = _first(row, num_sorted)
     return Summary(
-        is_finite,
-        len(row) if is_finite else int(np.count_nonzero(row > -np.inf)),
+        True,
+        len(row),
         ids,
         row[ids],
-        float(top) + log_normalizer,
+        top + log_normalizer,
         entropy,
-        float(top) / temperature + scaled_log_normalizer,
+        top / temperature + scaled_log_normalizer,
         scaled_entropy,
     )
 
@@ -111,9 +119,8 @@ def _total(values: Row) -> float:
 
 
 def _first(row: Row, count: int) -> NDArray[np.int32]:
-    """Ids of the `count` greatest logits above minus infinity, descending, ties by id."""
-    bound = _lower_bound(row, count)
-    ids = np.flatnonzero(row >= bound if bound > -np.inf else row > -np.inf)
+    """Ids of the `count` greatest logits, descending, ties by id."""
+    ids = np.flatnonzero(row >= _lower_bound(row, count))
     order = np.argsort(-row[ids], kind="stable")[:count]
     return ids[order].astype(np.int32)
 

@@ -74,6 +74,14 @@ def test_a_row_that_is_not_finite_is_told_apart_from_its_neighbours(value: float
     assert [summary.is_finite for summary in summarise(rows, [1.0, 0.5], 10)] == [False, True]
 
 
+def test_quotients_that_would_overflow_have_no_weight() -> None:
+    logits = np.array([1e37, -2e38, 0, 1e37], np.float32)
+    summary = summarise(logits[None], [0.001], 4)[0]
+    assert summary.is_finite and summary.ids.tolist() == [0, 3, 2, 1]
+    assert summary.entropy == summary.scaled_entropy == pytest.approx(np.log(2))
+    assert summary.scaled_log_normalizer == pytest.approx(1e40)
+
+
 def test_a_row_of_removed_tokens_has_no_candidates() -> None:
     assert summarise(np.full((1, 9), -np.inf, np.float32), [1.0], 4)[0].num_candidates == 0
 
