@@ -1,24 +1,19 @@
-"""The tokenizer's part of a GGUF file's metadata. Knows nothing of tokenization.
+"""What tokenizer and chat template are made from, read from a model file. Knows nothing of tokenization.
 
-Reading 98,000 strings through the general reader takes seconds, so this walks the header itself (GGUF specification,
-ggml docs/gguf.md) and keeps only what is asked for.
+GGUF: tokenizer.ggml.* and tokenizer.chat_template (ggml, docs/gguf.md). A Hugging Face folder: tokenizer.json,
+tokenizer_config.json, chat_template.jinja, config.json and generation_config.json, as transformers writes them.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_SCALARS = {0: "B", 1: "b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "?", 10: "<Q", 11: "<q", 12: "<d"}
-_STRING, _ARRAY = 8, 9
-_MAX_ITEMS = 2_000_000
-"""No vocabulary is larger; a header that claims more is damaged."""
-
-_MAX_HEADER_BYTES = 64 << 20
-"""Metadata stands before the tensors; the largest vocabularies need a few MB."""
+from inference.modelfiles.errors import ModelFileError
+from inference.modelfiles.fields import Fields
+from inference.modelfiles.gguf_header import read_header
+from inference.modelfiles.json_file import read_json
 
 
 class TokenizerError(Exception):
@@ -33,6 +28,7 @@ class Metadata:
     architecture: str
     context_length: int
     model: str
+    """gpt2: byte-level BPE; llama: SentencePiece's."""
     pre: str
     tokens: tuple[str, ...]
     token_types: tuple[int, ...]
@@ -40,89 +36,117 @@ class Metadata:
     eos_id: int
     bos_id: int
     chat_template: str | None
+    scores: tuple[float, ...] = ()
+    add_space_prefix: bool = False
+    more_eos_ids: tuple[int, ...] = ()
+    """What ends an answer besides eos_id."""
+    tokenizer_json: str | None = None
+    """Where the file brings one; then merges, scores and pre are not needed."""
 
 
 def read_metadata(path: Path) -> Metadata:
-    """Raises TokenizerError."""
-    if not path.is_file():
-        raise TokenizerError(f"the model file {path} does not exist; set SIGHTGLASS_MODEL to a GGUF file")
+    """Of a GGUF file or a Hugging Face folder. Raises TokenizerError."""
     try:
-        fields = _Reader(path).read()
-    except (struct.error, UnicodeDecodeError, IndexError, ValueError, OverflowError, MemoryError) as error:
-        advice = "download it again, or set SIGHTGLASS_MODEL to another"
-        raise TokenizerError(f"{path} is not a whole GGUF file; {advice} ({error})") from error
-    return _build(path, fields)
+        return _read_folder(path) if path.is_dir() else _read_gguf(path)
+    except ModelFileError as error:
+        raise TokenizerError(str(error)) from error
 
 
-def _build(path: Path, fields: dict[str, Any]) -> Metadata:
+def _read_gguf(path: Path) -> Metadata:
+    fields = read_header(path, lambda _: True).fields
+
     def need(name: str) -> Any:
         if name not in fields:
             raise TokenizerError(f"{path}: the metadata has no {name}; use a GGUF file that carries its tokenizer")
         return fields[name]
 
-    architecture = need("general.architecture")
-    return Metadata(
-        name=fields.get("general.name", path.stem),
+    def texts(name: str) -> tuple[str, ...]:
+        return _listed(path, name, need(name), str)
+
+    numbers = Fields(path, fields)
+    architecture, model = numbers.text("general.architecture"), need("tokenizer.ggml.model")
+    is_plain = model == "llama"
+    tokens = texts("tokenizer.ggml.tokens")
+    metadata = Metadata(
+        name=str(fields.get("general.name", path.stem)),
         architecture=architecture,
-        context_length=int(need(f"{architecture}.context_length")),
-        model=need("tokenizer.ggml.model"),
-        pre=fields.get("tokenizer.ggml.pre", "default"),
-        tokens=tuple(need("tokenizer.ggml.tokens")),
-        token_types=tuple(need("tokenizer.ggml.token_type")),
-        merges=tuple(need("tokenizer.ggml.merges")),
-        eos_id=int(need("tokenizer.ggml.eos_token_id")),
-        bos_id=int(fields.get("tokenizer.ggml.bos_token_id", -1)),
-        chat_template=fields.get("tokenizer.chat_template"),
+        context_length=numbers.count(f"{architecture}.context_length"),
+        model=str(model),
+        pre=str(fields.get("tokenizer.ggml.pre", "default")),
+        tokens=tokens,
+        token_types=_listed(path, "tokenizer.ggml.token_type", need("tokenizer.ggml.token_type"), int),
+        merges=() if is_plain else texts("tokenizer.ggml.merges"),
+        scores=_listed(path, "tokenizer.ggml.scores", need("tokenizer.ggml.scores"), float) if is_plain else (),
+        add_space_prefix=is_plain and fields.get("tokenizer.ggml.add_space_prefix", True) is True,
+        eos_id=numbers.count("tokenizer.ggml.eos_token_id"),
+        bos_id=numbers.count("tokenizer.ggml.bos_token_id", -1),
+        chat_template=numbers.text(template) if (template := "tokenizer.chat_template") in fields else None,
+    )
+    for name, values in (("token_type", metadata.token_types), ("scores", metadata.scores or tokens)):
+        if len(values) != len(tokens):
+            raise TokenizerError(
+                f"{path}: {len(tokens)} tokens have {len(values)} entries in {name}; download it again"
+            )
+    return metadata
+
+
+def _listed(path: Path, name: str, values: Any, kind: type[Any]) -> tuple[Any, ...]:
+    if not isinstance(values, list) or not all(type(value) is kind for value in values):
+        raise TokenizerError(f"{path}: {name} is not a list of {kind.__name__}; download the file again")
+    return tuple(values)
+
+
+def _read_folder(path: Path) -> Metadata:
+    from inference.tokenization.vocabularies import read_json_vocabulary
+
+    config = read_json(path / "config.json")
+    options = read_json(path / "tokenizer_config.json") if (path / "tokenizer_config.json").is_file() else {}
+    read_json(path / "tokenizer.json")  # its size and form
+    text = (path / "tokenizer.json").read_text("utf-8")
+    tokens, kinds, model = read_json_vocabulary(text)
+    bos, eos = _token_id(options, "bos_token", tokens), _token_id(options, "eos_token", tokens)
+    ends = _ids(config) + (
+        _ids(read_json(generation)) if (generation := path / "generation_config.json").is_file() else []
+    )
+    if eos is None and not ends:
+        raise TokenizerError(f"{path}: no eos_token in tokenizer_config.json nor eos_token_id in config.json; add one")
+    return Metadata(
+        name=path.name,
+        architecture=str(config.get("model_type", "")),
+        context_length=Fields(path / "config.json", config).count("max_position_embeddings"),
+        model=model,
+        pre="",
+        tokens=tuple(tokens),
+        token_types=tuple(kinds),
+        merges=(),
+        eos_id=ends[0] if eos is None else eos,
+        bos_id=-1 if bos is None else bos,
+        more_eos_ids=tuple(ends),
+        chat_template=_chat_template(path, options),
+        tokenizer_json=text,
     )
 
 
-class _Reader:
-    """A cursor over the header."""
+def _ids(config: dict[str, Any]) -> list[int]:
+    value = config.get("eos_token_id")
+    return [token for token in (value if isinstance(value, list) else [value]) if isinstance(token, int)]
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
-            self._data = file.read(_MAX_HEADER_BYTES)
-        self._offset = 0
 
-    def read(self) -> dict[str, Any]:
-        if self._data[:4] != b"GGUF":
-            raise ValueError("wrong magic")
-        self._offset = 4
-        version = self._scalar("<I")
-        if version not in (2, 3):
-            raise ValueError(f"GGUF version {version} is not supported")
-        self._scalar("<Q")  # number of tensors
-        return {self._string(): self._value(self._scalar("<I")) for _ in range(self._count())}
+def _token_id(options: dict[str, Any], name: str, tokens: list[str]) -> int | None:
+    value = options.get(name)
+    text = value.get("content") if isinstance(value, dict) else value
+    return tokens.index(text) if text in tokens else None
 
-    def _scalar(self, form: str) -> Any:
-        (value,) = struct.unpack_from(form, self._data, self._offset)
-        self._offset += struct.calcsize(form)
-        return value
 
-    def _count(self) -> int:
-        count = int(self._scalar("<Q"))
-        if count > _MAX_ITEMS:
-            raise ValueError(f"a list claims {count} items")
-        return count
-
-    def _string(self) -> str:
-        length = self._scalar("<Q")
-        if length > len(self._data) - self._offset:
-            raise ValueError(f"a string claims {length} bytes")
-        start, self._offset = self._offset, self._offset + length
-        return self._data[start : self._offset].decode("utf-8")
-
-    def _value(self, kind: int) -> Any:
-        if kind == _STRING:
-            return self._string()
-        if kind == _ARRAY:
-            read = self._reader_of(self._scalar("<I"))
-            return [read() for _ in range(self._count())]
-        return self._reader_of(kind)()
-
-    def _reader_of(self, kind: int) -> Callable[[], Any]:
-        if kind == _STRING:
-            return self._string
-        if kind not in _SCALARS:
-            raise ValueError(f"value type {kind} is not supported")
-        return lambda: self._scalar(_SCALARS[kind])
+def _chat_template(path: Path, options: dict[str, Any]) -> str | None:
+    """chat_template.jinja stands above tokenizer_config.json; of several named ones the default is taken."""
+    if (own := path / "chat_template.jinja").is_file():
+        try:
+            return own.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise TokenizerError(f"{own} is not text; download it again ({error})") from error
+    value = options.get("chat_template")
+    if isinstance(value, list):
+        named = {str(entry.get("name")): entry.get("template") for entry in value if isinstance(entry, dict)}
+        value = named.get("default")
+    return value if isinstance(value, str) else None

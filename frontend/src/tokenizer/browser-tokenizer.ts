@@ -2,7 +2,7 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 
 interface TokenizerJson {
-  added_tokens: unknown[];
+  added_tokens: { special: boolean }[];
 }
 
 export interface Counter {
@@ -11,7 +11,8 @@ export interface Counter {
 
 /** Typed text never becomes a control token, so the control tokens are left out of the definition. */
 export function buildCounter(definition: TokenizerJson): Counter {
-  const tokenizer = new Tokenizer({ ...definition, added_tokens: [] }, {});
+  const added_tokens = definition.added_tokens.filter((token) => !token.special);
+  const tokenizer = new Tokenizer({ ...definition, added_tokens }, {});
   return { encode: (text) => (text ? tokenizer.encode(text, { add_special_tokens: false }).ids : []) };
 }
 

@@ -60,7 +60,7 @@ def test_every_end_of_turn_token_of_the_vocabulary_ends_an_answer(tokenizer: Tok
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"pre": "llama-bpe"}, "llama-bpe"),
+        ({"pre": "tekken"}, "tekken"),
         ({"merges": ()}, "merges"),
         ({"model": "llama"}, "llama"),
         ({"eos_id": 10**9}, "not in the vocabulary"),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,51 +14,31 @@ from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Temp
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError, read_metadata
 from inference.tokenization.tokenizer import Tokenizer
-
-CORPUS = [row["text"] for row in json.loads((Path(__file__).parents[2] / "golden/tokenizer_corpus.json").read_text())]
-
-_SERVER = """
-import sys, signal, xllamacpp as x
-p = x.CommonParams(); p.model.path = sys.argv[1]; p.n_ctx = 512; p.port = 0; p.use_jinja = True; p.warmup = False
-s = x.Server(p); print(s.listening_address, flush=True); sys.stdin.read()
-"""
+from tests.inference.tokenization.peer import llama_cpp
+from tests.inference.tokenization.vocabulary_files import CORPUS
 
 
 @pytest.fixture(scope="module")
-def llama_cpp(model_path: Path) -> Iterator[httpx.Client]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(model_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert process.stdout is not None
-    address = next(line for line in process.stdout if line.startswith("http")).strip()
-    with httpx.Client(base_url=address, timeout=60) as client:
+def peer(model_path: Path) -> Iterator[httpx.Client]:
+    with llama_cpp(model_path) as client:
         yield client
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        assert stream is not None
-        stream.close()
 
 
-def test_ids_equal_llama_cpp_on_a_varied_corpus(llama_cpp: httpx.Client, tokenizer: Tokenizer) -> None:
+def test_ids_equal_llama_cpp_on_a_varied_corpus(peer: httpx.Client, tokenizer: Tokenizer) -> None:
     different = []
     for text in CORPUS:
         body = {"content": text, "add_special": False, "parse_special": False}
-        if llama_cpp.post("/tokenize", json=body).json()["tokens"] != tokenizer.encode(text):
+        if peer.post("/tokenize", json=body).json()["tokens"] != tokenizer.encode(text):
             different.append(text)
     assert len(CORPUS) > 200
     assert different == []
 
 
-def test_a_rendered_prompt_equals_llama_cpp(llama_cpp: httpx.Client, template: ChatTemplate) -> None:
+def test_a_rendered_prompt_equals_llama_cpp(peer: httpx.Client, template: ChatTemplate) -> None:
     messages = [("system", "Be brief."), ("user", " \n hi  there"), ("assistant", "Yes?"), ("user", "12 naïve 🙂\n")]
     body = {"messages": [{"role": role, "content": content} for role, content in messages]}
-    text = llama_cpp.post("/apply-template", json=body).json()["prompt"]
-    ids = llama_cpp.post("/tokenize", json={"content": text, "add_special": False, "parse_special": True}).json()
+    text = peer.post("/apply-template", json=body).json()["prompt"]
+    ids = peer.post("/tokenize", json={"content": text, "add_special": False, "parse_special": True}).json()
     assert template.render([ChatMessage(*message) for message in messages]).ids == ids["tokens"]
 
 

@@ -1,0 +1,39 @@
+"""llama.cpp's own server (the xllamacpp wheel), asked for ids."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+_SERVER = """
+import sys, signal, xllamacpp as x
+p = x.CommonParams(); p.model.path = sys.argv[1]; p.n_ctx = 512; p.port = 0; p.use_jinja = True; p.warmup = False
+s = x.Server(p); print(s.listening_address, flush=True); sys.stdin.read()
+"""
+
+
+@contextmanager
+def llama_cpp(model: Path) -> Iterator[httpx.Client]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SERVER, str(model)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        address = next(line for line in process.stdout if line.startswith("http")).strip()
+        with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+            yield client
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
