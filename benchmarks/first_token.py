@@ -28,6 +28,13 @@ PAUSE_MS = 500
 """Between two messages: the first one's trace is saved meanwhile, as it would be for a person."""
 PORT = "8765"
 
+_OPEN = """() => new Promise((resolve) => {
+  window.socket = new WebSocket(`ws://${location.host}/events`);
+  window.numFollowed = 0;
+  window.socket.onopen = () => resolve();
+})"""
+"""As the page does: one WebSocket for all requests."""
+
 _MEASURE = """async () => {
   const token = document.cookie.match(/csrftoken=([^;]+)/)[1];
   const post = (path, body) => fetch(path, {method: "POST", body: JSON.stringify(body),
@@ -39,20 +46,20 @@ _MEASURE = """async () => {
     {parent_id: null, text: "What is the capital of France?", params});
   const posted = performance.now();
   return await new Promise((resolve, reject) => {
-    const source = new EventSource(`/requests/${reply.assistant_message.request_id}/events`);
+    const tag = ++window.numFollowed;
     const events = [];
     let first = null;
-    source.addEventListener("frame", (message) => {
-      const frame = JSON.parse(message.data);
-      if (first === null && frame.events.some(e => e.type === "token.sampled")) first = performance.now();
-      events.push(...frame.events);
-    });
-    source.addEventListener("end", () => {
-      source.close();
+    window.socket.onmessage = ({data}) => {
+      const message = JSON.parse(data);
+      if (message.tag !== tag) return;
+      if (first === null && message.events?.some(e => e.type === "token.sampled")) first = performance.now();
+      events.push(...message.events ?? []);
+      if (!message.end) return;
       const at = (type) => events.find(e => e.type === type).at / 1000;
       resolve({browser: first - start, post: posted - start, started: at("generation.started"),
                engine: at("token.sampled") - at("generation.started"), queued: at("generation.queued")});
-    });
+    };
+    window.socket.send(JSON.stringify({type: "follow", tag, request_id: reply.assistant_message.request_id}));
     setTimeout(() => reject(new Error("no answer within 30 s")), 30000);
   });
 }"""
@@ -60,6 +67,7 @@ _MEASURE = """async () => {
 
 def measure(page: Page) -> list[dict[str, float]]:
     """One warm-up and NUM_RUNS measured messages; times in ms."""
+    page.evaluate(_OPEN)
     page.evaluate(_MEASURE)
     samples = []
     for _ in range(NUM_RUNS):

@@ -11,14 +11,14 @@ django.setup(set_prefix=False)
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from django.urls import path  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 
 from webapp.gateway.handler import OneHopHandler  # noqa: E402
 from webapp.stream.consumer import EventsConsumer  # noqa: E402
 from webapp.stream.origin import OwnOrigin  # noqa: E402
 
-_sockets = URLRouter([path("requests/<str:request_id>/events", EventsConsumer.as_asgi())])
+_sockets = URLRouter([path("events", EventsConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
 
 application = ProtocolTypeRouter(
     {"http": OneHopHandler(), "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)))}

@@ -38,7 +38,7 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     responded_unix_us: int | None = None
     """When the reply to the POST was complete."""
     connected_unix_us: int | None = None
-    """When the event stream's first byte arrived."""
+    """When the request's first event arrived."""
     first_frame_unix_us: int | None = None
     """When the frame with the first token arrived."""
     first_paint_unix_us: int | None = None

@@ -112,11 +112,16 @@ def ask(page: Page, text: str) -> None:
     page.get_by_role("button", name="Send", exact=True).click()
 
 
-def test_from_send_to_the_replayed_answer(page: Page) -> None:
+def ask_clearly(page: Page) -> None:
+    """An answer that is short and right."""
     page.get_by_role("button", name="Settings").click()
     page.get_by_label("Seed").fill(str(CLEAR_SEED))
     page.get_by_role("button", name="Done").click()
     ask(page, "What is the capital of France?")
+
+
+def test_from_send_to_the_replayed_answer(page: Page) -> None:
+    ask_clearly(page)
     answer = page.get_by_test_id("assistant-message").last
     expect(answer).to_contain_text("Paris", timeout=30_000)
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
@@ -230,17 +235,46 @@ def test_another_origin_gets_no_websocket_and_ours_gets_the_same_frames(page: Pa
     with client_of(page, product) as client:
         request_id = start(client, "Say hello.", max_tokens=10)
         expected = read(client, request_id)
-        url = f"ws://{client.base_url.netloc.decode()}/requests/{request_id}/events"
+        url = f"ws://{client.base_url.netloc.decode()}/events"
         headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in client.cookies.items())}
         with pytest.raises(InvalidStatus):
             connect(url, additional_headers=headers, origin="http://evil.example")
         found = []
         with connect(url, additional_headers=headers, origin=str(client.base_url).rstrip("/")) as socket_:
-            for message in socket_:
-                frame = json.loads(message)
-                if "seq" in frame:
-                    found += list(enumerate(frame["events"], frame["seq"]))
+            socket_.send(json.dumps({"type": "follow", "tag": 1, "request_id": request_id}))
+            while "end" not in (message := json.loads(socket_.recv(timeout=30))):
+                found += list(enumerate(message["events"], message["seq"]))
         assert found == expected
+
+
+_NO_WEBSOCKET = """window.WebSocket = class {
+  static OPEN = 1;
+  constructor() { setTimeout(() => this.onclose()); }
+}"""
+
+
+def test_where_no_websocket_can_be_had_the_answer_still_streams(page: Page, product: Running) -> None:
+    assert page.context.browser is not None
+    other = page.context.browser.new_page(storage_state=page.context.storage_state())
+    other.add_init_script(_NO_WEBSOCKET)
+    other.goto(product.link.split("/signin/")[0])
+    ask_clearly(other)
+    expect(other.get_by_test_id("assistant-message").last).to_contain_text("Paris", timeout=30_000)
+    expect(other.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
+    other.close()
+
+
+def test_many_answers_in_one_page_need_one_connection(page: Page, product: Running) -> None:
+    streams: list[str] = []
+    page.on("request", lambda request: streams.append(request.url) if request.url.endswith("after=0") else None)
+    sockets: list[str] = []
+    page.on("websocket", lambda socket_: sockets.append(socket_.url))
+    page.reload()
+    for _ in range(2):
+        page.get_by_role("link", name="New chat").click()
+        ask_clearly(page)
+        expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
+    assert (len(sockets), streams) == (1, [])
 
 
 def test_a_worker_that_is_killed_stops_the_product(page: Page, product: Running) -> None:

@@ -1,89 +1,149 @@
-"""The same frames over a WebSocket, with acknowledgements. Knows nothing of the events' meaning."""
+"""One WebSocket on which a page follows any number of its user's requests. Knows nothing of the events' meaning.
+
+A connection for each request would cost a handshake and a sign-in at the very moment when the request is prepared,
+and HTTP/1.1 browsers open six at most.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import logging
-from collections import deque
-from typing import Any
-from urllib.parse import parse_qs
+from contextlib import aclosing
+from typing import Annotated, Any
 
 import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
-from redis.exceptions import RedisError
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
 
 from webapp.lifecycle.models import Request
-from webapp.stream.frames import Unreadable, find_request, frames
+from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.window import ReaderStopped, Window
 
 logger = logging.getLogger(__name__)
 
-MAX_UNACKED_BYTES = 1 << 20
-_NOT_FOUND = 4404
+MAX_FOLLOWED = 32
+"""Requests that one connection may follow at once; a user has eight open at most."""
 _RESUME = 4008
 _BAD_REQUEST = 4400
-_UNREADABLE = 4500
 _INTERNAL_ERROR = 1011
 
+_Seq = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
 
-class Ack(msgspec.Struct, forbid_unknown_fields=True):
-    """The reader has handled every event up to this one."""
 
-    ack: int
+class Follow(msgspec.Struct, forbid_unknown_fields=True, tag="follow"):
+    """Send the frames of a request after a seq, marked with a number of the reader's choice."""
+
+    tag: _Seq
+    request_id: str
+    after: _Seq = 0
+
+
+class Unfollow(msgspec.Struct, forbid_unknown_fields=True, tag="unfollow"):
+    """Send no more of these."""
+
+    tag: _Seq
+
+
+class Ack(msgspec.Struct, forbid_unknown_fields=True, tag="ack"):
+    """So many messages of this connection have arrived."""
+
+    num_messages: _Seq
+
+
+_decode = msgspec.json.Decoder(Follow | Unfollow | Ack).decode
+
+
+class Refused(Exception):
+    """What is asked for is not this reader's to have."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """WS /requests/<id>/events?after=<seq>; the client acknowledges with {"ack": seq}."""
+    """WS /events."""
 
     async def connect(self) -> None:
-        await self.accept()
-        self._sender: asyncio.Task[None] | None = None
-        self._unacked: deque[tuple[int, int]] = deque()
-        self._num_unacked_bytes = 0
-        request = await find_request(self.scope["user"].pk, self.scope["url_route"]["kwargs"]["request_id"])
-        after = parse_qs(self.scope["query_string"].decode()).get("after", ["0"])[0]
-        if request is None:
-            await self.close(code=_NOT_FOUND, reason="There is no such request.")
-        elif not after.isascii() or not after.isdigit() or len(after) > 15:
-            await self.close(code=_BAD_REQUEST, reason="after must be a whole number.")
-        else:
-            self._sender = asyncio.create_task(self._send_all(request, int(after)))
-
-    async def _send_all(self, request: Request, after: int) -> None:
-        source = frames(request, after)
-        try:
-            async for frame in source:
-                await self.send(text_data=frame.json.decode())
-                after = frame.last_seq
-                self._unacked.append((frame.last_seq, len(frame.json)))
-                self._num_unacked_bytes += len(frame.json)
-                if self._num_unacked_bytes > MAX_UNACKED_BYTES:
-                    raise Overflow
-            await self.send(text_data='{"end": true}')
-            await self.close()
-        except Overflow:
-            await self.send(text_data=json.dumps({"resume": after}))
-            await self.close(code=_RESUME, reason="The reader did not keep up.")
-        except Unreadable as error:
-            # Daphne sends no reason with the code.
-            await self.send(text_data=json.dumps({"error": {"code": "trace_unreadable", "message": str(error)}}))
-            await self.close(code=_UNREADABLE, reason=str(error))
-        except RedisError as error:
-            logger.warning("the log of %s cannot be read: %s", request.pk, error)
-            await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
-        finally:
-            await source.aclose()
+        self._window = Window()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        # A connection that is not accepted is answered with 403.
+        await (self.accept() if self.scope["user"].is_authenticated else self.close())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
-            ack = msgspec.json.decode(text_data or "", type=Ack).ack
+            message = _decode(text_data or "")
         except (msgspec.DecodeError, RecursionError):
-            await self.close(code=_BAD_REQUEST, reason='Send {"ack": <seq>} and nothing else.')
+            await self.close(code=_BAD_REQUEST, reason="The message is none of follow, unfollow and ack.")
             return
-        while self._unacked and self._unacked[0][0] <= ack:
-            self._num_unacked_bytes -= self._unacked.popleft()[1]
+        if isinstance(message, Ack):
+            self._window.acknowledged(message.num_messages)
+        elif isinstance(message, Unfollow):
+            if task := self._tasks.get(message.tag):
+                task.cancel()
+        elif message.tag in self._tasks or len(self._tasks) >= MAX_FOLLOWED:
+            reason = f"A tag must be free, and {MAX_FOLLOWED} requests can be followed at once."
+            await self.close(code=_BAD_REQUEST, reason=reason)
+        else:
+            self._tasks[message.tag] = task = asyncio.create_task(self._forward(message))
+            task.add_done_callback(lambda _: self._tasks.pop(message.tag))
+
+    async def _forward(self, follow: Follow) -> None:
+        """All frames of one request, and how it ended."""
+        try:
+            end = await self._send_frames(follow)
+            await self._window.room()
+            await self._send(follow.tag, end)
+        except Overflow:
+            await self._send(follow.tag, {"resume": follow.after})
+        except ReaderStopped:
+            await self._send(follow.tag, {"resume": follow.after})
+            await self.close(code=_RESUME, reason="The reader did not keep up.")
+        except Exception:
+            logger.exception("%s cannot be sent", follow.request_id)
+            await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
+
+    async def _send_frames(self, follow: Follow) -> dict[str, Any]:
+        """The message after the last frame. Raises Overflow, ReaderStopped; `follow.after` is how far it came."""
+        session_key = self.scope["session"].session_key
+        try:
+            request = await read(lambda: _find(session_key, follow.request_id))
+            async with aclosing(frames(request, follow.after)) as source:
+                async for frame in source:
+                    await self._window.room()
+                    await self._send(follow.tag, frame.json)
+                    follow.after = frame.last_seq
+        except Refused as error:
+            return {"error": {"code": error.code, "message": str(error)}}
+        except Unreadable as error:
+            return {"error": {"code": "trace_unreadable", "message": str(error)}}
+        return {"end": True}
+
+    async def _send(self, tag: int, content: bytes | dict[str, Any]) -> None:
+        """A JSON object, marked."""
+        encoded = content if isinstance(content, bytes) else json.dumps(content).encode()
+        message = b'{"tag":%d,%s' % (tag, encoded[1:])
+        self._window.sent(len(message))
+        await self.send(text_data=message.decode())
 
     async def disconnect(self, _code: Any) -> None:
-        if self._sender is not None:
-            self._sender.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+
+
+def _find(session_key: str | None, request_id: str) -> Request:
+    """A request of the session's user; who has signed out meanwhile has none. Raises Refused."""
+    asking = HttpRequest()
+    asking.session = import_string(f"{settings.SESSION_ENGINE}.SessionStore")(session_key)
+    user = get_user(asking)
+    if not user.is_authenticated:
+        raise Refused("not_signed_in", "You are not signed in any more. Sign in, then load the page again.")
+    request = find_request(user.pk, request_id)
+    if request is None:
+        raise Refused("not_found", "There is no such request.")
+    return request

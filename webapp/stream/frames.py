@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from asgiref.sync import sync_to_async
@@ -53,11 +53,11 @@ class Unreadable(Exception):
     """There are no events to send; the message says why."""
 
 
-async def find_request(user_id: int | None, request_id: str) -> Request | None:
-    """The user's own request; None for everybody else's."""
-    if user_id is None:
+def find_request(user_id: int | None, request_id: str) -> Request | None:
+    """The user's own request, without its input and answer; None for everybody else's."""
+    if user_id is None or "\x00" in request_id:  # PostgreSQL takes no NUL, not even to look it up
         return None
-    return await _read(lambda: Request.objects.filter(pk=request_id, user_id=user_id).first())
+    return Request.objects.filter(pk=request_id, user_id=user_id).only("user_id", "finished_at").first()
 
 
 async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None]:
@@ -73,11 +73,11 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
                 if _is_terminal(entry):
                     return
         # Silence: the log may have gone, before the trace was saved or since.
-        found = await find_request(request.user_id, request.id)
+        found = await read(partial(find_request, request.user_id, request.id))
         if found is None:
             raise Unreadable("The request was deleted.")
         request = found
-    for saved in await _read(lambda: _saved(request.id, after)):
+    for saved in await read(lambda: _saved(request.id, after)):
         yield WireFrame(saved.last_seq, encode_frame(saved))
 
 
@@ -99,16 +99,16 @@ def _saved(request_id: str, after: int) -> list[Frame]:
     return [frame for frame in whole if frame.last_seq > after]
 
 
-async def _read(query: Callable[[], _T]) -> _T:
+async def read(query: Callable[[], _T]) -> _T:
     """The query's result from a shared thread; a stream that stays open keeps neither thread nor connection."""
 
-    def read() -> _T:
+    def run() -> _T:
         try:
             return query()
         finally:
             connections.close_all()
 
-    return await sync_to_async(read, thread_sensitive=False)()
+    return await sync_to_async(run, thread_sensitive=False)()
 
 
 def _is_terminal(entry: Entry) -> bool:

@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
 from webapp.gateway.errors import ApiError, not_found
-from webapp.stream.frames import Unreadable, WireFrame, find_request, frames
+from webapp.stream.frames import Unreadable, WireFrame, find_request, frames, read
 from webapp.stream.hub import Overflow
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
         return HttpResponseNotAllowed(["GET"])
     user = await request.auser()
     await sync_to_async(connections.close_all)()  # this request's thread stays as long as the stream
-    found = await find_request(user.pk, request_id)
+    found = await read(lambda: find_request(user.pk, request_id))
     if found is None:
         return not_found("request").response()
     after = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"

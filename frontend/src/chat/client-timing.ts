@@ -5,21 +5,16 @@ export function unixUs(at = performance.now()): number {
   return Math.round((performance.timeOrigin + at) * 1000);
 }
 
-/** What Resource Timing tells of the POST and of the event stream; a reused connection cost nothing, so it says 0. */
-export function network(entries: PerformanceResourceTiming[], requestId: string): Partial<ClientTiming> {
+/** What Resource Timing tells of the POST; a reused connection cost nothing, so it says 0. */
+export function network(entries: PerformanceResourceTiming[]): Partial<ClientTiming> {
   const post = entries.find((entry) => /\/(messages|regenerate)$/.test(new URL(entry.name).pathname));
-  const stream = entries.find((entry) => new URL(entry.name).pathname === `/requests/${requestId}/events`);
   const micros = (from: number, to: number) => Math.round((to - from) * 1000);
+  if (!post?.responseStart) return {};
   return {
-    ...(stream?.responseStart ? { connected_unix_us: unixUs(stream.responseStart) } : {}),
-    ...(post?.responseStart
-      ? {
-          dns_us: micros(post.domainLookupStart, post.domainLookupEnd),
-          tcp_us: micros(post.connectStart, post.secureConnectionStart || post.connectEnd),
-          tls_us: post.secureConnectionStart ? micros(post.secureConnectionStart, post.connectEnd) : 0,
-          http_version: post.nextHopProtocol,
-        }
-      : {}),
+    dns_us: micros(post.domainLookupStart, post.domainLookupEnd),
+    tcp_us: micros(post.connectStart, post.secureConnectionStart || post.connectEnd),
+    tls_us: post.secureConnectionStart ? micros(post.secureConnectionStart, post.connectEnd) : 0,
+    http_version: post.nextHopProtocol,
   };
 }
 
@@ -44,6 +39,11 @@ export class ClientClock {
     this.timing.clock_offset_us = Math.round((receivedUnixUs - sent + (respondedUnixUs - now)) / 2);
   }
 
+  /** The request's events have begun to arrive. */
+  connected(): void {
+    this.timing.connected_unix_us ??= unixUs();
+  }
+
   /** Text has arrived. A frame's callbacks run before its paint, and a task that they post runs after it. */
   text(): void {
     const now = unixUs();
@@ -61,9 +61,9 @@ export class ClientClock {
   }
 
   /** All that is known, the network's part included. */
-  complete(requestId: string): ClientTiming {
+  complete(): ClientTiming {
     const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-    Object.assign(this.timing, network(entries, requestId));
+    Object.assign(this.timing, network(entries));
     return {
       keydown_unix_us: null,
       sent_unix_us: null,

@@ -65,7 +65,7 @@ export interface ClientTiming {
   sent_unix_us: number | null;
   /** When the reply to the POST was complete. */
   responded_unix_us: number | null;
-  /** When the event stream's first byte arrived. */
+  /** When the request's first event arrived. */
   connected_unix_us: number | null;
   /** When the frame with the first token arrived. */
   first_frame_unix_us: number | null;

@@ -4,6 +4,7 @@ import { branch, newestLeaf, siblings } from "../chat/tree";
 import type { SamplingParams } from "../protocol/events";
 import { outcomeOf } from "../trace/outcome";
 import { api, ApiError, type Conversation, type Message, type Started } from "../transport/api";
+import type { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
 export class Chat {
@@ -16,6 +17,8 @@ export class Chat {
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onSettled: () => void = () => {};
+
+  constructor(private readonly socket: Socket) {}
 
   get path(): Message[] {
     const { conversation } = this;
@@ -114,10 +117,11 @@ export class Chat {
     this.traces[trace.requestId] = trace;
     const id = message.id;
     trace.onEvent = (event) => {
+      clock?.connected();
       if (event.type === "text.released" || event.type === "text.withheld") clock?.text();
     };
     trace.onEnd = () => void this.settle(id, trace, clock);
-    trace.open();
+    trace.open(this.socket);
   }
 
   private async settle(id: string, trace: RequestTrace, clock: ClientClock | null): Promise<void> {
@@ -133,7 +137,7 @@ export class Chat {
     if (!clock) return;
     // The last paint is known only after it has happened.
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
-    const timing = clock.complete(trace.requestId);
+    const timing = clock.complete();
     trace.observe(timing);
     await api.observed(trace.requestId, timing).catch(() => {});
   }

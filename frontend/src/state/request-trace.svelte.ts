@@ -2,6 +2,7 @@
 import type { AnyEvent, ClientTiming } from "../protocol/events";
 import { fold } from "../trace/fold";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
+import type { Socket } from "../transport/socket";
 import { EventStream } from "../transport/stream";
 
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
@@ -37,16 +38,17 @@ export class RequestTrace {
 
   constructor(readonly requestId: string) {}
 
-  open(): void {
-    this.stream = new EventStream(this.requestId, {
-      onEvent: (event, seq) => this.receive(event, seq),
+  open(socket: Socket): void {
+    const handlers = {
+      onEvent: (event: AnyEvent, seq: number) => this.receive(event, seq),
       onEnd: () => {
         this.isEnded = true;
         this.onEnd?.();
       },
-      onLost: (isLost) => (this.isLost = isLost),
-      onRefused: (message) => (this.refusal = message),
-    });
+      onLost: (isLost: boolean) => (this.isLost = isLost),
+      onRefused: (message: string) => (this.refusal = message),
+    };
+    this.stream = new EventStream(this.requestId, handlers, socket);
   }
 
   close(): void {

@@ -1,9 +1,10 @@
-/** One request's frames by server-sent events: resumes after the last frame, drops what it has seen, ends once. */
+/** One request's frames: on the page's WebSocket, or by server-sent events where none can be had. Drops what it has
+ * seen and ends once. */
 import type { AnyEvent, Frame } from "../protocol/events";
+import type { Followed, Socket } from "./socket";
 
 export interface StreamHandlers {
   onEvent: (event: AnyEvent, seq: number) => void;
-  onFrame?: () => void;
   onEnd: () => void;
   onLost: (isLost: boolean) => void;
   /** The server will not send this stream, now or later. */
@@ -13,23 +14,23 @@ export interface StreamHandlers {
 /** Not there, or its saved trace is damaged. */
 const REFUSALS = [404, 409];
 
-export class EventStream {
+export class EventStream implements Followed {
+  lastSeq = 0;
   private source: EventSource | null = null;
-  private lastSeq = 0;
   private retryMs = 250;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly requestId: string,
+    readonly requestId: string,
     private readonly handlers: StreamHandlers,
+    private readonly socket: Socket,
   ) {
-    this.open();
+    socket.follow(this);
   }
 
   close(): void {
-    clearTimeout(this.timer);
-    this.source?.close();
-    this.source = null;
+    this.socket.unfollow(this);
+    this.closeSource();
   }
 
   /** Everything of a frame that has not been seen yet. */
@@ -41,26 +42,36 @@ export class EventStream {
         this.handlers.onEvent(event, seq);
       }
     });
-    this.handlers.onFrame?.();
   }
 
-  private open(): void {
+  end(): void {
+    this.close();
+    this.handlers.onEnd();
+  }
+
+  refuse(message: string): void {
+    this.close();
+    this.handlers.onRefused(message);
+  }
+
+  lose(isLost: boolean): void {
+    this.handlers.onLost(isLost);
+  }
+
+  fallBack(): void {
     const source = new EventSource(this.url);
     this.source = source;
     source.addEventListener("open", () => {
       this.retryMs = 250;
-      this.handlers.onLost(false);
+      this.lose(false);
     });
     source.addEventListener("frame", (message) => this.receive(JSON.parse(message.data) as Frame));
     source.addEventListener("resume", () => this.reopen(0));
-    source.addEventListener("end", () => {
-      this.close();
-      this.handlers.onEnd();
-    });
+    source.addEventListener("end", () => this.end());
     // EventSource gives up by itself on some errors; opening anew covers all of them.
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) void this.askWhy();
-      this.handlers.onLost(true);
+      this.lose(true);
       this.reopen(this.retryMs);
       this.retryMs = Math.min(this.retryMs * 2, 8000);
     });
@@ -72,8 +83,7 @@ export class EventStream {
     const response = await fetch(this.url, { signal: abort.signal }).catch(() => null);
     if (response && REFUSALS.includes(response.status)) {
       const body = (await response.json().catch(() => null)) as { error: { message: string } } | null;
-      this.close();
-      this.handlers.onRefused(body?.error.message ?? "The trace cannot be read.");
+      this.refuse(body?.error.message ?? "The trace cannot be read.");
     }
     abort.abort();
   }
@@ -82,8 +92,14 @@ export class EventStream {
     return `/requests/${this.requestId}/events?after=${this.lastSeq}`;
   }
 
+  private closeSource(): void {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
+  }
+
   private reopen(delayMs: number): void {
-    this.close();
-    this.timer = setTimeout(() => this.open(), delayMs);
+    this.closeSource();
+    this.timer = setTimeout(() => this.fallBack(), delayMs);
   }
 }

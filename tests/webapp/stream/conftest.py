@@ -39,9 +39,15 @@ class Site:
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
         self._wait_until_up()
+        self.sign_in()
+
+    def sign_in(self) -> None:
         self.client.get(self.manage("signin_link").strip())
         self.client.get("/accounts/login/")
         self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
+
+    def sign_out(self) -> None:
+        assert self.client.post("/accounts/logout/").status_code == 302
 
     def manage(self, *arguments: str) -> str:
         command = [sys.executable, "manage.py", *arguments]
@@ -70,8 +76,17 @@ class Site:
 
     def forget_open_requests(self) -> None:
         """Those of earlier tests no longer count towards what one user may have open."""
+        self._execute("UPDATE lifecycle_request SET finished_at = created_at")
+
+    def give_away(self, request_id: str) -> None:
+        """The request is somebody else's from now on."""
+        code = "from django.contrib.auth.models import User; print(User.objects.create_user('bob').pk)"
+        bob = self.manage("shell", "--no-imports", "-c", code)
+        self._execute("UPDATE lifecycle_request SET user_id = ? WHERE id = ?", int(bob), request_id)
+
+    def _execute(self, statement: str, *parameters: object) -> None:
         with closing(sqlite3.connect(self.data / "sightglass.sqlite3", timeout=20)) as database, database:
-            database.execute("UPDATE lifecycle_request SET finished_at = created_at")
+            database.execute(statement, parameters)
 
     def write(self, request_id: str, texts: list[str]) -> None:
         """One frame."""
@@ -86,8 +101,7 @@ class Site:
         code = f"from webapp.lifecycle.settle import settle; settle('{request_id}')"
         self.manage("shell", "--no-imports", "-c", code)
         if blob is not None:
-            with closing(sqlite3.connect(self.data / "sightglass.sqlite3", timeout=20)) as database, database:
-                database.execute("UPDATE traces_trace SET blob = ? WHERE request_id = ?", (blob, request_id))
+            self._execute("UPDATE traces_trace SET blob = ? WHERE request_id = ?", blob, request_id)
 
     def lose_log(self, request_id: str, is_meta_lost: bool = False) -> None:
         keys = [log_key(request_id)] + [meta_key(request_id)] * is_meta_lost

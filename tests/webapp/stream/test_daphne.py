@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import signal
@@ -9,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -47,25 +48,33 @@ def sse(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Even
     return found
 
 
-def websocket(site: Site, request_id: str, after: int = 0, **more: Any) -> ClientConnection:
+def websocket(site: Site, path: str = "events", **more: Any) -> ClientConnection:
     # Unbounded queue: with a full one the client cannot see the reply to its own close, and waits 10 s for it.
     defaults = {"origin": f"http://{site.host}", "additional_headers": {"Cookie": site.cookie}, "max_queue": None}
     more = defaults | more
-    return connect(f"ws://{site.host}/requests/{request_id}/events?after={after}", **more)
+    return connect(f"ws://{site.host}/{path}", **more)
+
+
+def follow(connection: ClientConnection, request_id: str, after: int = 0, tag: int = 1) -> None:
+    connection.send(json.dumps({"type": "follow", "tag": tag, "request_id": request_id, "after": after}))
+
+
+def receive(connection: ClientConnection) -> dict[str, Any]:
+    message: dict[str, Any] = json.loads(connection.recv(timeout=10))
+    return message
 
 
 def messages(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Event]:
     """The same over a WebSocket."""
     found: list[Event] = []
-    with websocket(site, request_id, after) as connection:
-        while True:
-            frame = json.loads(connection.recv(timeout=10))
-            found += events_of(frame) if "seq" in frame else []
-            if len(found) >= most or "end" in frame:
+    with websocket(site) as connection:
+        follow(connection, request_id, after)
+        for num_messages in itertools.count(1):
+            message = receive(connection)
+            found += events_of(message) if "seq" in message else []
+            if len(found) >= most or "end" in message:
                 break
-            if "seq" in frame:
-                with suppress(ConnectionClosed):  # the server may be done already
-                    connection.send(json.dumps({"ack": found[-1][0]}))
+            connection.send(json.dumps({"type": "ack", "num_messages": num_messages}))
     return found
 
 
@@ -144,10 +153,9 @@ def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) ->
     for path in (f"/requests/{request_id}/events", f"/api/traces/{request_id}/export"):
         response = site.client.get(path)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "trace_unreadable")
-    with websocket(site, request_id) as connection:
-        received: list[dict[str, Any]] = []
-        assert close_code(connection, received) == 4500
-    assert received[0]["error"]["code"] == "trace_unreadable"
+    with websocket(site) as connection:
+        follow(connection, request_id)
+        assert receive(connection)["error"]["code"] == "trace_unreadable"
 
 
 def test_a_body_that_is_too_large_is_refused_by_its_length(site: Site) -> None:
@@ -165,16 +173,17 @@ def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:
 
 def test_a_new_reader_does_not_wait_for_the_hubs_blocking_read(site: Site) -> None:
     old, new = site.request(), site.request()
-    with websocket(site, old) as idle:
-        idle.recv(timeout=5)  # the hub is blocked on this log now
-        with websocket(site, new) as connection:
-            connection.recv(timeout=5)
-            delays = []
-            for _ in range(5):
-                written = time.perf_counter()
-                site.write(new, ["x"])
-                connection.recv(timeout=5)
-                delays.append(time.perf_counter() - written)
+    with websocket(site) as connection:
+        follow(connection, old)
+        receive(connection)  # the hub is blocked on this log now
+        follow(connection, new, tag=2)
+        receive(connection)
+        delays = []
+        for _ in range(5):
+            written = time.perf_counter()
+            site.write(new, ["x"])
+            assert receive(connection)["tag"] == 2
+            delays.append(time.perf_counter() - written)
     assert max(delays) < 1
 
 
@@ -198,6 +207,7 @@ def rest(connection: socket.socket) -> Iterator[bytes]:
 
 
 NUM_STOPPED = 8
+NUM_FOLLOWED = 3
 LOG_MIB = 24
 
 
@@ -234,14 +244,18 @@ def test_websocket_readers_that_acknowledge_nothing_hold_little_and_are_told_to_
     request_id = site.request()
     before = site.resident_mib()
     with ExitStack() as connections:
-        stopped = [connections.enter_context(websocket(site, request_id, max_queue=1)) for _ in range(NUM_STOPPED)]
+        stopped = [connections.enter_context(websocket(site, max_queue=1)) for _ in range(NUM_STOPPED)]
+        for connection in stopped:
+            for tag in range(NUM_FOLLOWED):
+                follow(connection, request_id, tag=tag)
         write_much(site, request_id)
         assert read_to_the_end(site, request_id)[-1] == LOG_MIB * 16 + 3
         grown = site.resident_mib() - before
         assert grown < NUM_STOPPED * LOG_MIB / 2, grown
         for connection in stopped:
             connection.close_socket()
-    with websocket(site, request_id) as alive:
+    with websocket(site) as alive:
+        follow(alive, request_id)
         received: list[dict[str, Any]] = []
         assert close_code(alive, received) == 4008
     assert received.pop()["resume"] == events_of(received[-1])[-1][0]
@@ -250,9 +264,15 @@ def test_websocket_readers_that_acknowledge_nothing_hold_little_and_are_told_to_
 
 @pytest.mark.parametrize("origin", [None, "null", "http://127.0.0.1:1", "https://evil.example", "http://["])
 def test_a_page_of_another_address_gets_no_websocket(site: Site, origin: Any) -> None:
-    request_id = site.request()
     with pytest.raises(InvalidStatus):
-        websocket(site, request_id, origin=origin)
+        websocket(site, origin=origin)
+
+
+@pytest.mark.parametrize("path", ["", "requests/req_x/events", "events/", "%00"])
+def test_no_other_address_has_a_websocket(site: Site, path: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        websocket(site, path)
+    assert refused.value.response.status_code == 403
 
 
 def close_code(connection: ClientConnection, received: list[dict[str, Any]] | None = None) -> int:
@@ -265,20 +285,132 @@ def close_code(connection: ClientConnection, received: list[dict[str, Any]] | No
     return int(closed.value.rcvd.code)
 
 
-def test_nobody_elses_request_is_there(site: Site) -> None:
+def test_a_stranger_gets_no_websocket(site: Site) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        websocket(site, additional_headers={})
+    assert refused.value.response.status_code == 403
+
+
+def test_nobody_elses_request_is_there_and_the_connection_stays(site: Site) -> None:
+    mine, others = site.request(), site.request()
+    site.give_away(others)
+    with websocket(site) as connection:
+        for tag, request_id in enumerate([others, "req_none", "", "req_\0", "x" * 5000]):
+            follow(connection, request_id, tag=tag)
+            error = {"code": "not_found", "message": "There is no such request."}
+            assert receive(connection) == {"tag": tag, "error": error}
+        follow(connection, mine)
+        assert events_of(receive(connection))[0][0] == 1
+
+
+def test_who_signs_out_follows_nothing_more(site: Site) -> None:
+    request_id, admin = site.request(), site.cookie
+    with websocket(site) as connection:
+        follow(connection, request_id)
+        assert "events" in receive(connection)
+        site.sign_out()
+        try:
+            follow(connection, request_id, tag=2)
+            assert receive(connection)["error"]["code"] == "not_signed_in"
+        finally:
+            site.sign_in()
+    assert site.cookie != admin
+
+
+def test_one_connection_follows_many_requests(site: Site) -> None:
+    site.forget_open_requests()
+    followed = [site.request() for _ in range(8)]
+    found: dict[int, list[Event]] = {tag: [] for tag in range(8)}
+    with websocket(site) as connection:
+        for tag, request_id in enumerate(followed):
+            follow(connection, request_id, tag=tag)
+        for n in range(20):
+            for request_id in followed:
+                site.write(request_id, [f"{n}"])
+        for request_id in followed:
+            site.end(request_id)
+        num_ended = 0
+        while num_ended < 8:
+            message = receive(connection)
+            num_ended += "end" in message
+            found[message["tag"]] += events_of(message) if "seq" in message else []
+    for tag, request_id in enumerate(followed):
+        assert [seq for seq, _ in found[tag]] == list(range(1, 24))
+        assert found[tag] == sse(site, request_id, 0)
+
+
+def test_what_is_followed_no_more_sends_nothing_and_its_tag_is_free_again(site: Site) -> None:
     request_id = site.request()
-    with websocket(site, request_id, additional_headers={}) as stranger:
-        assert close_code(stranger) == 4404
-    with websocket(site, "req_none") as lost:
-        assert close_code(lost) == 4404
+    with websocket(site) as connection:
+        follow(connection, request_id)
+        last = events_of(receive(connection))[-1][0]
+        connection.send(json.dumps({"type": "unfollow", "tag": 1}))
+        connection.send(json.dumps({"type": "unfollow", "tag": 5}))  # nobody's
+        follow(connection, "req_none", tag=2)
+        assert receive(connection)["tag"] == 2
+        site.write(request_id, ["unseen until it is asked for"])
+        follow(connection, request_id, last)
+        assert events_of(receive(connection))[0][0] == last + 1
+
+
+def test_a_log_that_outruns_one_reader_is_resumed_beside_the_others(site: Site) -> None:
+    fast, slow = site.request(), site.request()
+    with websocket(site) as connection:
+        follow(connection, fast)
+        follow(connection, slow, tag=2)
+        for _ in range(2):
+            receive(connection)
+        for _ in range(2):  # the second surely comes by the hub, not from the log as it stood
+            site.write(fast, ["live"])
+            receive(connection)
+        site.child.send(signal.SIGSTOP)  # all of it comes in one read
+        try:
+            for _ in range(40):
+                site.write(fast, ["x" * (1 << 16)])
+        finally:
+            site.child.send(signal.SIGCONT)
+        for num_messages in itertools.count(5):
+            message = receive(connection)
+            connection.send(json.dumps({"type": "ack", "num_messages": num_messages}))
+            if "resume" in message:
+                break
+        site.write(slow, ["still followed"])
+        assert receive(connection)["tag"] == 2
+        follow(connection, fast, message["resume"], tag=3)
+        assert events_of(receive(connection))[0][0] == message["resume"] + 1
 
 
 @pytest.mark.parametrize(
-    "message", ["", "5", "[]", '{"ack": Infinity}', '{"ack": 1e999}', '{"ack": "1"}', "[" * 50_000, b"\xff"]
+    "message",
+    [
+        "",
+        "5",
+        "[]",
+        "{}",
+        '{"type": "ack"}',
+        '{"type": "ack", "num_messages": 1e999}',
+        '{"type": "ack", "num_messages": -1}',
+        '{"type": "follow", "tag": 1, "request_id": "req_x", "after": -1}',
+        '{"type": "follow", "tag": 1, "request_id": "req_x", "after": 9999999999999999999}',
+        "[" * 50_000,
+        b"\xff",
+    ],
 )
-def test_a_message_that_is_no_acknowledgement_is_refused(site: Site, message: str | bytes) -> None:
-    with websocket(site, site.request()) as connection:
+def test_a_message_that_says_nothing_is_refused(site: Site, message: str | bytes) -> None:
+    with websocket(site) as connection:
         connection.send(message)
+        assert close_code(connection) == 4400
+
+
+def test_too_many_requests_are_not_followed(site: Site) -> None:
+    request_id = site.request()
+    with websocket(site) as connection:
+        for tag in range(33):
+            follow(connection, request_id, tag=tag)
+        assert close_code(connection) == 4400
+    with websocket(site) as connection:
+        for _ in range(2):
+            follow(connection, request_id)
         assert close_code(connection) == 4400
 
 

@@ -1,0 +1,49 @@
+"""How much a reader may leave unacknowledged. Knows nothing of frames or connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+MAX_UNACKED_BYTES = 1 << 20
+"""Daphne buffers without bound for a reader that stops: what is sent is counted here until it says it has it."""
+PATIENCE_S = 5.0
+
+
+class ReaderStopped(Exception):
+    """The reader has acknowledged nothing for too long."""
+
+
+class Window:
+    """The messages of one connection that were sent and not yet acknowledged."""
+
+    def __init__(self) -> None:
+        self._sizes: deque[int] = deque()
+        self._num_bytes = 0
+        self._num_acked = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+
+    def sent(self, num_bytes: int) -> None:
+        self._sizes.append(num_bytes)
+        self._count(num_bytes)
+
+    def acknowledged(self, num_messages: int) -> None:
+        """The reader has had so many messages since the connection began."""
+        while self._sizes and self._num_acked < num_messages:
+            self._num_acked += 1
+            self._count(-self._sizes.popleft())
+
+    def _count(self, num_bytes: int) -> None:
+        self._num_bytes += num_bytes
+        if self._num_bytes > MAX_UNACKED_BYTES:
+            self._has_room.clear()
+        else:
+            self._has_room.set()
+
+    async def room(self) -> None:
+        """Wait until more may be sent. Raises ReaderStopped."""
+        try:
+            await asyncio.wait_for(self._has_room.wait(), PATIENCE_S)
+        except TimeoutError:
+            raise ReaderStopped from None
