@@ -10,11 +10,12 @@ import msgspec
 from django.db import transaction
 
 from inference.eventlog.clock import unix_us
+from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import path_to, without_blocked
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, start
+from webapp.lifecycle.start import Arrival, admit, start
 
 logger = logging.getLogger(__name__)
 
@@ -31,30 +32,24 @@ class Sent:
 
 
 def send(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams, by: Arrival) -> Sent:
-    """Append a user message and start its answer. Raises QueueUnavailable."""
-    leaf_before = conversation.leaf_id
-    with transaction.atomic():
-        question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-        question.save(force_insert=True)
-        if not conversation.title:
-            conversation.title = _beginning(text, _TITLE_CHARS)
-        answer = _answer(conversation, question, params, by)
-    _start(answer, params, by, _Undo(leaf_before, question))
-    return Sent(question, answer)
+    """Append a user message and start its answer. Raises TooManyOpen, QueueUnavailable."""
+    question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
+    if not conversation.title:
+        conversation.title = _beginning(text, _TITLE_CHARS)
+    return Sent(question, _answer(conversation, question, params, by))
 
 
 def regenerate(answer: Message, params: SamplingParams, by: Arrival) -> Message:
-    """Answer the same question again, as a sibling. Raises QueueUnavailable."""
+    """Answer the same question again, as a sibling. Raises TooManyOpen, QueueUnavailable."""
     assert answer.parent is not None
-    leaf_before = answer.conversation.leaf_id
-    with transaction.atomic():
-        sibling = _answer(answer.conversation, answer.parent, params, by)
-    _start(sibling, params, by, _Undo(leaf_before, sibling))
-    return sibling
+    return _answer(answer.conversation, answer.parent, params, by)
 
 
 def _answer(conversation: Conversation, question: Message, params: SamplingParams, by: Arrival) -> Message:
-    """Create the request, with all that the model needs, and the message that will show its answer."""
+    """Create the request, with all that the model needs, and the message that will show its answer; start it.
+
+    A question that is new is saved with them. What can be read is read before the write lock is taken.
+    """
     request = Request(
         user_id=conversation.user_id,
         surface=by.surface,
@@ -64,11 +59,16 @@ def _answer(conversation: Conversation, question: Message, params: SamplingParam
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
     )
-    request.save(force_insert=True)
     answer = Message(conversation=conversation, parent=question, role=Message.Role.ASSISTANT, request=request)
-    answer.save(force_insert=True)
+    created = [question, answer] if question._state.adding else [answer]
+    undo = _Undo(conversation.leaf_id, created[0])
     conversation.leaf_id = answer.pk
-    conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    with transaction.atomic():
+        limit = admit(conversation.user_id)
+        request.save(force_insert=True)
+        Message.objects.bulk_create(created)
+        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    _start(answer, params, by, limit, undo)
     return answer
 
 
@@ -77,7 +77,7 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    path = without_blocked(path_to(question, conversation.tree()))
+    path = without_blocked(path_to(question, conversation.tree() if question.parent_id else []))
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns
@@ -99,10 +99,10 @@ class _Undo:
             Request.objects.filter(pk=answer.request_id).delete()
 
 
-def _start(answer: Message, params: SamplingParams, by: Arrival, undo: _Undo) -> None:
+def _start(answer: Message, params: SamplingParams, by: Arrival, limit: Limit, undo: _Undo) -> None:
     assert answer.request is not None
     try:
-        start(answer.request, params, by)
+        start(answer.request, params, by, (limit,))
     except Exception:
         logger.exception("%s could not be started", answer.request.pk)
         # Nothing is running, so the conversation must not show an answer that will never come.

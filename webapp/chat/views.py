@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -20,7 +22,7 @@ from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency_limit
+from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
 from webapp.lifecycle.stop import stop
 
 _MAX_LISTED = 500
@@ -125,13 +127,10 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
         parent = found.messages.filter(pk=body.parent_id).first()
         if parent is None:
             raise not_found("message")
-    timing.mark("validate")
     arrival = _arrival(request, timing, checked_timing(body.client))
-    timing.mark("limits")
-    try:
+    timing.mark("validate")
+    with _refusals():
         sent = sending.send(found, parent, text, params, arrival)
-    except QueueUnavailable:
-        raise _unavailable() from None
     timing.mark("start")
     rows = {"user_message": sent.user_message.as_json(), "assistant_message": sent.assistant_message.as_json()}
     return _started(rows, timing)
@@ -147,13 +146,10 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
     if answer is None:
         raise not_found("answer")
     params = _params(answer.conversation, body.params)
-    timing.mark("validate")
     arrival = _arrival(request, timing, checked_timing(body.client))
-    timing.mark("limits")
-    try:
+    timing.mark("validate")
+    with _refusals():
         sibling = sending.regenerate(answer, params, arrival)
-    except QueueUnavailable:
-        raise _unavailable() from None
     timing.mark("start")
     return _started({"assistant_message": sibling.as_json()}, timing)
 
@@ -164,15 +160,9 @@ def _started(rows: dict[str, Any], timing: ServerTiming) -> HttpResponse:
 
 
 def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None) -> Arrival:
-    """Raises ApiError when the user has too many requests open."""
-    limit = concurrency_limit(user_id(request))
-    if limit.remaining == 0:
-        message = f"You have {limit.limit} requests open. Wait for one to end, or stop one."
-        raise ApiError(429, "too_many_requests", message, retry_after_s=5)
     return Arrival(
         received_unix_us=timing.received_unix_us,
         surface="chat",
-        limits=(limit,),
         client=client,
         http_version=getattr(request, "scope", {}).get("http_version"),
     )
@@ -183,6 +173,17 @@ def _params(found: Conversation, given: SamplingParams | None) -> SamplingParams
     if params.seed is None:
         params = msgspec.structs.replace(params, seed=secrets.randbelow(2**53))
     return params
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Why nothing was started, as ApiError."""
+    try:
+        yield
+    except TooManyOpen as error:
+        raise ApiError(429, "too_many_requests", str(error), retry_after_s=5) from None
+    except QueueUnavailable:
+        raise _unavailable() from None
 
 
 def _unavailable() -> ApiError:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.contrib.auth import get_user_model
+from django.db import connection
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -28,19 +30,27 @@ class Arrival:
 
     received_unix_us: int
     surface: str
-    limits: tuple[Limit, ...]
     client: ClientTiming | None = None
     http_version: str | None = None
     tls_version: str | None = None
 
 
-def concurrency_limit(user_id: int) -> Limit:
-    """How many more requests the user may open now."""
+class TooManyOpen(Exception):
+    """The user has as many requests open as one may have."""
+
+
+def admit(user_id: int) -> Limit:
+    """How many more requests the user may open; to be asked in the transaction that creates one. Raises TooManyOpen."""
+    # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
+    if connection.features.has_select_for_update:
+        get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
     num_open = Request.objects.filter(user_id=user_id, finished_at=None).count()
-    return Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=max(0, MAX_IN_FLIGHT - num_open))
+    if num_open >= MAX_IN_FLIGHT:
+        raise TooManyOpen(f"You have {num_open} requests open. Wait for one to end, or stop one.")
+    return Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=MAX_IN_FLIGHT - num_open)
 
 
-def start(request: Request, params: SamplingParams, arrival: Arrival) -> None:
+def start(request: Request, params: SamplingParams, arrival: Arrival, limits: tuple[Limit, ...]) -> None:
     """Open the log of a saved request and hand it to `prepare`. Raises QueueUnavailable."""
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
@@ -58,7 +68,7 @@ def start(request: Request, params: SamplingParams, arrival: Arrival) -> None:
     checked = GatewayChecked(
         at=clock.at(),
         principal=f"user:{request.user_id}",
-        limits=arrival.limits,
+        limits=limits,
         duration_us=clock.at() - accepted.received_at,
     )
     try:

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -400,6 +401,15 @@ def test_a_message_that_says_nothing_is_refused(site: Site, message: str | bytes
     with websocket(site) as connection:
         connection.send(message)
         assert close_code(connection) == 4400
+
+
+def test_requests_that_come_at_once_do_not_pass_the_limit(site: Site) -> None:
+    conversations = [site.client.post("/api/conversations", json={}).json()["id"] for _ in range(14)]
+    body = {"text": "Hello"}
+    with ThreadPoolExecutor(14) as senders:
+        paths = [f"/api/conversations/{each}/messages" for each in conversations]
+        statuses = [sent.status_code for sent in senders.map(lambda path: site.client.post(path, json=body), paths)]
+    assert sorted(statuses) == [201] * 8 + [429] * 6
 
 
 def test_too_many_requests_are_not_followed(site: Site) -> None:
