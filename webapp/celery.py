@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from typing import Any
 
 from celery import Celery
+from celery.signals import task_prerun
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 from django.conf import settings
+from django.db import close_old_connections
 
 from inference.eventlog.broker import celery_url
 
@@ -21,7 +25,15 @@ app.conf.update(
     task_routes={"lifecycle.prepare": {"queue": "prepare"}, "inference.generate": {"queue": "generate"}},
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
-    # A request is refused in a second, not hung, when the broker is away.
-    broker_transport_options={"socket_connect_timeout": 2, "max_retries": 1},
+    # A request is refused in a second, not hung, when the broker is away. A message that is lost with its worker is
+    # found by the watchdog, not by Celery.
+    broker_transport_options={"socket_connect_timeout": 2, "max_retries": 1, "ack_emulation": False},
+    # Celery's own way with database connections is to close them before and after each task, or never.
+    CELERY_DB_REUSE_MAX=sys.maxsize,
 )
 app.autodiscover_tasks(["webapp.lifecycle"])
+
+
+@task_prerun.connect
+def _close_old_connections(**_: Any) -> None:
+    close_old_connections()

@@ -61,9 +61,13 @@ TEMPLATES = [
 ]
 
 
+# Threads stay, and so do their connections: opening one costs as much as two queries. Each is looked at before use.
+_KEPT: dict[str, Any] = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+
+
 def _database(url: str | None) -> dict[str, Any]:
     if url is None:
-        return {
+        return _KEPT | {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": ENVIRONMENT.data / "sightglass.sqlite3",
             "OPTIONS": {
@@ -74,7 +78,7 @@ def _database(url: str | None) -> dict[str, Any]:
             },
         }
     parts = urlsplit(url)
-    return {
+    return _KEPT | {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import msgspec
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.codec import encode_request
-from inference.protocol.events import AnyEvent, ContextAssembled, GenerationQueued, PromptTokenized
+from inference.protocol.events import AnyEvent, ContextAssembled, GenerationQueued, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
@@ -36,8 +38,17 @@ def stopped_early() -> Failure:
     return Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
 
+@dataclass(frozen=True)
+class _Packed:
+    """An assembled context and when it was."""
+
+    assembled: Assembled
+    at: int
+    duration_us: int
+
+
 class Preparation:
-    """Prepares one request; each step appends what it did to the log."""
+    """Prepares one request, and appends what was done to the log."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -50,19 +61,27 @@ class Preparation:
         """Raises Failure."""
         if self._log.is_cancelled([self._request.id])[0]:
             raise stopped_early()
-        self._check_input()
-        start = time.perf_counter_ns()
-        assembled = self._assemble()
-        self._hand_over(assembled, duration_us=(time.perf_counter_ns() - start) // 1000)
+        # At the same time: classifier and tokenizer leave the interpreter free while they compute.
+        with ThreadPoolExecutor(1, "assemble") as beside:
+            packing = beside.submit(self._pack)
+            text = self._words()
+            check = services.guard().check(text, "input")
+            checked = check.event(self._clock.at(), "input", 0, len(text))
+        refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
+        if refusal is not None:
+            self._append(checked)
+            raise refusal
+        self._hand_over(checked, packing.result())
 
-    def _check_input(self) -> None:
+    def _words(self) -> str:
         """The user's words that no earlier request had checked: the system prompt may have changed since."""
         system = [message.content for message in self._messages if message.role == "system"]
-        text = "\n".join([*system, self._messages[-1].content])
-        check = services.guard().check(text, "input")
-        self._append(check.event(self._clock.at(), "input", 0, len(text)))
-        if check.verdict == "block":
-            raise Failure("safety", "blocked", check.replacement)
+        return "\n".join([*system, self._messages[-1].content])
+
+    def _pack(self) -> _Packed:
+        start = time.perf_counter_ns()
+        assembled = self._assemble()
+        return _Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
         try:
@@ -72,21 +91,27 @@ class Preparation:
         except (TokenizerError, TemplateError) as error:
             raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
 
-    def _hand_over(self, assembled: Assembled, duration_us: int) -> None:
-        prompt, tokenizer = assembled.prompt, services.prompt_services().tokenizer
-        now = self._clock.at()
+    def _hand_over(self, checked: SafetyChecked, packed: _Packed) -> None:
+        done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
+        queued = GenerationQueued(at=self._clock.at(), attempt=self._request.attempt, queue_depth=_queue_depth())
+        self._append(*done, queued)
+        app.send_task("inference.generate", args=[encode_request(self._generation(packed.assembled))])
+
+    def _packing_events(self, packed: _Packed) -> list[AnyEvent]:
+        assembled, prompt = packed.assembled, packed.assembled.prompt
+        tokenizer = services.prompt_services().tokenizer
         # The tokenizer works within assembly, at its end; its time is told apart.
         context = ContextAssembled(
-            at=now - prompt.encoding_us,
+            at=packed.at - prompt.encoding_us,
             window=assembled.window,
             reserved_output=assembled.reserved_output,
             num_prompt_tokens=len(prompt.ids),
             segments=assembled.segments,
             dropped=assembled.dropped,
-            duration_us=duration_us - prompt.encoding_us,
+            duration_us=packed.duration_us - prompt.encoding_us,
         )
         tokenized = PromptTokenized(
-            at=now,
+            at=packed.at,
             tokenizer=tokenizer.name,
             version=tokenizer.version,
             ids=tuple(prompt.ids),
@@ -95,9 +120,7 @@ class Preparation:
             lossy_bytes=prompt.lossy_bytes,
             duration_us=prompt.encoding_us,
         )
-        queued = GenerationQueued(at=self._clock.at(), attempt=self._request.attempt, queue_depth=_queue_depth())
-        self._append(context, tokenized, queued)
-        app.send_task("inference.generate", args=[encode_request(self._generation(assembled))])
+        return [context, tokenized]
 
     def _generation(self, assembled: Assembled) -> GenerationRequest:
         num_free = assembled.window - len(assembled.prompt.ids)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
+from django.db import close_old_connections
 
 from inference.eventlog.keys import Entry
 from inference.protocol.codec import encode_frame
@@ -64,7 +64,7 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
     """Ends after the terminal frame. Raises Unreadable; Overflow when the connection does not keep up."""
     while not request.is_settled:
         # Somebody who has seen the terminal event already must not wait for another.
-        if any(entry.last_seq <= after and _is_terminal(entry) for entry in await hub().tail(request.id)):
+        if after and any(entry.last_seq <= after and _is_terminal(entry) for entry in await hub().tail(request.id)):
             return
         async with aclosing(hub().entries(request.id, after)) as entries:
             async for entry in entries:
@@ -100,13 +100,11 @@ def _saved(request_id: str, after: int) -> list[Frame]:
 
 
 async def read(query: Callable[[], _T]) -> _T:
-    """The query's result from a shared thread; a stream that stays open keeps neither thread nor connection."""
+    """The query's result from a shared thread, which keeps its connection; a stream that stays open keeps neither."""
 
     def run() -> _T:
-        try:
-            return query()
-        finally:
-            connections.close_all()
+        close_old_connections()
+        return query()
 
     return await sync_to_async(run, thread_sensitive=False)()
 

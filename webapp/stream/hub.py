@@ -86,11 +86,12 @@ class Hub:
         async for entry in self._stored(key, after):
             after = entry.last_seq
             yield entry
-        await self._subscribe(key, subscriber)
+        is_behind = await self._subscribe(key, subscriber, after)
         try:
-            async for entry in self._stored(key, after):
-                after = entry.last_seq
-                yield entry
+            if is_behind:
+                async for entry in self._stored(key, after):
+                    after = entry.last_seq
+                    yield entry
             while news := await subscriber.get():
                 if news.last_seq > after:
                     after = news.last_seq
@@ -114,15 +115,15 @@ class Hub:
         rows = await self._client.xrevrange(log_key(request_id), count=_TAIL_ENTRIES)
         return [parse_entry(*row) for row in rows]
 
-    async def _subscribe(self, key: str, subscriber: Subscriber) -> None:
-        if key not in self._subscribers:
-            # From the present end on: what is older is read by the subscriber itself.
-            last = await self._client.xrevrange(key, count=1)
-            self._positions.setdefault(key, last[0][0].decode() if last else "0-0")
+    async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> bool:
+        """Whether the hub is further in this log than the subscriber, who reads what is between by itself."""
+        is_behind = key in self._positions
+        self._positions.setdefault(key, f"{after}-0")
         self._subscribers.setdefault(key, set()).add(subscriber)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         await self._wake()
+        return is_behind
 
     def _unsubscribe(self, key: str, subscriber: Subscriber) -> None:
         remaining = self._subscribers.get(key, set())
@@ -133,8 +134,10 @@ class Hub:
 
     async def _wake(self) -> None:
         """End the blocking read, so that it starts again with the new set of logs."""
-        await self._client.xadd(self._wake_key, {"n": "1"}, maxlen=1, approximate=False)
-        await self._client.expire(self._wake_key, 3600)
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.xadd(self._wake_key, {"n": "1"}, maxlen=1, approximate=False)
+        pipeline.expire(self._wake_key, 3600)
+        await pipeline.execute()
 
     async def _run(self) -> None:
         woken = "0-0"

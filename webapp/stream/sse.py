@@ -6,8 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 
-from asgiref.sync import sync_to_async
-from django.db import connections
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
@@ -29,7 +27,6 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     user = await request.auser()
-    await sync_to_async(connections.close_all)()  # this request's thread stays as long as the stream
     found = await read(lambda: find_request(user.pk, request_id))
     if found is None:
         return not_found("request").response()
