@@ -387,10 +387,13 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     piece: bytes
     """The token's own bytes (base64 in JSON); empty for control tokens."""
     is_special: bool = False
-    logprob: float
-    """log-probability under the model's own distribution, before any stage."""
+    is_shown: bool = True
+    """False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes."""
+    logprob: float | None
+    """log-probability under the model's own distribution, before any stage; None, here and in the next fields: not
+    reported by a server elsewhere."""
     rank: int | None
-    """Rank by the model's own logits, from 1; None, here and in the next fields: not reported by a server elsewhere."""
+    """Rank by the model's own logits, from 1."""
     entropy: float | None
     """Of the model's own distribution, in nats."""
     u: float | None

@@ -10,16 +10,17 @@ import time
 
 import redis
 
-from inference.engine.engine import load_engine
+from inference.backends.backend import Backend
+from inference.backends.remote_backend import RemoteBackend
+from inference.backends.server import connect
+from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
-from inference.kernels.library import find_kernels
-from inference.models.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
-from inference.worker.engine_thread import EngineThread
+from inference.worker.cancel_flags import CancelFlags
 from inference.worker.generation import Services
 from inference.worker.settings import WorkerSettings
 
@@ -80,13 +81,34 @@ class Host:
         settings = self._settings
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path)
+        log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
+        start = self._start_remote if settings.backend_url else self._start_engine
+        return Services(self.name, start(tokenizer, log), tokenizer, Grammars(tokenizer), guard, log)
+
+    def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
+        # Imported here: torch takes seconds and much memory, and a worker with a server elsewhere needs none of it.
+        from inference.engine.engine import load_engine
+        from inference.kernels.library import find_kernels
+        from inference.models.packed_cache import PackedCache
+        from inference.worker.engine_thread import EngineThread
+
+        settings = self._settings
         cache = PackedCache(settings.weights_path)
         kernels = find_kernels(settings.kernels_path, settings.num_threads)
         engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress, cache, kernels)
-        log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         thread = EngineThread(engine, log)
         thread.start()
-        return Services(self.name, thread, tokenizer, Grammars(tokenizer), guard, log)
+        return thread
+
+    def _start_remote(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
+        settings = self._settings
+        assert settings.backend_url is not None
+        server = connect(settings.backend_url, settings.backend_key, settings.model_name, tokenizer)
+        flags = CancelFlags(log)
+        flags.start()
+        backend = RemoteBackend(server, tokenizer, flags.cancelled)
+        backend.start()
+        return backend
 
     def _on_progress(self, share: float) -> None:
         self._set(progress=f"{share:.2f}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from inference.tokenization.bundled import bundled_model
 
@@ -22,6 +23,9 @@ class WorkerSettings:
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
+    backend_url: str | None = None
+    """Of a server that makes the tokens; None: the worker's own engine does."""
+    backend_key: str | None = field(default=None, repr=False)
 
 
 def read_settings() -> WorkerSettings:
@@ -36,7 +40,31 @@ def read_settings() -> WorkerSettings:
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
         kernels_path=data / "kernels",
+        backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
+        backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
     )
+
+
+def _backend_url(url: str | None) -> str | None:
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is no number
+        is_good = False
+    # Not quoted: a key may have been written into it.
+    if not is_good or "@" in url or parts.query or parts.fragment:
+        raise SystemExit(
+            "sightglass: SIGHTGLASS_BACKEND_URL has the form http://host:port; its key is in its own variable."
+        )
+    return url
+
+
+def _backend_key(key: str | None) -> str | None:
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise SystemExit("sightglass: SIGHTGLASS_BACKEND_KEY may hold only visible ASCII characters.")
+    return key or None
 
 
 def _num_threads(text: str | None) -> int:

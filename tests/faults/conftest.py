@@ -114,6 +114,10 @@ class Processes:
         for frame in self.frames(request_id):
             yield from frame["events"]
 
+    def logs(self) -> list[Path]:
+        """What the processes have written."""
+        return sorted(self._product.logs.iterdir())
+
     def cancel(self, request_id: str) -> None:
         self.client.post(f"/api/requests/{request_id}/cancel").raise_for_status()
 

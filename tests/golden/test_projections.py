@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from inference.protocol.codec import decode_frame, encode_frame
-from inference.protocol.events import Frame, RequestAccepted, TextReleased, TokenSampled
+from inference.protocol.events import Frame, GenerationStarted, RequestAccepted, TextReleased, TokenSampled
 from inference.protocol.request import SamplingParams
 from inference.sampling.draw import uniform
 from webapp.billing.bill import post_bill
@@ -51,6 +51,12 @@ class Golden:
         return [event for frame in self.frames for event in frame.events if isinstance(event, TokenSampled)]
 
     @property
+    def is_remote(self) -> bool:
+        """Whether a server elsewhere made the tokens, with a draw of its own."""
+        events = [event for frame in self.frames for event in frame.events]
+        return any(isinstance(event, GenerationStarted) and event.server is not None for event in events)
+
+    @property
     def params(self) -> SamplingParams:
         first = self.frames[0].events[0]
         assert isinstance(first, RequestAccepted)
@@ -65,7 +71,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def test_each_way_that_a_request_may_end_is_recorded() -> None:
-    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "stopped"]
+    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "remote", "stopped"]
 
 
 def test_the_protocol_still_reads_and_writes_them(golden: Golden) -> None:
@@ -112,5 +118,8 @@ def test_every_draw_is_the_seeds_and_falls_on_the_token_shown(golden: Golden) ->
     seed = golden.params.seed
     assert seed is not None
     for token in golden.tokens:
+        if golden.is_remote:
+            assert (token.u, token.low, token.high) == (None, None, None)
+            continue
         assert token.u == pytest.approx(uniform(seed, token.position))
         assert token.low <= token.u < token.high

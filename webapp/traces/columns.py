@@ -32,7 +32,7 @@ _SCALARS = {
     "step_us": "u4",
     "batch_size": "u2",
 }
-_OPTIONAL = ("rank", "entropy", "low", "high", "log_normalizer", "step_us", "batch_size")
+_OPTIONAL = ("logprob", "rank", "entropy", "low", "high", "log_normalizer", "step_us", "batch_size")
 """May be unknown: packed as what no known value can be, NaN or the integer's maximum."""
 _LOGIT_SCALE = 10_000
 """Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
@@ -50,7 +50,7 @@ class _Stage(msgspec.Struct, array_like=True):
     masked: bytes = b""
 
 
-class TokenColumns(msgspec.Struct, forbid_unknown_fields=True):
+class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Columns of one entry per token; bytes are packed numbers."""
 
     num_tokens: int
@@ -66,6 +66,8 @@ class TokenColumns(msgspec.Struct, forbid_unknown_fields=True):
     log_normalizer: bytes
     step_us: bytes
     batch_size: bytes
+    hidden: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)] = []
+    """Indices of the tokens that a server elsewhere did not show."""
     u: Annotated[list[float | None], msgspec.Meta(max_length=MAX_EVENTS)]
     counts: bytes
     """Candidates per token; the two columns that follow have one entry per candidate."""
@@ -84,6 +86,7 @@ def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
     return TokenColumns(
         **{name: _pack(_scalars(tokens, name, kind), kind) for name, kind in _SCALARS.items()},
         num_tokens=len(tokens),
+        hidden=[index for index, token in enumerate(tokens) if not token.is_shown],
         u=[token.u for token in tokens],
         counts=counts.tobytes(),
         candidate_ids=_pack([i for token in tokens for i in token.candidate_ids], "u4"),
@@ -127,7 +130,7 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     counts = np.frombuffer(columns.counts, "u2").tolist()
     ids = _unpack(columns.candidate_ids, "u4", sum(counts))
     logits = [value / _LOGIT_SCALE for value in _unpack(columns.candidate_logits, "i4", sum(counts))]
-    pieces, tokens, start = columns.pieces, [], 0
+    pieces, hidden, tokens, start = columns.pieces, set(columns.hidden), [], 0
     for index, count in enumerate(counts):
         span = slice(start, start + count)
         start += count
@@ -136,6 +139,7 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
             TokenSampled(
                 **values,
                 u=columns.u[index],
+                is_shown=index not in hidden,
                 piece=pieces[values["id"]],
                 candidate_ids=tuple(ids[span]),
                 candidate_logits=tuple(logits[span]),

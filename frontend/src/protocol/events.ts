@@ -490,9 +490,11 @@ export interface TokenSampled {
   /** The token's own bytes (base64 in JSON); empty for control tokens. */
   piece: string;
   is_special: boolean;
-  /** log-probability under the model's own distribution, before any stage. */
-  logprob: number;
-  /** Rank by the model's own logits, from 1; None, here and in the next fields: not reported by a server elsewhere. */
+  /** False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes. */
+  is_shown: boolean;
+  /** log-probability under the model's own distribution, before any stage; None, here and in the next fields: not reported by a server elsewhere. */
+  logprob: number | null;
+  /** Rank by the model's own logits, from 1. */
   rank: number | null;
   /** Of the model's own distribution, in nats. */
   entropy: number | null;

@@ -46,6 +46,7 @@ export function token(position: number, at: number): TokenSampled {
     id: 10,
     piece: btoa(" a"),
     is_special: false,
+    is_shown: true,
     logprob: 2 - logSumExp(logits),
     rank: 1,
     entropy: 0.9,

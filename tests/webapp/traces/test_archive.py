@@ -63,7 +63,7 @@ def frames(num_tokens: int) -> list[Frame]:
 
 
 UNKNOWN = dict.fromkeys(
-    ("rank", "entropy", "u", "low", "high", "log_normalizer", "stages", "step_us", "batch_size"), None
+    ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "stages", "step_us", "batch_size"), None
 )
 
 
@@ -71,7 +71,7 @@ UNKNOWN = dict.fromkeys(
 def test_what_is_unknown_stays_unknown(num_unknown: int) -> None:
     """A server elsewhere does not tell everything, and a reader must not take its silence for a number."""
     tokens = [token(0), token(1), token(2), token(3)]
-    tokens[:num_unknown] = [msgspec.structs.replace(each, **UNKNOWN) for each in tokens[:num_unknown]]
+    tokens[:num_unknown] = [msgspec.structs.replace(each, is_shown=False, **UNKNOWN) for each in tokens[:num_unknown]]
     log = [Frame(seq=1, events=tuple(tokens))]
     assert decode(encode(log, {})).frames == log
 

@@ -1,0 +1,118 @@
+"""A request's sampling parameters in the words of each kind of server. Knows nothing of connections.
+
+What a server cannot do as asked is refused before anything is sent: an answer that was sampled otherwise than its
+trace says would be a false trace. Stop texts are found by the output guard for every back end, and are never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from inference.protocol.request import GenerationRequest, SamplingParams
+
+
+class Kind(Enum):
+    """Servers whose extensions of OpenAI's completions API are known; its value is the server's name."""
+
+    LLAMA_CPP = "llama.cpp"
+    VLLM = "vLLM"
+    OTHER = "OpenAI-compatible server"
+
+
+_ALWAYS = {"temperature", "top_p", "seed", "max_tokens", "stop", "stop_token_ids", "logit_bias"}
+_SUPPORTED = {
+    # Its frequency and presence penalties count the prompt's tokens too; ours count the answer's alone.
+    Kind.LLAMA_CPP: _ALWAYS | {"top_k", "min_p", "typical_p", "repetition_penalty", "banned_token_ids"},
+    Kind.VLLM: _ALWAYS | {"top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"},
+    Kind.OTHER: _ALWAYS | {"frequency_penalty", "presence_penalty"},
+}
+_GREEDY_BELOW = 1e-3
+"""As in our own sampler: anything colder is greedy."""
+_SAMPLERS = ["penalties", "temperature", "top_k", "top_p", "min_p", "typ_p"]
+"""llama.cpp's names of our stages, in our order; its own applies the temperature last."""
+_LLAMA_SEEDS = 2**32 - 1
+"""Its seeds have 32 bits, and the greatest stands for a random one."""
+
+
+def is_greedy(params: SamplingParams) -> bool:
+    """Whether no draw is made."""
+    return params.temperature < _GREEDY_BELOW
+
+
+def problem(kind: Kind, params: SamplingParams) -> str | None:
+    """What this kind of server cannot do as asked, as a sentence that says what to do; None if it can do all."""
+    default = SamplingParams()
+    changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
+    if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
+        names = " and ".join(wrong)
+        return f"This model is served by {_a(kind)}, which cannot apply {names} as we define it. Leave it off."
+    if kind is Kind.VLLM and params.min_p > 0 and params.top_p < 1:
+        return "This model is served by vLLM, which applies min_p before top_p. Set min_p to 0 or top_p to 1."
+    return None
+
+
+def _a(kind: Kind) -> str:
+    return "an OpenAI-compatible server of unknown kind" if kind is Kind.OTHER else kind.value
+
+
+def completion_body(
+    kind: Kind, model: str, request: GenerationRequest, stop_ids: Iterable[int], max_tokens: int
+) -> dict[str, Any]:
+    """The JSON of a POST to /v1/completions that streams tokens with their candidates. Token ids go as they are."""
+    params = request.params
+    body = {
+        "model": model,
+        "prompt": list(request.prompt_ids),
+        "max_tokens": max_tokens,
+        "temperature": 0 if is_greedy(params) else params.temperature,
+        "top_p": params.top_p,
+        "seed": params.seed,
+        "logprobs": request.num_candidates,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **_EXTENSIONS[kind](params, sorted(stop_ids)),
+    }
+    if kind is Kind.LLAMA_CPP:
+        body["repeat_last_n"] = len(request.prompt_ids) + max_tokens  # all of it; the server makes room for as many
+    if kind is Kind.VLLM and request.cache_salt:
+        body["cache_salt"] = request.cache_salt
+    return body
+
+
+def _llama_cpp(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
+    bias: list[list[float | bool]] = [[entry.id, entry.bias] for entry in params.logit_bias]
+    return {
+        "seed": None if params.seed is None else params.seed % _LLAMA_SEEDS,
+        "top_k": params.top_k,
+        "min_p": params.min_p,
+        "typical_p": params.typical_p,
+        "repeat_penalty": params.repetition_penalty,
+        "samplers": _SAMPLERS,
+        "logit_bias": [*bias, *([token, False] for token in params.banned_token_ids)],
+        "return_progress": True,
+        "timings_per_token": True,
+        # Its cache knows no tenants: how long a prompt takes would tell what others have asked.
+        "cache_prompt": False,
+    }
+
+
+def _vllm(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
+    return {
+        **_other(params, stop_ids),
+        "top_k": params.top_k,
+        "min_p": params.min_p,
+        "repetition_penalty": params.repetition_penalty,
+        "stop_token_ids": stop_ids,
+        "return_tokens_as_token_ids": True,
+    }
+
+
+def _other(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
+    bias = {str(entry.id): entry.bias for entry in params.logit_bias}
+    penalties = {"frequency_penalty": params.frequency_penalty, "presence_penalty": params.presence_penalty}
+    return penalties | ({"logit_bias": bias} if bias else {})
+
+
+_EXTENSIONS = {Kind.LLAMA_CPP: _llama_cpp, Kind.VLLM: _vllm, Kind.OTHER: _other}

@@ -1,0 +1,237 @@
+"""One request's stream from a server elsewhere, turned into the outputs that the engine would deliver.
+
+What the server does not tell is None in the events. Knows nothing of threads or of other requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx
+
+from inference.backends.backend import Job, Refused
+from inference.backends.chunks import Candidate, Choice, Chunk, Progress, choices, decode_chunk, malformed, payloads
+from inference.backends.errors import BackendError, refusal, transport_failure
+from inference.backends.parameters import Kind, completion_body, is_greedy, problem
+from inference.backends.server import Server, Vocabulary
+from inference.backends.token_table import TokenTable, hidden_bytes
+from inference.engine.step_output import StepOutput
+from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
+from inference.protocol.request import FinishReason, Usage
+
+_REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a server may be silent, in seconds."""
+
+    connect_s: float = 5
+    first_s: float = 300
+    """Before the first token: it may queue, and read a long prompt."""
+    next_s: float = 60
+
+
+class RemoteStream:
+    """Reads one answer; `finish` ends it from outside."""
+
+    def __init__(self, job: Job, server: Server, vocabulary: Vocabulary, table: TokenTable, patience: Patience) -> None:
+        self._job = job
+        self._server = server
+        self._vocabulary = vocabulary
+        self._table = table
+        self._patience = patience
+        self._is_greedy = is_greedy(job.request.params)
+        self._num_tokens = 0
+        self._num_prefilled = 0
+        self._prefill_ms = 0
+        self._num_cached: int | None = None
+        self._finish_reason: FinishReason | None = None
+        self._admitted_at: int | None = None
+        self._prefill_us: int | None = None
+        self._decode_us: int | None = None
+
+    async def run(self, client: httpx.AsyncClient) -> None:
+        """Delivers the answer and its end, whatever that is. Cancelled, it delivers no end: see `end`."""
+        try:
+            self._check()
+            await self._read(client)
+            self.end(self._finish_reason)
+        except BackendError as error:
+            self.fail(error.code, str(error))
+        except httpx.HTTPError as error:
+            failure = transport_failure(error)
+            self.fail(failure.code, str(failure))
+        except TimeoutError:
+            limit_s = self._patience.next_s if self._num_tokens else self._patience.first_s
+            self.fail("server_failed", f"The model's server was silent for {limit_s:g} s. Send the message again.")
+
+    def end(self, reason: FinishReason | None) -> None:
+        """Deliver the end."""
+        self._deliver([], reason)
+
+    def fail(self, code: str, message: str) -> None:
+        """Deliver an end with an error; what was generated before it counts."""
+        request_id, usage = self._job.request.request_id, self._usage()
+        is_known = self._num_cached is not None
+        refused = Refused(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
+        self._job.outputs.put(refused)
+
+    def _check(self) -> None:
+        request, window = self._job.request, self._server.window
+        if wrong := problem(self._server.kind, request.params):
+            raise BackendError("unsupported", wrong)
+        if window is not None and len(request.prompt_ids) >= window:
+            message = (
+                f"the prompt has {len(request.prompt_ids)} tokens; the window of the model's server holds {window}"
+            )
+            raise BackendError("prompt_too_long", message)
+
+    async def _read(self, client: httpx.AsyncClient) -> None:
+        request, server = self._job.request, self._server
+        body = completion_body(server.kind, server.model, request, self._job.stop_ids, self._max_tokens)
+        async with asyncio.timeout(self._patience.first_s) as limit:
+            async with client.stream("POST", server.completions_url, json=body) as response:
+                if response.status_code != 200:
+                    raise await refusal(response, server.key)
+                self._admitted_at = self._job.clock.at()
+                async for chunk in self._chunks(response):
+                    if self._is_beyond_end(chunk):
+                        return
+                    self._take(chunk)
+                    patience_s = self._patience.next_s if self._num_tokens else self._patience.first_s
+                    limit.reschedule(asyncio.get_running_loop().time() + patience_s)
+        if self._finish_reason is None:
+            raise BackendError("server_failed", "The model's server ended its answer without a reason. Send it again.")
+
+    @property
+    def _max_tokens(self) -> int:
+        request, window = self._job.request, self._server.window
+        limit = request.params.max_tokens
+        return limit if window is None else min(limit, window - len(request.prompt_ids))
+
+    async def _chunks(self, response: httpx.Response) -> AsyncIterator[Chunk]:
+        async for data in payloads(response.aiter_bytes()):
+            yield decode_chunk(data, self._server.key)
+
+    def _is_beyond_end(self, chunk: Chunk) -> bool:
+        """Whether the server goes on after a token that ends the answer for us: closing the connection stops it."""
+        return self._finish_reason is not None and bool(chunk.choices and chunk.choices[0].logprobs)
+
+    def _take(self, chunk: Chunk) -> None:
+        events: list[AnyEvent] = []
+        if chunk.prompt_progress is not None:
+            events += self._prefill(chunk.prompt_progress)
+        for choice in choices(chunk, self._table.find):
+            events += self._hidden(chunk, choice)
+            if self._finish_reason is None:
+                top = choice.top[: self._job.request.num_candidates]
+                events.append(self._sampled(choice.chosen.id, choice.chosen.logprob, top))
+        if chunk.num_cached is not None:
+            self._num_cached = min(max(chunk.num_cached, 0), len(self._job.request.prompt_ids))
+        if chunk.timings is not None:
+            self._prefill_us = _microseconds(chunk.timings.prompt_ms)
+            self._decode_us = _microseconds(chunk.timings.predicted_ms)
+        if chunk.finish_reason is not None:
+            self._accept_reason(chunk.finish_reason)
+        if events:
+            self._deliver(events)
+
+    def _accept_reason(self, reason: str) -> None:
+        if self._finish_reason is None and reason not in _REASONS:
+            message = f"The model's server ended its answer for a reason that we do not know: {reason[:40]!r}."
+            raise BackendError("server_failed", message)
+        self._finish_reason = self._finish_reason or _REASONS[reason]
+
+    def _prefill(self, progress: Progress) -> list[AnyEvent]:
+        total = len(self._job.request.prompt_ids)
+        self._num_cached = min(max(progress.cache, 0), total)
+        start, end = max(self._num_prefilled, self._num_cached), min(progress.processed, total)
+        if end <= start:
+            return []
+        advanced = PrefillAdvanced(
+            at=self._job.clock.at(),
+            start=start,
+            end=end,
+            total=total,
+            step_us=max(0, progress.time_ms - self._prefill_ms) * 1000,
+            num_sequences=None,
+            num_batched_tokens=None,
+        )
+        self._num_prefilled, self._prefill_ms = end, progress.time_ms
+        return [advanced]
+
+    def _hidden(self, chunk: Chunk, choice: Choice) -> list[TokenSampled]:
+        """Tokens before this one that llama.cpp did not show."""
+        if self._server.kind is not Kind.LLAMA_CPP:
+            return []
+        data = hidden_bytes(chunk.text, self._vocabulary.piece(choice.chosen.id))
+        ids = self._table.split(data, self._num_hidden(chunk)) if data else []
+        if ids is None:
+            raise malformed(f"text of tokens that our vocabulary does not have: {data!r:.60}")
+        return [self._sampled(token, None, []) for token in ids]
+
+    def _num_hidden(self, chunk: Chunk) -> int | None:
+        return None if chunk.num_generated is None else chunk.num_generated - self._num_tokens - 1
+
+    def _sampled(self, token: int, logprob: float | None, top: list[Candidate]) -> TokenSampled:
+        if any(not 0 <= each < self._vocabulary.vocab_size for each in (token, *(one.id for one in top))):
+            raise malformed("a token that our vocabulary does not have")
+        is_listed = any(each.id == token for each in top)
+        listed = top if is_listed or logprob is None else [*top, Candidate(token, logprob)]
+        rank = 1 + sum(each.logprob > logprob for each in top) if is_listed and logprob is not None else None
+        sampled = TokenSampled(
+            at=self._job.clock.at(),
+            position=self._num_tokens,
+            id=token,
+            piece=self._vocabulary.piece(token),
+            is_special=self._vocabulary.is_special(token),
+            is_shown=logprob is not None,
+            logprob=logprob,
+            rank=rank,
+            entropy=None,
+            u=None,
+            low=0.0 if self._is_greedy else None,
+            high=1.0 if self._is_greedy else None,
+            log_normalizer=None,
+            candidate_ids=tuple(each.id for each in listed),
+            candidate_logits=tuple(round(each.logprob, 4) for each in listed),
+            candidate_pieces=tuple(self._vocabulary.piece(each.id) for each in listed),
+            stages=None,
+            step_us=None,
+            batch_size=None,
+        )
+        self._count(token)
+        return sampled
+
+    def _count(self, token: int) -> None:
+        self._num_tokens += 1
+        if token in self._job.stop_ids:
+            self._finish_reason = "stop"
+        elif self._num_tokens >= self._max_tokens:
+            self._finish_reason = "length"
+
+    def _usage(self) -> Usage:
+        """Tokens seen; a server's own count may hold some that it did not show."""
+        num_prompt = len(self._job.request.prompt_ids) if self._num_tokens else self._num_prefilled
+        num_cached = min(self._num_cached or 0, num_prompt)
+        return Usage(uncached_input=num_prompt - num_cached, cache_read=num_cached, output=self._num_tokens)
+
+    def _deliver(self, events: list[AnyEvent], reason: FinishReason | None = None) -> None:
+        output = StepOutput(
+            request_id=self._job.request.request_id,
+            events=events,
+            usage=self._usage(),
+            finish_reason=reason,
+            prefill_us=self._prefill_us,
+            decode_us=self._decode_us,
+            admitted_at=self._admitted_at,
+            is_cache_known=self._num_cached is not None,
+        )
+        self._job.outputs.put(output)
+
+
+def _microseconds(ms: float | None) -> int | None:
+    return None if ms is None or not 0 <= ms < 1e12 else round(ms * 1000)
