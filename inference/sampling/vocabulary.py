@@ -68,6 +68,13 @@ def rank(logits: Row, token: int) -> int:
     return 1 + int(np.count_nonzero(logits > logits[token]))
 
 
+def first_candidates(row: Row, count: int) -> NDArray[np.int32]:
+    """Ids of the `count` greatest logits, descending, ties by id."""
+    ids = np.flatnonzero(row >= _lower_bound(row, count))
+    order = np.argsort(-row[ids], kind="stable")[:count]
+    return ids[order].astype(np.int32)
+
+
 def _summary(row: Row, temperature: float, num_sorted: int) -> Summary:
     top, lowest = row.max(), row.min()
     if not np.isfinite(top):
@@ -90,7 +97,7 @@ def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, 
             np.maximum(shifted, _FAR_BELOW * temperature, out=shifted)
         np.multiply(shifted, np.float32(1 / temperature), out=shifted)
         scaled_log_normalizer, scaled_entropy = _log_normalizer_and_entropy(shifted)
-    ids = _first(row, num_sorted)
+    ids = first_candidates(row, num_sorted)
     return Summary(
         True,
         len(row),
@@ -116,13 +123,6 @@ def _total(values: Row) -> float:
     size = len(values) // _NUM_SUMS * _NUM_SUMS
     sums = values[:size].reshape(-1, _NUM_SUMS).sum(axis=0)
     return float(sums.sum(dtype=np.float64)) + float(values[size:].sum(dtype=np.float64))
-
-
-def _first(row: Row, count: int) -> NDArray[np.int32]:
-    """Ids of the `count` greatest logits, descending, ties by id."""
-    ids = np.flatnonzero(row >= _lower_bound(row, count))
-    order = np.argsort(-row[ids], kind="stable")[:count]
-    return ids[order].astype(np.int32)
 
 
 def _lower_bound(row: Row, count: int) -> np.float32:

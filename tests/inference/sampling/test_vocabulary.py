@@ -8,8 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from inference.sampling.vocabulary import log_sum_exp, rank, summarise
+from inference.kernels.library import find_kernels
+from inference.sampling.native_vocabulary import native_summarise
+from inference.sampling.vocabulary import Summarise, log_sum_exp, rank
+from inference.sampling.vocabulary import summarise as portable_summarise
 from tests.inference.sampling import reference
+
+
+@pytest.fixture(scope="module", params=["portable", "kernels"])
+def summarise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Summarise:
+    if request.param == "portable":
+        return portable_summarise
+    kernels = find_kernels(tmp_path_factory.mktemp("kernels"), num_threads=2)
+    if kernels is None:
+        pytest.skip("this machine cannot have the kernels")
+    return native_summarise(kernels)
 
 
 def row(key: int, size: int, scale: float = 3, num_removed: int = 0, num_equal: int = 0) -> NDArray[np.float32]:
@@ -32,7 +45,7 @@ ROWS = st.builds(
 
 @given(ROWS, st.sampled_from([0.01, 0.7, 1.0, 5.0]), st.sampled_from([1, 20, 128, 1500, 6000]))
 def test_a_summary_says_of_a_row_what_float64_says(
-    logits: NDArray[np.float32], temperature: float, num_sorted: int
+    summarise: Summarise, logits: NDArray[np.float32], temperature: float, num_sorted: int
 ) -> None:
     summary = summarise(logits[None], [temperature], num_sorted)[0]
     kept = np.flatnonzero(logits > -np.inf)
@@ -54,7 +67,7 @@ def test_a_summary_says_of_a_row_what_float64_says(
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 1000, 49_152]), st.integers(1, 5), st.sampled_from([0.3, 1.0]))
 def test_a_row_has_the_same_bits_alone_among_others_and_however_many_are_sorted(
-    key: int, size: int, num_rows: int, temperature: float
+    summarise: Summarise, key: int, size: int, num_rows: int, temperature: float
 ) -> None:
     rows = np.stack([row(key + i, size) for i in range(num_rows)])
     together = summarise(rows, [temperature] * num_rows, 128)
@@ -68,13 +81,13 @@ def test_a_row_has_the_same_bits_alone_among_others_and_however_many_are_sorted(
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_row_that_is_not_finite_is_told_apart_from_its_neighbours(value: float) -> None:
+def test_a_row_that_is_not_finite_is_told_apart_from_its_neighbours(summarise: Summarise, value: float) -> None:
     rows = np.zeros((2, 100), np.float32)
     rows[0, 50] = value
     assert [summary.is_finite for summary in summarise(rows, [1.0, 0.5], 10)] == [False, True]
 
 
-def test_quotients_that_would_overflow_have_no_weight() -> None:
+def test_quotients_that_would_overflow_have_no_weight(summarise: Summarise) -> None:
     logits = np.array([1e37, -2e38, 0, 1e37], np.float32)
     summary = summarise(logits[None], [0.001], 4)[0]
     assert summary.is_finite and summary.ids.tolist() == [0, 3, 2, 1]
@@ -82,7 +95,7 @@ def test_quotients_that_would_overflow_have_no_weight() -> None:
     assert summary.scaled_log_normalizer == pytest.approx(1e40)
 
 
-def test_a_row_of_removed_tokens_has_no_candidates() -> None:
+def test_a_row_of_removed_tokens_has_no_candidates(summarise: Summarise) -> None:
     assert summarise(np.full((1, 9), -np.inf, np.float32), [1.0], 4)[0].num_candidates == 0
 
 
