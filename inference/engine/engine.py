@@ -9,23 +9,29 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from inference.engine import record
+from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockManager
+from inference.engine.draft import Drafter
 from inference.engine.model_runner import ModelRunner
-from inference.engine.scheduler import Scheduled, Scheduler
+from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
+from inference.engine.record import PieceSource, StepFacts
+from inference.engine.scheduler import DEFAULT_LIMITS, Limits, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
+from inference.engine.step_costs import StepCosts
 from inference.engine.step_output import StepOutput
 from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
 from inference.models.source import open_model
-from inference.protocol.events import AnyEvent, GrammarMasked, PrefillAdvanced, TokenSampled
-from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.protocol.events import AnyEvent
+from inference.protocol.request import FinishReason, GenerationRequest
 from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.native_vocabulary import native_summarise
@@ -35,27 +41,23 @@ from inference.sampling.vocabulary import Summarise
 
 logger = logging.getLogger(__name__)
 
-
-class PieceSource(Protocol):
-    """What the engine needs of a tokenizer."""
-
-    def piece(self, token: int) -> bytes:
-        """The token's bytes; empty for control tokens."""
-
-    def is_special(self, token: int) -> bool:
-        """Whether it is a control token."""
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+"""How torch says it, on a CPU and on a GPU."""
+_MEMORY_TRIES, _MEMORY_PAUSE_S = 20, 0.05
+"""What a step of one token waits for memory that somebody else may give back, before its request fails."""
 
 
 class PromptTooLong(Exception):
-    """The prompt leaves no room for an answer in the model's window."""
+    """The prompt leaves no room for an answer in the model's window or in the cache."""
 
 
 @dataclass
 class _Slot:
-    """A sequence with its sampler and the events of the current step."""
+    """A sequence with its sampler, its drafter and the events of the current step."""
 
     sequence: Sequence
     sampler: Sampler
+    drafter: Drafter = field(default_factory=Drafter)
     events: list[AnyEvent] = field(default_factory=list)
 
 
@@ -66,17 +68,26 @@ class Engine:
         self,
         runner: ModelRunner,
         pieces: PieceSource,
-        scheduler: Scheduler | None = None,
+        cache: PrefixCache | None = None,
+        limits: Limits = DEFAULT_LIMITS,
         summarise: Summarise = vocabulary.summarise,
+        has_drafts: bool = True,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
+        """now_ns: the clock by which steps are measured, to decide whether drafts pay."""
         self._runner = runner
         self._pieces = pieces
+        blocks = BlockManager(runner.num_blocks, runner.block_size, cache or LruPrefixCache(time.monotonic))
+        self._scheduler = Scheduler(blocks, limits)
         self._summarise = summarise
-        self._scheduler = scheduler or Scheduler()
+        self._has_drafts = has_drafts
+        self._now_ns = now_ns
+        self._costs = StepCosts()
         self._slots: dict[str, _Slot] = {}
+        self._num_memory_failures = 0
         self.num_steps = 0
         config = runner.config
-        self.window = config.context_length
+        self.window = min(config.context_length, runner.num_blocks * runner.block_size)
         self.architecture = config.architecture
         self.quantization = config.quantization
         self.device = "cpu"
@@ -88,8 +99,7 @@ class Engine:
 
     def num_ahead(self, request_id: str) -> int:
         """How many requests wait in front of this one. Any thread may call this."""
-        waiting = [sequence.request.request_id for sequence in list(self._scheduler.waiting)]
-        return waiting.index(request_id) if request_id in waiting else 0
+        return self._scheduler.num_ahead(request_id)
 
     @property
     def num_running(self) -> int:
@@ -114,9 +124,14 @@ class Engine:
         if not num_tokens or min(request.prompt_ids) < 0 or max(request.prompt_ids) >= vocab_size:
             raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
         if num_tokens >= self.window:
-            raise PromptTooLong(f"the prompt has {num_tokens} tokens; the model's window holds {self.window}")
+            raise PromptTooLong(f"the prompt has {num_tokens} tokens; {self._limit()}")
         if request.request_id in self._slots:
             raise ValueError(f"{request.request_id} is running already")
+
+    def _limit(self) -> str:
+        if self.window == self._runner.config.context_length:
+            return f"the model's window holds {self.window}, the answer included. Shorten it."
+        return f"this worker's cache holds {self.window}, the answer included. Shorten it, or raise SIGHTGLASS_KV_MB."
 
     def cancel(self, request_id: str) -> None:
         """End the request before the next step."""
@@ -136,117 +151,162 @@ class Engine:
         """Remove and report the sequences that are done."""
         outputs = []
         for sequence in self._scheduler.remove_finished():
-            outputs.append(self._output(sequence))
-            self._runner.release(sequence)
+            outputs.append(self._output(self._slots[sequence.request.request_id]))
             del self._slots[sequence.request.request_id]
         return outputs
 
     def step(self) -> list[StepOutput]:
         """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
         ended = self.take_finished()
+        self._draft()
         step = self._scheduler.schedule()
         self.num_steps += 1
-        if step:
+        self._note(step)
+        if step.shares:
             self._compute(step)
-        return ended + self._report(step) + self.take_finished()
+        return ended + self._report() + self.take_finished()
 
-    def _compute(self, step: list[Scheduled]) -> None:
+    def _draft(self) -> None:
+        if not self._has_drafts:
+            return
+        decoding = [sequence for sequence in self._scheduler.running if not sequence.is_prefilling]
+        for sequence in decoding:
+            drafter = self._slot(sequence).drafter
+            # The last token needs no guess after it.
+            num_free = sequence.num_free_tokens - 1
+            sequence.drafts = drafter.propose(sequence.ids, num_free, len(decoding), self._costs)
+
+    def _note(self, step: Step) -> None:
+        for note in step.notes:
+            event = record.noted(note, self._runner.block_size, self._costs.prefill_us_per_token)
+            self._slot(note.sequence).events.append(event)
+
+    def _compute(self, step: Step) -> None:
         """Trouble ends the sequences of this step alone; what ended before it is still reported."""
-        start = time.perf_counter_ns()
+        facts = StepFacts(len(step.shares), step.num_rows)
         try:
-            self._advance(step, self._runner.run(step), start)
+            logits = self._run(step)
+            if logits is not None:
+                self._advance(step.shares, logits, facts)
         except Exception:
             logger.exception("a step failed")
-            for share in step:
+            for share in step.shares:
                 share.sequence.finish("error", "the engine failed; the worker's log has the details")
 
-    def _advance(self, step: list[Scheduled], logits: list[NDArray[np.float32] | None], start: int) -> None:
-        num_batched_tokens = sum(share.num_tokens for share in step)
-        for share, row in zip(step, logits, strict=True):
-            sequence = share.sequence
-            was_prefilling = sequence.is_prefilling
-            sequence.num_computed_tokens += share.num_tokens
-            step_us = (time.perf_counter_ns() - start) // 1000
-            if was_prefilling:
-                sequence.prefill_us += step_us
-                self._record_prefill(share, step_us, len(step), num_batched_tokens)
-            else:
-                sequence.decode_us += step_us
-            if row is not None and sequence.status is Status.RUNNING:
-                self._sample(sequence, row, step_us, len(step))
-
-    def _record_prefill(self, share: Scheduled, step_us: int, num_sequences: int, num_batched_tokens: int) -> None:
-        sequence = share.sequence
-        end = sequence.num_computed_tokens
-        self._slots[sequence.request.request_id].events.append(
-            PrefillAdvanced(
-                at=sequence.clock.at(),
-                start=end - share.num_tokens,
-                end=end,
-                total=sequence.num_prompt_tokens,
-                step_us=step_us,
-                num_sequences=num_sequences,
-                num_batched_tokens=num_batched_tokens,
-            )
-        )
-
-    def _sample(self, sequence: Sequence, logits: NDArray[np.float32], step_us: int, batch_size: int) -> None:
-        slot = self._slots[sequence.request.request_id]
-        position = len(sequence.output_ids)
+    def _run(self, step: Step) -> NDArray[np.float32] | None:
+        """Logits of all shares, [sum of num_logits, vocab_size]; None when memory ran out and less is to be tried."""
+        self._runner.copy(step.copies)
+        start = self._now_ns()
         try:
-            sample = slot.sampler.sample(logits, sequence.output_ids)
+            logits = self._runner.run(step.shares)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._give_way(step, error)
+            return None
+        self._learn(step, (self._now_ns() - start) / 1000)
+        self._scheduler.recover()
+        self._num_memory_failures = 0
+        return logits
+
+    def _give_way(self, step: Step, error: Exception) -> None:
+        """Out of memory: go on with half of it. Nothing is lost, since no sequence has advanced."""
+        logger.warning("no memory for a step of %d tokens: %s", step.num_rows, error)
+        if not self._scheduler.shrink(step.num_rows):
+            self._num_memory_failures += 1
+            if self._num_memory_failures >= _MEMORY_TRIES:
+                raise error
+            time.sleep(_MEMORY_PAUSE_S)
+
+    def _learn(self, step: Step, us: float) -> None:
+        num_prefill = step.num_prefill_tokens
+        if not num_prefill:
+            self._costs.add_decode(step.num_rows, us)
+        elif num_prefill == step.num_rows:
+            self._costs.add_prefill(num_prefill, us)
+
+    def _advance(self, shares: list[Scheduled], logits: NDArray[np.float32], facts: StepFacts) -> None:
+        start = 0
+        for share in shares:
+            rows = logits[start : start + share.num_logits]
+            start += share.num_logits
+            self._advance_one(share, rows, facts)
+
+    def _advance_one(self, share: Scheduled, rows: NDArray[np.float32], facts: StepFacts) -> None:
+        """rows: [num_logits, vocab_size]."""
+        sequence = share.sequence
+        was_prefilling = sequence.is_prefilling
+        sequence.advance(share.num_tokens)
+        if was_prefilling:
+            sequence.prefill_us += facts.step_us
+            self._slot(sequence).events.append(record.prefilled(share, facts))
+        else:
+            sequence.decode_us += facts.step_us
+        if sequence.status is Status.RUNNING and len(rows):
+            self._sample(share, rows, facts)
+        if sequence.finish_reason != "error":
+            self._store(sequence)
+
+    def _sample(self, share: Scheduled, rows: NDArray[np.float32], facts: StepFacts) -> None:
+        """One token, and one more for each draft that proves to be the token sampled."""
+        sequence, slot = share.sequence, self._slot(share.sequence)
+        position = len(sequence.output_ids)
+        events: list[AnyEvent] = []
+        num_accepted = 0
+        for row, draft in zip_longest(rows, share.drafts):
+            token = self._sample_one(slot, row, facts, events)
+            if token is None or token != draft:
+                break
+            num_accepted += 1
+            if sequence.status is not Status.RUNNING:
+                break
+            sequence.advance(1)
+        if share.drafts:
+            slot.drafter.verified(len(share.drafts), num_accepted)
+            slot.events.append(record.verified(sequence, position, share.drafts, num_accepted, self._pieces))
+        slot.events += events
+
+    def _sample_one(
+        self, slot: _Slot, row: NDArray[np.float32], facts: StepFacts, events: list[AnyEvent]
+    ) -> int | None:
+        """The next token; None when there can be none. row: [vocab_size]."""
+        sequence = slot.sequence
+        try:
+            sample = slot.sampler.sample(row, sequence.output_ids)
         except SamplingFailed as error:
             sequence.finish("error", str(error))
-            return
-        if sample.grammar_us is not None:
-            masked = GrammarMasked(
-                at=sequence.clock.at(),
-                position=position,
-                num_allowed=sample.stages[0].num_candidates,
-                duration_us=sample.grammar_us,
-            )
-            slot.events.append(masked)
-        slot.events.append(
-            TokenSampled(
-                at=sequence.clock.at(),
-                position=position,
-                id=sample.id,
-                piece=self._pieces.piece(sample.id),
-                is_special=self._pieces.is_special(sample.id),
-                logprob=sample.logprob,
-                rank=sample.rank,
-                entropy=sample.entropy,
-                u=sample.u,
-                low=sample.low,
-                high=sample.high,
-                log_normalizer=sample.log_normalizer,
-                candidate_ids=sample.candidate_ids,
-                candidate_logits=sample.candidate_logits,
-                candidate_pieces=tuple(map(self._pieces.piece, sample.candidate_ids)),
-                stages=sample.stages,
-                step_us=step_us,
-                batch_size=batch_size,
-            )
-        )
+            return None
+        events += record.sampled(sequence, sample, facts, self._pieces)
         sequence.accept(sample.id)
+        return sample.id
 
-    def _report(self, step: list[Scheduled]) -> list[StepOutput]:
-        alive = [share.sequence for share in step if share.sequence.status is Status.RUNNING]
-        return [self._output(sequence) for sequence in alive]
+    def _store(self, sequence: Sequence) -> None:
+        slot = self._slot(sequence)
+        slot.events += [record.stored(sequence, change) for change in self._scheduler.store(sequence)]
 
-    def _output(self, sequence: Sequence) -> StepOutput:
-        slot = self._slots[sequence.request.request_id]
+    def _slot(self, sequence: Sequence) -> _Slot:
+        return self._slots[sequence.request.request_id]
+
+    def _report(self) -> list[StepOutput]:
+        slots = self._slots.values()
+        return [self._output(slot) for slot in slots if slot.events and slot.sequence.status is not Status.FINISHED]
+
+    def _output(self, slot: _Slot) -> StepOutput:
+        sequence = slot.sequence
         events, slot.events = slot.events, []
-        num_prefilled = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
         return StepOutput(
             request_id=sequence.request.request_id,
             events=events,
-            usage=Usage(uncached_input=num_prefilled, output=len(sequence.output_ids)),
+            usage=sequence.usage(self._runner.block_size),
             finish_reason=sequence.finish_reason,
             message=sequence.message,
             prefill_us=sequence.prefill_us,
             decode_us=sequence.decode_us,
         )
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or any(text in str(error).lower() for text in _OUT_OF_MEMORY)
 
 
 def load_engine(
@@ -256,9 +316,10 @@ def load_engine(
     on_progress: Callable[[float], None] = lambda _share: None,
     cache: PackedCache | None = None,
     kernels: Kernels | None = None,
+    kv_bytes: int = DEFAULT_KV_BYTES,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
     torch.set_num_threads(num_threads)
     decoder = load_decoder(open_model(path), on_progress, cache, kernels)
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
-    return Engine(ModelRunner(decoder), pieces, summarise=summarise)
+    return Engine(ModelRunner(decoder, kv_bytes), pieces, summarise=summarise)

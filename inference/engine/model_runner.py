@@ -1,51 +1,47 @@
-"""Runs the decoder over a scheduled step and owns the sequences' blocks. Knows nothing of sampling."""
+"""Runs the decoder over a scheduled step and owns the key/value cache. Knows nothing of sampling or sharing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockCopy
 from inference.engine.scheduler import Scheduled
-from inference.engine.sequence import Sequence
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk, Decoder
-from inference.models.kv_cache import BLOCK_SIZE
-
-_NUM_WINDOWS = 16
-"""Whole windows that the cache holds: as many as the scheduler lets run, so that blocks cannot run out."""
+from inference.models.kv_cache import BLOCK_SIZE, KVCache
 
 
 class ModelRunner:
-    """One decoder, one cache, and the blocks of each running sequence."""
+    """One decoder and one key/value cache."""
 
-    def __init__(self, decoder: Decoder[Any]) -> None:
+    block_size = BLOCK_SIZE
+
+    def __init__(self, decoder: Decoder[Any], kv_bytes: int = DEFAULT_KV_BYTES) -> None:
         self._decoder = decoder
-        self._kv = decoder.build_cache(_NUM_WINDOWS * -(-decoder.config.context_length // BLOCK_SIZE))
-        self._free = list(reversed(range(self._kv.num_blocks)))
-        self._tables: dict[str, list[int]] = {}
+        self._kv = decoder.build_cache(max(1, kv_bytes // KVCache.block_bytes(decoder.config)))
+        self.num_blocks = self._kv.num_blocks
         self.compute = decoder.compute
 
     @property
     def config(self) -> ModelConfig:
         return self._decoder.config
 
-    def run(self, step: list[Scheduled]) -> list[NDArray[np.float32] | None]:
-        """Compute every share; returns each sequence's logits, [vocab_size] float32, None where its prompt goes on."""
-        chunks = [self._chunk(share) for share in step]
-        rows = iter(self._decoder.forward(chunks, self._kv))
-        return [next(rows) if chunk.num_logits else None for chunk in chunks]
+    def copy(self, copies: Sequence[BlockCopy]) -> None:
+        """Copy whole blocks, in order."""
+        for copy in copies:
+            self._kv.copy_block(copy.source, copy.target)
 
-    def _chunk(self, share: Scheduled) -> Chunk:
-        sequence = share.sequence
-        start, end = sequence.num_computed_tokens, sequence.num_computed_tokens + share.num_tokens
-        table = self._tables.setdefault(sequence.request.request_id, [])
-        while len(table) * BLOCK_SIZE < end:
-            table.append(self._free.pop())
-        ids = sequence.next_ids[: share.num_tokens]
-        return Chunk(ids, start, table, num_logits=int(end >= sequence.num_prompt_tokens))
+    def run(self, shares: Sequence[Scheduled]) -> NDArray[np.float32]:
+        """Compute every share; returns logits, [sum of num_logits, vocab_size], in the shares' order."""
+        return self._decoder.forward([_chunk(share) for share in shares], self._kv)
 
-    def release(self, sequence: Sequence) -> None:
-        """Free the sequence's blocks."""
-        self._free += reversed(self._tables.pop(sequence.request.request_id, []))
+
+def _chunk(share: Scheduled) -> Chunk:
+    sequence = share.sequence
+    start = sequence.num_computed_tokens
+    ids = sequence.ids[start : start + share.num_tokens]
+    return Chunk([*ids, *share.drafts], start, sequence.block_table, share.num_logits)

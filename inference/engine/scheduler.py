@@ -1,16 +1,31 @@
 """Decides which tokens of which sequences the next step computes. Knows nothing of tensors or time.
 
 Continuous batching (Orca, OSDI 2022) with chunked prefill (Sarathi, arXiv 2308.16369): every running sequence decodes
-one token in every step, and what is left of the token budget goes to waiting prompts, first come first served, so that
-a long prompt never stops the others' answers.
+one token in every step, and what is left of the step's token budget goes to prompts. While anybody decodes that budget
+is smaller, so that a long prompt delays no answer by more than one chunk.
+
+    step 1   prompt of A, 512 tokens                      nobody decodes: the whole budget
+    step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
+    step 3   A decodes 1, B decodes 1, ...
+
+Prompts are read in the order of priority, then of what their user has been given so far (see fairness.py), then of
+arrival. When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is
+computed again from what the prefix cache still has of it. Deterministic: the same calls give the same steps.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from inference.engine.block_manager import BlockCopy, BlockManager, OutOfBlocks
+from inference.engine.fairness import INPUT_WEIGHT, OUTPUT_WEIGHT, ServiceCounter
 from inference.engine.sequence import Sequence, Status
+from inference.protocol.request import NO_TTL, CacheTTL
+
+_PRIORITY_BREAK = 8
+"""In one step of so many the order disregards priority, so that nobody starves."""
+_RECOVERY_STEPS = 64
+"""Steps without trouble after which a batch that was shrunk may grow again."""
 
 
 class EngineOverloaded(Exception):
@@ -18,52 +33,274 @@ class EngineOverloaded(Exception):
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How much may go on at once."""
+
+    max_num_running: int = 64
+    max_num_waiting: int = 128
+    """With the running ones fewer than a worker's threads: the next is refused at once, not left in the task queue."""
+    token_budget: int = 512
+    """Tokens of a step in which nobody decodes: large enough to use the matrix units well."""
+    mixed_budget: int = 192
+    """Tokens of a step in which somebody does, decoded ones included: this bounds the time between two tokens."""
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
 class Scheduled:
-    """One sequence's share of a step."""
+    """One sequence's share of a step: its next tokens, and guesses of what follows them."""
 
     sequence: Sequence
     num_tokens: int
+    drafts: tuple[int, ...] = ()
+    is_partial: bool = False
+    """Whether the chunk ends inside the tokens known already: nothing is to be sampled then."""
+
+    @property
+    def num_rows(self) -> int:
+        return self.num_tokens + len(self.drafts)
+
+    @property
+    def num_logits(self) -> int:
+        return 0 if self.is_partial else 1 + len(self.drafts)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A sequence began to run, or to run again."""
+
+    sequence: Sequence
+    num_found_tokens: int
+    """What the prefix cache had of it."""
+
+
+@dataclass(frozen=True)
+class Preempted:
+    """A running sequence had to give up its blocks."""
+
+    sequence: Sequence
+    num_tokens: int
+    """Computed tokens that were in them."""
+    num_blocks: int
+
+
+@dataclass(frozen=True)
+class Evicted:
+    """Cached blocks made room for a sequence."""
+
+    sequence: Sequence
+    num_blocks: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Blocks became reusable."""
+
+    num_blocks: int
+    ttl: CacheTTL
+
+
+@dataclass
+class Step:
+    """What is to be computed, what must be copied before that, and what happened on the way."""
+
+    shares: list[Scheduled] = field(default_factory=list)
+    copies: list[BlockCopy] = field(default_factory=list)
+    notes: list[Admitted | Preempted | Evicted] = field(default_factory=list)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(share.num_rows for share in self.shares)
+
+    @property
+    def num_prefill_tokens(self) -> int:
+        return sum(share.num_tokens for share in self.shares if share.sequence.is_prefilling)
 
 
 class Scheduler:
-    """First-come queue of waiting sequences and the list of running ones."""
+    """Waiting and running sequences, and the blocks of the running ones."""
 
-    def __init__(self, max_num_running: int = 16, max_num_waiting: int = 256, token_budget: int = 256) -> None:
-        self._max_num_running = max_num_running
-        self._max_num_waiting = max_num_waiting
-        self._token_budget = token_budget
-        self.waiting: deque[Sequence] = deque()
+    def __init__(self, blocks: BlockManager, limits: Limits = DEFAULT_LIMITS) -> None:
+        assert limits.max_num_running < limits.mixed_budget <= limits.token_budget
+        self.blocks = blocks
+        self.waiting: list[Sequence] = []
         self.running: list[Sequence] = []
+        self._limits = limits
+        self._service = ServiceCounter()
+        self._num_arrived = 0
+        self._num_steps = 0
+        self._shrunk: int | None = None
+        self._num_good_steps = 0
 
     def add(self, sequence: Sequence) -> None:
         """Raises EngineOverloaded when the queue is full."""
-        if len(self.waiting) >= self._max_num_waiting:
+        if len(self.waiting) >= self._limits.max_num_waiting:
             raise EngineOverloaded(f"{len(self.waiting)} requests are waiting already; try again in a while")
+        self._service.arrive(_user(sequence), map(_user, (*self.running, *self.waiting)))
+        sequence.arrival, self._num_arrived = self._num_arrived, self._num_arrived + 1
         self.waiting.append(sequence)
 
-    def schedule(self) -> list[Scheduled]:
-        """The next step's work: one token for each decoding sequence, then prompt chunks within the budget."""
-        self._admit()
-        decoding = [Scheduled(sequence, 1) for sequence in self.running if not sequence.is_prefilling]
-        budget = self._token_budget - len(decoding)
-        chunks = []
-        for sequence in self.running:
-            if sequence.is_prefilling and budget > 0:
-                num_tokens = min(budget, sequence.num_prompt_tokens - sequence.num_computed_tokens)
-                chunks.append(Scheduled(sequence, num_tokens))
-                budget -= num_tokens
-        return decoding + chunks
+    def num_ahead(self, request_id: str) -> int:
+        """How many requests wait in front of this one, as things stand. Any thread may call this."""
+        order = [sequence.request.request_id for sequence in sorted(self.waiting, key=self._turn)]
+        return order.index(request_id) if request_id in order else 0
 
-    def _admit(self) -> None:
-        while self.waiting and len(self.running) < self._max_num_running:
-            sequence = self.waiting.popleft()
-            sequence.status = Status.RUNNING
-            self.running.append(sequence)
+    def schedule(self) -> Step:
+        """The next step: a token (and its drafts) for each decoding sequence, then prompt chunks within the budget."""
+        self._num_steps += 1
+        step = Step()
+        while len(self.running) > self._max_num_running:
+            self._preempt_last(step)
+        decoding = [sequence for sequence in self.running if not sequence.is_prefilling]
+        num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
+        for sequence in sorted(decoding, key=_rank):
+            if sequence.status is Status.RUNNING:  # not preempted for one before it
+                drafts = sequence.drafts[:num_spare_rows]
+                num_spare_rows -= len(drafts)
+                self._decode(sequence, drafts, step)
+        self._prefill(self._budget(bool(decoding)) - step.num_rows, step)
+        return step
+
+    @property
+    def _max_num_running(self) -> int:
+        return min(self._limits.max_num_running, self._shrunk or self._limits.max_num_running)
+
+    def _budget(self, is_mixed: bool) -> int:
+        budget = self._limits.mixed_budget if is_mixed else self._limits.token_budget
+        return min(budget, self._shrunk or budget)
+
+    def _may_draft(self, decoding: list[Sequence]) -> bool:
+        """Whether guesses hold up nobody: no prompt is to be read, and there are blocks for all of them."""
+        if self.waiting or self._shrunk or len(decoding) < len(self.running):
+            return False
+        most = sum(1 + self.blocks.num_blocks_for(1 + len(sequence.drafts)) for sequence in decoding)
+        return most <= self.blocks.num_available
+
+    def _decode(self, sequence: Sequence, drafts: tuple[int, ...], step: Step) -> None:
+        """Its next token, whatever that takes."""
+        while sequence.status is Status.RUNNING:
+            try:
+                self._reserve(sequence, 1 + len(drafts), step)
+            except OutOfBlocks:
+                self._preempt_last(step)
+            else:
+                step.shares.append(Scheduled(sequence, 1, drafts))
+                self._service.charge(_user(sequence), OUTPUT_WEIGHT)
+                return
+
+    def _prefill(self, budget: int, step: Step) -> None:
+        prefilling = [sequence for sequence in self.running if sequence.is_prefilling]
+        is_full = False
+        for sequence in sorted((*prefilling, *self.waiting), key=self._turn):
+            if budget <= 0:
+                return
+            if sequence.status is Status.WAITING:
+                # Nobody overtakes one that does not fit, or it would never fit.
+                is_full = is_full or not self._admit(sequence, step)
+                if is_full:
+                    continue
+            num_pending = sequence.num_pending_tokens
+            num_tokens = min(budget, num_pending)
+            self._charge_prompt(sequence, num_tokens)
+            step.shares.append(Scheduled(sequence, num_tokens, is_partial=num_tokens < num_pending))
+            budget -= num_tokens
+
+    def _admit(self, sequence: Sequence, step: Step) -> bool:
+        """Start a waiting sequence if there is room for it and for the running ones' next tokens."""
+        # The last token is computed in any case: its logits are needed.
+        keys = sequence.block_keys(self.blocks.block_size)[: (sequence.num_tokens - 1) // self.blocks.block_size]
+        if len(self.running) >= self._max_num_running:
+            return False
+        if not self.blocks.can_hold(keys, sequence.num_tokens, num_spare=len(self.running)):
+            return False
+        sequence.block_table = self.blocks.match(keys, sequence.request.cache_ttl)
+        sequence.num_stored_blocks = len(sequence.block_table)
+        sequence.found(len(sequence.block_table) * self.blocks.block_size)
+        sequence.status = Status.RUNNING
+        self.waiting.remove(sequence)
+        self.running.append(sequence)
+        step.notes.append(Admitted(sequence, sequence.num_computed_tokens))
+        self._reserve(sequence, sequence.num_pending_tokens, step)
+        return True
+
+    def _reserve(self, sequence: Sequence, num_tokens: int, step: Step) -> None:
+        start = sequence.num_computed_tokens
+        reservation = self.blocks.reserve(sequence.block_table, start, start + num_tokens)
+        step.copies += reservation.copies
+        if reservation.num_evicted:
+            step.notes.append(Evicted(sequence, reservation.num_evicted))
+
+    def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
+        """Recomputing what a preemption took costs the user nothing."""
+        num_new = sequence.num_computed_tokens + num_tokens - sequence.num_prefilled_tokens
+        if not sequence.output_ids:
+            self._service.charge(_user(sequence), INPUT_WEIGHT * max(0, num_new))
+
+    def _preempt_last(self, step: Step) -> None:
+        victim = max(self.running, key=_rank)
+        step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
+        self.blocks.release(victim.block_table)
+        victim.preempt()
+        self.running.remove(victim)
+        self.waiting.append(victim)
+
+    def _turn(self, sequence: Sequence) -> tuple[int, int, int]:
+        priority = 0 if self._num_steps % _PRIORITY_BREAK == 0 else sequence.request.priority
+        return (-priority, self._service.served(_user(sequence)), sequence.arrival)
+
+    def shrink(self, num_rows: int) -> bool:
+        """A step of so many rows was too large for the memory: halve what may go on; whether that was possible."""
+        self._shrunk, self._num_good_steps = max(1, num_rows // 2), 0
+        return num_rows > 1
+
+    def recover(self) -> None:
+        """A step went well: after enough of them a batch that was shrunk may double."""
+        if self._shrunk is None:
+            return
+        self._num_good_steps += 1
+        if self._num_good_steps >= _RECOVERY_STEPS:
+            grown, self._num_good_steps = 2 * self._shrunk, 0
+            self._shrunk = grown if grown < self._limits.token_budget else None
+
+    def store(self, sequence: Sequence) -> list[Stored]:
+        """Make its newly computed full blocks reusable: the prompt's for as long as the client asked, the answer's too,
+        without a promise."""
+        size, table = self.blocks.block_size, sequence.block_table
+        num_full, num_prompt = sequence.num_computed_tokens // size, sequence.num_prompt_tokens // size
+        start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
+        keys = sequence.block_keys(size)
+        prompt, answer = slice(start, min(num_full, num_prompt)), slice(max(start, num_prompt), num_full)
+        counts = [
+            Stored(self.blocks.store(table[part], keys[part], ttl), ttl)
+            for part, ttl in ((prompt, sequence.request.cache_ttl), (answer, NO_TTL))
+        ]
+        return [stored for stored in counts if stored.num_blocks]
 
     def remove_finished(self) -> list[Sequence]:
-        """Take out and return the sequences that are done, running or still waiting."""
+        """Take out and return the sequences that are done, running or still waiting; their blocks are free again."""
         finished = [s for s in (*self.running, *self.waiting) if s.status is Status.FINISHED]
         if finished:
             self.running = [s for s in self.running if s.status is not Status.FINISHED]
-            self.waiting = deque(s for s in self.waiting if s.status is not Status.FINISHED)
+            self.waiting = [s for s in self.waiting if s.status is not Status.FINISHED]
+        for sequence in finished:
+            if sequence.finish_reason == "error":
+                self.blocks.forget(sequence.block_table)
+            self.blocks.release(sequence.block_table)
         return finished
+
+    def check_integrity(self) -> None:
+        """Raises AssertionError when a block is lost or owned by nobody who runs."""
+        self.blocks.check_integrity(sequence.block_table for sequence in self.running)
+        assert not any(sequence.block_table for sequence in self.waiting)
+
+
+def _user(sequence: Sequence) -> str:
+    return sequence.request.cache_salt
+
+
+def _rank(sequence: Sequence) -> tuple[int, int]:
+    """Who keeps its blocks, best first: priority, then age. Each preemption raises a sequence by one priority, so that
+    it is not preempted for ever."""
+    return (-sequence.request.priority - sequence.num_preemptions, sequence.arrival)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from inference.protocol.request import FinishReason, GenerationRequest
+from inference.engine.prefix_cache import next_key, root_key
+from inference.protocol.request import FinishReason, GenerationRequest, Usage
 
 
 class Status(Enum):
@@ -31,41 +32,90 @@ class Sequence:
     clock: Clock
     window: int
     status: Status = Status.WAITING
-    num_computed_tokens: int = 0
-    """Tokens of prompt and output whose keys and values are in the cache."""
+    arrival: int = -1
+    """Its place in the order of arrival, given by the scheduler."""
     output_ids: list[int] = field(default_factory=list)
+    block_table: list[int] = field(default_factory=list)
+    num_computed_tokens: int = 0
+    """Tokens of prompt and output whose keys and values are in the table's blocks."""
+    num_stored_blocks: int = 0
+    """Blocks of the table that the prefix cache has heard of."""
+    num_prefilled_tokens: int = 0
+    """The most prompt tokens that ever were computed or found in the cache: preemption does not take them back."""
+    num_cached_tokens: int = 0
+    """Those of them that the prefix cache gave."""
+    num_preemptions: int = 0
+    drafts: tuple[int, ...] = ()
+    """Tokens guessed to follow, to be verified in the next step if there is room."""
     finish_reason: FinishReason | None = None
     message: str = ""
     prefill_us: int = 0
     decode_us: int = 0
+
+    def __post_init__(self) -> None:
+        self.ids = list(self.request.prompt_ids)
+        """Prompt and output."""
+        self._block_keys: list[bytes] = []
 
     @property
     def num_prompt_tokens(self) -> int:
         return len(self.request.prompt_ids)
 
     @property
-    def is_prefilling(self) -> bool:
-        return self.num_computed_tokens < self.num_prompt_tokens
+    def num_tokens(self) -> int:
+        return len(self.ids)
 
     @property
-    def next_ids(self) -> list[int]:
-        """Tokens not yet computed: the rest of the prompt, or the token sampled last."""
-        if self.is_prefilling:
-            return list(self.request.prompt_ids[self.num_computed_tokens :])
-        return self.output_ids[-1:]
+    def num_pending_tokens(self) -> int:
+        """Tokens not yet computed: what is left of the prompt (and of the output, after a preemption), or the token
+        sampled last."""
+        return len(self.ids) - self.num_computed_tokens
+
+    @property
+    def is_prefilling(self) -> bool:
+        return not self.output_ids or self.num_pending_tokens > 1
+
+    @property
+    def num_free_tokens(self) -> int:
+        """How many more tokens it may generate."""
+        return min(self.request.params.max_tokens - len(self.output_ids), self.window - len(self.ids))
+
+    def block_keys(self, block_size: int) -> list[bytes]:
+        """The prefix cache's keys of all full blocks."""
+        keys, ids = self._block_keys, self.ids
+        while (end := (len(keys) + 1) * block_size) <= len(ids):
+            parent = keys[-1] if keys else root_key(self.request.cache_salt, self.request.model)
+            keys.append(next_key(parent, ids[end - block_size : end]))
+        return keys
+
+    def found(self, num_tokens: int) -> None:
+        """The prefix cache has this many tokens from the start."""
+        self.num_computed_tokens = num_tokens
+        num_prompt = min(num_tokens, self.num_prompt_tokens)
+        # What it had computed itself before it was preempted is no gift of the cache.
+        self.num_cached_tokens += max(0, num_prompt - self.num_prefilled_tokens)
+        self.num_prefilled_tokens = max(self.num_prefilled_tokens, num_prompt)
+
+    def advance(self, num_tokens: int) -> None:
+        """This many more tokens are computed."""
+        self.num_computed_tokens += num_tokens
+        done = min(self.num_computed_tokens, self.num_prompt_tokens)
+        self.num_prefilled_tokens = max(self.num_prefilled_tokens, done)
 
     def accept(self, token: int) -> None:
         """Append a sampled token and decide whether it ends the sequence."""
         self.output_ids.append(token)
+        self.ids.append(token)
         if token in self.stop_ids:
             self.finish("stop")
-        elif self._is_full:
+        elif self.num_free_tokens <= 0:
             self.finish("length")
 
-    @property
-    def _is_full(self) -> bool:
-        num_tokens = self.num_prompt_tokens + len(self.output_ids)
-        return len(self.output_ids) >= self.request.params.max_tokens or num_tokens >= self.window
+    def preempt(self) -> None:
+        """Its blocks are taken; what it has written stays, to be computed again."""
+        self.status = Status.WAITING
+        self.num_computed_tokens = self.num_stored_blocks = 0
+        self.num_preemptions += 1
 
     def finish(self, reason: FinishReason, message: str = "") -> None:
         """The first reason stands."""
@@ -73,3 +123,16 @@ class Sequence:
             self.finish_reason = reason
             self.message = message
             self.status = Status.FINISHED
+
+    def usage(self, block_size: int) -> Usage:
+        """Tokens by price class, so far. Only full blocks of the prompt are kept for a client who asked for that."""
+        num_computed = self.num_prefilled_tokens - self.num_cached_tokens
+        num_full = self.num_prefilled_tokens // block_size * block_size
+        num_written = 0 if self.request.cache_ttl == "none" else max(0, num_full - self.num_cached_tokens)
+        return Usage(
+            uncached_input=num_computed - num_written,
+            cache_read=self.num_cached_tokens,
+            cache_write_5m=num_written if self.request.cache_ttl == "5m" else 0,
+            cache_write_1h=num_written if self.request.cache_ttl == "1h" else 0,
+            output=len(self.output_ids),
+        )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from inference.protocol.request import FinishReason, SamplingParams, Usage
+from inference.protocol.request import NO_TTL, CacheTTL, FinishReason, SamplingParams, Usage
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,6 +277,15 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
     """Tokens taken over from the log."""
 
 
+class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
+    """The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays."""
+
+    num_tokens: int
+    """Tokens to be computed again, unless the prefix cache still has them."""
+    num_blocks: int
+    """Blocks it gave up, shared ones included."""
+
+
 class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finished"):
     """The sequence left the engine."""
 
@@ -296,22 +305,25 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
 
 
 class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
-    """The prompt's blocks were looked up in the prefix cache."""
+    """The prompt's blocks were looked up in the prefix cache; after a preemption the answer's too."""
 
     block_size: int
+    """Tokens per block."""
     hits: tuple[bool, ...]
-    """Per full block of the prompt."""
+    """Per full block, whether its keys and values were taken from the cache. The last token is always computed."""
     num_cached_tokens: int
     saved_us: int | None = None
     """Prefill time saved, from this engine's measured speed; None while that is unknown."""
-    ttl: Literal["none", "5m", "1h"] = "none"
+    ttl: CacheTTL = NO_TTL
+    """For how long the client wants the blocks kept."""
 
 
 class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     """Blocks of this request became reusable."""
 
     num_blocks: int
-    ttl: Literal["none", "5m", "1h"] = "none"
+    ttl: CacheTTL = NO_TTL
+    """How long they live after their last use; `none`: until their room is needed."""
 
 
 class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
@@ -423,11 +435,16 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
 
 
 class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
-    """Speculated tokens were checked in one pass."""
+    """Guesses of the next tokens were checked in one pass; the tokens sampled follow."""
 
     position: int
+    """Index of the first guess among the generated tokens."""
     ids: tuple[int, ...]
+    """The guesses."""
+    pieces: tuple[bytes, ...] = ()
+    """Their bytes (base64 in JSON)."""
     num_accepted: int
+    """How many of them, from the first on, are what was then sampled; the others were computed for nothing."""
     source: Literal["ngram", "draft_model"]
 
 
@@ -521,6 +538,7 @@ AnyEvent = (
     | GenerationQueued
     | GenerationStarted
     | GenerationResumed
+    | GenerationPreempted
     | GenerationFinished
     | CacheLookedUp
     | CacheStored

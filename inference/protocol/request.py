@@ -28,6 +28,12 @@ class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Added to its logit (-100 to 100)."""
 
 
+CacheTTL = Literal["none", "5m", "1h"]
+"""How long blocks of the prefix cache live after their last use; `none`: until their room is needed."""
+
+NO_TTL: CacheTTL = "none"
+
+
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to choose each token; the stages are applied in the order of these fields."""
 
@@ -126,7 +132,11 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     is_guarded: bool = True
     """Whether the output guard checks text before it is released."""
     cache_salt: str
-    """Separates tenants in the prefix cache."""
+    """The tenant: separates the prefix cache's contents, and fairness between users counts by it."""
+    cache_ttl: CacheTTL = NO_TTL
+    """For how long the client wants the prompt's full blocks kept (and pays for that)."""
+    priority: int = 0
+    """Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from inference.eventlog.event_log import EventLog
 from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
+    DraftVerified,
     GenerationFinished,
     GenerationQueued,
     GenerationStarted,
@@ -116,7 +117,7 @@ class Generation:
         for event in output.events:
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
-            elif isinstance(event, GrammarMasked):
+            elif isinstance(event, GrammarMasked | DraftVerified):
                 self._guard.add_note(event)
             else:
                 events.append(event)

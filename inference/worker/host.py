@@ -95,7 +95,15 @@ class Host:
         settings = self._settings
         cache = PackedCache(settings.weights_path)
         kernels = find_kernels(settings.kernels_path, settings.num_threads)
-        engine = load_engine(settings.model_path, settings.num_threads, tokenizer, self._on_progress, cache, kernels)
+        engine = load_engine(
+            settings.model_path,
+            settings.num_threads,
+            tokenizer,
+            self._on_progress,
+            cache,
+            kernels,
+            settings.kv_bytes,
+        )
         thread = EngineThread(engine, log)
         thread.start()
         return thread

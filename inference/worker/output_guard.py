@@ -1,8 +1,7 @@
 """Holds generated tokens until their text may be seen. Knows nothing of the engine or the log.
 
 Tokens are held together with their text and with the events that tell of them; each check releases all of them or
-withholds all of them. Nothing that is
-held is in the log, so what is withheld never leaves this process.
+withholds all of them. Nothing that is held is in the log, so what is withheld never leaves this process.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class OutputGuard:
             self._cut_at_stop()
 
     def add_note(self, event: AnyEvent) -> None:
-        """Hold an event that tells of the next token."""
+        """Hold an event that tells of the next tokens."""
         if not (self.is_stopped or self.is_blocked):
             self._notes.append(event)
 

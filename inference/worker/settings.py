@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from inference.engine.block_manager import DEFAULT_KV_BYTES
 from inference.tokenization.bundled import bundled_model
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +21,7 @@ class WorkerSettings:
     model_path: Path
     model_name: str
     num_threads: int
+    kv_bytes: int
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
@@ -36,7 +38,8 @@ def read_settings() -> WorkerSettings:
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        num_threads=_num_threads(env.get("SIGHTGLASS_THREADS")),
+        num_threads=_positive("SIGHTGLASS_THREADS") or _default_threads(),
+        kv_bytes=(_positive("SIGHTGLASS_KV_MB") or 0) << 20 or DEFAULT_KV_BYTES,
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
         kernels_path=data / "kernels",
@@ -67,11 +70,12 @@ def _backend_key(key: str | None) -> str | None:
     return key or None
 
 
-def _num_threads(text: str | None) -> int:
+def _positive(name: str) -> int | None:
+    text = os.environ.get(name)
     if not text:
-        return _default_threads()
+        return None
     if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise SystemExit(f"sightglass: SIGHTGLASS_THREADS is {text!r}; use a whole number from 1 on.")
+        raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number from 1 on.")
     return int(text)
 
 

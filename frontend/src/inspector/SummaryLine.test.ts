@@ -28,6 +28,19 @@ it.each([
   ["a failure", [ACCEPTED, QUEUED, failed("generation", "no_worker")], "failed"],
 ] as [string, AnyEvent[], string][])("names %s", (_, events, word) => expect(summary(events)[0]).toBe(word));
 
+it("tells what the cache had of the prompt as soon as that is known", () => {
+  const lookup: AnyEvent = {
+    type: "cache.looked_up",
+    at: 6000,
+    block_size: 16,
+    hits: [true, true, false],
+    num_cached_tokens: 32,
+    saved_us: null,
+    ttl: "none",
+  };
+  expect(summary([ACCEPTED, QUEUED, lookup, { ...lookup, num_cached_tokens: 64 }])).toContain("cached 32");
+});
+
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
   const figures = ["cached 0", "first text 310\u00a0ms", "2 tokens", "5 tok/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);

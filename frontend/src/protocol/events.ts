@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted;
 
 /** One kind of token on the bill. */
 export interface BillLine {
@@ -34,17 +34,19 @@ export interface CacheEvicted {
   num_blocks: number;
 }
 
-/** The prompt's blocks were looked up in the prefix cache. */
+/** The prompt's blocks were looked up in the prefix cache; after a preemption the answer's too. */
 export interface CacheLookedUp {
   type: "cache.looked_up";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Tokens per block. */
   block_size: number;
-  /** Per full block of the prompt. */
+  /** Per full block, whether its keys and values were taken from the cache. The last token is always computed. */
   hits: boolean[];
   num_cached_tokens: number;
   /** Prefill time saved, from this engine's measured speed; None while that is unknown. */
   saved_us: number | null;
+  /** For how long the client wants the blocks kept. */
   ttl: "1h" | "5m" | "none";
 }
 
@@ -54,6 +56,7 @@ export interface CacheStored {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   num_blocks: number;
+  /** How long they live after their last use; `none`: until their room is needed. */
   ttl: "1h" | "5m" | "none";
 }
 
@@ -102,13 +105,18 @@ export interface ContextAssembled {
   duration_us: number;
 }
 
-/** Speculated tokens were checked in one pass. */
+/** Guesses of the next tokens were checked in one pass; the tokens sampled follow. */
 export interface DraftVerified {
   type: "draft.verified";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
+  /** Index of the first guess among the generated tokens. */
   position: number;
+  /** The guesses. */
   ids: number[];
+  /** Their bytes (base64 in JSON). */
+  pieces: string[];
+  /** How many of them, from the first on, are what was then sampled; the others were computed for nothing. */
   num_accepted: number;
   source: "draft_model" | "ngram";
 }
@@ -127,7 +135,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -169,6 +177,17 @@ export interface GenerationFinished {
   is_cache_known: boolean;
 }
 
+/** The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays. */
+export interface GenerationPreempted {
+  type: "generation.preempted";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Tokens to be computed again, unless the prefix cache still has them. */
+  num_tokens: number;
+  /** Blocks it gave up, shared ones included. */
+  num_blocks: number;
+}
+
 /** Handed to the `generate` queue. */
 export interface GenerationQueued {
   type: "generation.queued";
@@ -195,8 +214,12 @@ export interface GenerationRequest {
   num_candidates: number;
   /** Whether the output guard checks text before it is released. */
   is_guarded: boolean;
-  /** Separates tenants in the prefix cache. */
+  /** The tenant: separates the prefix cache's contents, and fairness between users counts by it. */
   cache_salt: string;
+  /** For how long the client wants the prompt's full blocks kept (and pays for that). */
+  cache_ttl: "1h" | "5m" | "none";
+  /** Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks. */
+  priority: number;
 }
 
 /** A later attempt continues after the last token in the log. */

@@ -37,6 +37,9 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return { ...next, started: event };
     case "generation.finished":
       return { ...next, generation: event };
+    case "cache.looked_up":
+      // Once more after a preemption: the first says what the prompt was spared.
+      return { ...next, cache: view.cache ?? event };
     case "prefill.advanced":
       view.prefill.push(event);
       return next;

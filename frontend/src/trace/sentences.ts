@@ -76,14 +76,20 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     `${prompt.tokenizer} cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
   queue: ({ queued, started }) => queued && queueSentence(queued, started),
-  prefill: ({ prefill, started, tokens }) => {
-    const last = prefill.at(-1);
-    if (!last) {
+  prefill: ({ prefill, started, tokens, cache }) => {
+    // What a preemption made it compute again, after the first token, was no reading of the prompt.
+    const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
+    if (!chunks[0]) {
       if (!started?.server || !tokens[0]) return null;
       return `${started.server} does not report its prefill; its first token came after ${duration(tokens[0].at - started.at)}.`;
     }
-    const us = prefill.reduce((sum, chunk) => sum + chunk.step_us, 0);
-    return `${count(last.end)} of ${count(last.total)} prompt tokens were computed in ${duration(us)}, ${counted(prefill.length, "step")}.`;
+    const us = chunks.reduce((sum, chunk) => sum + chunk.step_us, 0);
+    const computed = chunks.reduce((sum, chunk) => sum + chunk.end - chunk.start, 0);
+    const how = `computed in ${duration(us)}, ${counted(chunks.length, "step")}`;
+    if (!cache?.num_cached_tokens)
+      return `${count(computed)} of ${count(chunks[0].total)} prompt tokens were ${how}.`;
+    const saved = cache.saved_us ? ` (about ${duration(cache.saved_us)} saved)` : "";
+    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} prompt tokens were in the cache${saved}; ${count(computed)} were ${how}.`;
   },
   decode: (view) => {
     const speed = tokensPerSecond(view);

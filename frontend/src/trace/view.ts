@@ -2,6 +2,7 @@
 import type {
   AnyEvent,
   BillPosted,
+  CacheLookedUp,
   ClientTiming,
   ContextAssembled,
   GatewayChecked,
@@ -36,6 +37,7 @@ export interface TraceView {
   prompt: PromptTokenized | null;
   queued: GenerationQueued | null;
   started: GenerationStarted | null;
+  cache: CacheLookedUp | null;
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
   masks: GrammarMasked[];
@@ -62,6 +64,7 @@ export function emptyView(): TraceView {
     prompt: null,
     queued: null,
     started: null,
+    cache: null,
     prefill: [],
     tokens: [],
     masks: [],

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from inference.backends.backend import AlreadyRunning, Job, Refused
 from inference.engine.engine import Engine, load_engine
+from inference.engine.scheduler import Limits
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.event_log import Fenced
@@ -18,7 +20,9 @@ from inference.eventlog.memory import MemoryEventLog
 from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
+    CacheLookedUp,
     GenerationFinished,
+    GenerationQueued,
     GenerationStarted,
     GrammarMasked,
     PrefillAdvanced,
@@ -205,10 +209,10 @@ def test_the_log_of_a_generation_adds_up(
     asked = request(tokenizer, "a", max_tokens=40, stop=stop)
     assert Generation(services(thread, log, tokenizer, guard), asked, time.monotonic_ns()).run() is None
     events = [event for frame in log.read("a") for event in frame.events]
-    started, prefilled, finished = events[0], events[1], events[-1]
-    assert isinstance(started, GenerationStarted) and isinstance(prefilled, PrefillAdvanced)
-    assert isinstance(finished, GenerationFinished)
-    assert 0 <= started.queued_us <= started.at == prefilled.at - prefilled.step_us
+    started, looked_up, prefilled, finished = *events[:3], events[-1]
+    assert isinstance(started, GenerationStarted) and isinstance(looked_up, CacheLookedUp)
+    assert isinstance(prefilled, PrefillAdvanced) and isinstance(finished, GenerationFinished)
+    assert 0 <= started.queued_us <= started.at == looked_up.at <= prefilled.at - prefilled.step_us
     tokens = [event for event in events if isinstance(event, TokenSampled)]
     text = "".join(event.text for event in events if isinstance(event, TextReleased))
     assert finished.usage.output == len(tokens)
@@ -269,6 +273,22 @@ def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "stop"
     assert tokens[-1].id == comma and finished.usage.output == len(tokens)
     assert "," not in "".join(event.text for event in events if isinstance(event, TextReleased))
+
+
+def test_requests_behind_a_full_batch_say_how_many_are_in_front(
+    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
+    thread = EngineThread(Engine(engine._runner, tokenizer, limits=Limits(max_num_running=1)), log)
+    asked = [request(tokenizer, name, max_tokens=30) for name in "abc"]
+    generations = [Generation(services(thread, log, tokenizer, guard), each, 0) for each in asked]
+    with ThreadPoolExecutor(len(asked)) as pool:
+        done = [pool.submit(generation.run) for generation in generations]
+        thread.start()
+        assert [each.result() for each in done] == [None] * 3
+    thread.stop("over")
+    events = [event for each in asked for frame in log.read(each.request_id) for event in frame.events]
+    assert {event.queue_depth for event in events if isinstance(event, GenerationQueued)} >= {0, 1}
 
 
 def test_a_request_stopped_while_it_waits_was_never_started(

@@ -1,0 +1,101 @@
+"""Guesses a sequence's next tokens from its own text, where that pays. Knows nothing of models or sampling.
+
+Prompt lookup: when the last few tokens have occurred before, what followed them then is the draft (the n-gram case of
+speculative decoding, arXiv 2302.01318). The model checks all of a draft in one pass, and a guess is kept while it is
+the token that the sampler, with that position's own draw, would have chosen anyway: the answer does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.engine.step_costs import StepCosts
+
+_SIZES = (3, 2)
+"""Lengths of the n-grams looked for, longest first."""
+MAX_DRAFTS = 8
+_FIRST_DRAFTS = 4
+"""Tried while what a row costs is unknown."""
+_MEMORY = 0.98
+"""What is left of a sequence's record with each token: one that stopped drafting tries again after a hundred or so."""
+_PRIOR_TRIED, _PRIOR_ACCEPTED = 2.0, 0.8
+"""As if two guesses had been tried before the first."""
+
+
+class NgramIndex:
+    """Where each n-gram of a growing text was last continued."""
+
+    def __init__(self) -> None:
+        self._continued_at: dict[tuple[int, ...], int] = {}
+        self._num_indexed = 1
+
+    def propose(self, ids: Sequence[int], num_tokens: int) -> tuple[int, ...]:
+        """What followed the end of ids when it was seen last. ids may only grow from call to call."""
+        self._index(ids)
+        for size in _SIZES:
+            start = self._continued_at.get(tuple(ids[-size:]))
+            if start is not None and len(ids) > size:
+                return _continuation(ids, start, num_tokens)
+        return ()
+
+    def _index(self, ids: Sequence[int]) -> None:
+        for end in range(self._num_indexed, len(ids)):
+            for size in _SIZES:
+                if end >= size:
+                    self._continued_at[tuple(ids[end - size : end])] = end
+        self._num_indexed = max(self._num_indexed, len(ids))
+
+
+def _continuation(ids: Sequence[int], start: int, num_tokens: int) -> tuple[int, ...]:
+    """num_tokens from start on; a text that has run out is taken to go on repeating itself."""
+    period = len(ids) - start
+    return tuple(ids[start + index % period] for index in range(num_tokens))
+
+
+class Drafter:
+    """One sequence's guesses, and how they fared."""
+
+    def __init__(self) -> None:
+        self._index = NgramIndex()
+        self._num_tried = _PRIOR_TRIED
+        self._num_accepted = _PRIOR_ACCEPTED
+
+    @property
+    def acceptance(self) -> float:
+        """The share of guesses that were right, of those after nothing but right ones."""
+        return self._num_accepted / self._num_tried
+
+    def propose(self, ids: Sequence[int], num_free: int, batch_size: int, costs: StepCosts) -> tuple[int, ...]:
+        """As many tokens as pay, at most num_free; batch_size: sequences that decode in the same step."""
+        num_tokens = min(num_free, best_length(self.acceptance, batch_size, costs))
+        self._forget()
+        return self._index.propose(ids, num_tokens) if num_tokens > 0 else ()
+
+    def _forget(self) -> None:
+        self._num_tried = _PRIOR_TRIED + _MEMORY * (self._num_tried - _PRIOR_TRIED)
+        self._num_accepted = _PRIOR_ACCEPTED + _MEMORY * (self._num_accepted - _PRIOR_ACCEPTED)
+
+    def verified(self, num_drafts: int, num_accepted: int) -> None:
+        """A draft was checked. Nothing was learnt of what came after the first wrong guess."""
+        self._num_tried += min(num_drafts, num_accepted + 1)
+        self._num_accepted += num_accepted
+
+
+def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
+    """How many drafts raise the step's tokens per second the most; 0 when none do.
+
+    A step of batch_size rows that takes T makes a token in T / batch_size; k drafts must yield more than they cost.
+    """
+    step_us, row_us = costs.decode_us(batch_size), costs.us_per_row
+    if step_us is None:
+        return 0
+    if row_us is None:
+        return _FIRST_DRAFTS
+    best, most, expected, chance = 0, 0.0, 0.0, 1.0
+    for length in range(1, MAX_DRAFTS + 1):
+        chance *= min(acceptance, 1.0)
+        expected += chance
+        gain = expected * step_us / batch_size - length * row_us
+        if gain > most:
+            best, most = length, gain
+    return best

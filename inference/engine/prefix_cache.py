@@ -1,0 +1,184 @@
+"""Which full blocks hold which tokens, so that a prompt's beginning need not be computed twice. Knows nothing of who
+uses a block or what lies in it.
+
+A block is found by a key that is a hash of its own tokens and of the key before it, so that equal keys mean equal
+tokens from the very start (vLLM's automatic prefix caching). With blocks of four letters:
+
+    prompt        A B C D | E F G H | I J       keys: k1 = hash(root, ABCD), k2 = hash(k1, EFGH)
+    another       A B C D | X Y Z W | ...       finds k1, not k2
+    another user  A B C D | ...                 finds nothing: its root is another
+
+The root is made of the tenant's salt, the model and the adapter: nobody can learn from the time an answer takes what
+somebody else has asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from inference.protocol.request import CacheTTL
+
+TTL_SECONDS: dict[CacheTTL, float] = {"none": math.inf, "5m": 300.0, "1h": 3600.0}
+"""`none` promises nothing and is never out of date: such a block stays until its room is needed."""
+_CLASSES: tuple[CacheTTL, ...] = ("none", "5m", "1h")
+"""In the order in which they have to make room."""
+
+
+def root_key(salt: str, model: str, adapter: str = "") -> bytes:
+    """What the first block's key follows; equal for equal tenant, model and adapter alone."""
+    parts = [part.encode() for part in (salt, model, adapter)]
+    # Each length goes first, or ("ab", "c") and ("a", "bc") would be the same.
+    return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
+
+
+def next_key(parent: bytes, ids: Sequence[int]) -> bytes:
+    """The key of a full block after the one with the key `parent`."""
+    return hashlib.sha256(parent + array("q", ids).tobytes()).digest()
+
+
+class PrefixCache(Protocol):
+    """Keeps full blocks for later prompts. A block is in use (held) or idle; only idle ones are evicted."""
+
+    @property
+    def num_idle(self) -> int:
+        """Cached blocks that nobody uses: room, if need be."""
+
+    def idle_blocks(self) -> list[int]:
+        """Those blocks."""
+
+    def match(self, keys: Sequence[bytes]) -> list[int]:
+        """The blocks of the longest known beginning of keys. Changes nothing."""
+
+    def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
+        """Make a block in use known by its key; whether that made the key known (another block may hold the same)."""
+
+    def hold(self, block: int, ttl: CacheTTL) -> None:
+        """A known block is now in use, by a request of this class."""
+
+    def release(self, block: int) -> bool:
+        """Nobody uses the block any more; whether it is kept."""
+
+    def evict(self) -> int | None:
+        """Forget an idle block and return it; None when there is none."""
+
+    def forget(self, block: int) -> None:
+        """A block in use must not be found again."""
+
+
+class NoPrefixCache:
+    """Keeps nothing."""
+
+    num_idle = 0
+
+    def idle_blocks(self) -> list[int]:
+        return []
+
+    def match(self, keys: Sequence[bytes]) -> list[int]:
+        return []
+
+    def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
+        return False
+
+    def hold(self, block: int, ttl: CacheTTL) -> None:
+        raise KeyError(block)
+
+    def release(self, block: int) -> bool:
+        return False
+
+    def evict(self) -> int | None:
+        return None
+
+    def forget(self, block: int) -> None:
+        pass
+
+
+@dataclass
+class _Entry:
+    """One known block."""
+
+    key: bytes
+    block: int
+    ttl: CacheTTL
+    expires_at: float = math.inf
+    """Set while it is idle: its time runs from the end of its last use."""
+
+
+class LruPrefixCache:
+    """Evicts what is out of date first, then the least recently used of the lowest class."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """clock: seconds, from any beginning."""
+        self._clock = clock
+        self._by_key: dict[bytes, _Entry] = {}
+        self._by_block: dict[int, _Entry] = {}
+        # Within a class all live equally long: the least recently used is also the first to expire.
+        self._idle: dict[CacheTTL, OrderedDict[int, _Entry]] = {ttl: OrderedDict() for ttl in _CLASSES}
+
+    @property
+    def num_idle(self) -> int:
+        return sum(len(entries) for entries in self._idle.values())
+
+    def idle_blocks(self) -> list[int]:
+        return [block for entries in self._idle.values() for block in entries]
+
+    def match(self, keys: Sequence[bytes]) -> list[int]:
+        now, found = self._clock(), []
+        for key in keys:
+            entry = self._by_key.get(key)
+            if entry is None or entry.expires_at <= now:
+                break
+            found.append(entry.block)
+        return found
+
+    def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
+        if known := self._by_key.get(key):
+            return self._renew(known, ttl)
+        self._by_key[key] = self._by_block[block] = _Entry(key, block, ttl)
+        return True
+
+    def _renew(self, entry: _Entry, ttl: CacheTTL) -> bool:
+        """Its keys and values are right however old they are."""
+        was_expired = entry.expires_at <= self._clock()
+        is_idle = self._idle[entry.ttl].pop(entry.block, None) is not None
+        entry.ttl = ttl if was_expired else max(entry.ttl, ttl, key=_CLASSES.index)
+        if is_idle:
+            self.release(entry.block)
+        return was_expired
+
+    def hold(self, block: int, ttl: CacheTTL) -> None:
+        entry = self._by_block[block]
+        self._idle[entry.ttl].pop(block, None)
+        entry.ttl = max(entry.ttl, ttl, key=_CLASSES.index)
+        entry.expires_at = math.inf
+
+    def release(self, block: int) -> bool:
+        if (entry := self._by_block.get(block)) is None:
+            return False
+        entry.expires_at = self._clock() + TTL_SECONDS[entry.ttl]
+        self._idle[entry.ttl][block] = entry
+        return True
+
+    def evict(self) -> int | None:
+        entry = self._first_expired() or self._first_idle()
+        if entry is None:
+            return None
+        del self._idle[entry.ttl][entry.block], self._by_key[entry.key], self._by_block[entry.block]
+        return entry.block
+
+    def _first_expired(self) -> _Entry | None:
+        now = self._clock()
+        heads = (next(iter(entries.values()), None) for entries in self._idle.values())
+        return next((entry for entry in heads if entry is not None and entry.expires_at <= now), None)
+
+    def _first_idle(self) -> _Entry | None:
+        return next((next(iter(entries.values())) for entries in self._idle.values() if entries), None)
+
+    def forget(self, block: int) -> None:
+        if entry := self._by_block.pop(block, None):
+            del self._by_key[entry.key]

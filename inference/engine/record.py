@@ -1,0 +1,132 @@
+"""What happened to a sequence, as events of its log. Knows nothing of when things happen: the engine calls it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
+from inference.engine.sequence import Sequence
+from inference.protocol.events import (
+    AnyEvent,
+    CacheEvicted,
+    CacheLookedUp,
+    CacheStored,
+    DraftVerified,
+    GenerationPreempted,
+    GrammarMasked,
+    PrefillAdvanced,
+    TokenSampled,
+)
+from inference.sampling.sampler import Sample
+
+
+class PieceSource(Protocol):
+    """What the engine needs of a tokenizer."""
+
+    def piece(self, token: int) -> bytes:
+        """The token's bytes; empty for control tokens."""
+
+    def is_special(self, token: int) -> bool:
+        """Whether it is a control token."""
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """What all events of one step tell of it."""
+
+    num_sequences: int
+    num_batched_tokens: int
+    start_ns: int = field(default_factory=time.perf_counter_ns)
+
+    @property
+    def step_us(self) -> int:
+        """From its start to now."""
+        return (time.perf_counter_ns() - self.start_ns) // 1000
+
+
+def noted(note: Admitted | Preempted | Evicted, block_size: int, prefill_us_per_token: float | None) -> AnyEvent:
+    """What the scheduler did."""
+    at = note.sequence.clock.at()
+    match note:
+        case Admitted():
+            return _looked_up(note, at, block_size, prefill_us_per_token)
+        case Preempted():
+            return GenerationPreempted(at=at, num_tokens=note.num_tokens, num_blocks=note.num_blocks)
+        case Evicted():
+            return CacheEvicted(at=at, num_blocks=note.num_blocks)
+
+
+def _looked_up(note: Admitted, at: int, block_size: int, prefill_us_per_token: float | None) -> CacheLookedUp:
+    num_found = note.num_found_tokens
+    return CacheLookedUp(
+        at=at,
+        block_size=block_size,
+        hits=tuple(end <= num_found for end in range(block_size, note.sequence.num_tokens + 1, block_size)),
+        num_cached_tokens=num_found,
+        saved_us=None if prefill_us_per_token is None else round(num_found * prefill_us_per_token),
+        ttl=note.sequence.request.cache_ttl,
+    )
+
+
+def stored(sequence: Sequence, change: Stored) -> CacheStored:
+    return CacheStored(at=sequence.clock.at(), num_blocks=change.num_blocks, ttl=change.ttl)
+
+
+def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:
+    """To be called once the sequence has advanced."""
+    sequence = share.sequence
+    end = sequence.num_computed_tokens
+    return PrefillAdvanced(
+        at=sequence.clock.at(),
+        start=end - share.num_tokens,
+        end=end,
+        total=sequence.num_tokens,
+        step_us=facts.step_us,
+        num_sequences=facts.num_sequences,
+        num_batched_tokens=facts.num_batched_tokens,
+    )
+
+
+def verified(
+    sequence: Sequence, position: int, drafts: tuple[int, ...], num_accepted: int, pieces: PieceSource
+) -> DraftVerified:
+    """position: of the first draft among the generated tokens."""
+    return DraftVerified(
+        at=sequence.clock.at(),
+        position=position,
+        ids=drafts,
+        pieces=tuple(pieces.piece(token) for token in drafts),
+        num_accepted=num_accepted,
+        source="ngram",
+    )
+
+
+def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceSource) -> list[AnyEvent]:
+    """To be called before the sequence accepts the token."""
+    at, position = sequence.clock.at(), len(sequence.output_ids)
+    token = TokenSampled(
+        at=at,
+        position=position,
+        id=sample.id,
+        piece=pieces.piece(sample.id),
+        is_special=pieces.is_special(sample.id),
+        logprob=sample.logprob,
+        rank=sample.rank,
+        entropy=sample.entropy,
+        u=sample.u,
+        low=sample.low,
+        high=sample.high,
+        log_normalizer=sample.log_normalizer,
+        candidate_ids=sample.candidate_ids,
+        candidate_logits=sample.candidate_logits,
+        candidate_pieces=tuple(map(pieces.piece, sample.candidate_ids)),
+        stages=sample.stages,
+        step_us=facts.step_us,
+        batch_size=facts.num_sequences,
+    )
+    if sample.grammar_us is None:
+        return [token]
+    num_allowed = sample.stages[0].num_candidates
+    return [GrammarMasked(at=at, position=position, num_allowed=num_allowed, duration_us=sample.grammar_us), token]

@@ -1,0 +1,110 @@
+"""Guesses from the text itself, and when they pay."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.engine.draft import MAX_DRAFTS, Drafter, NgramIndex, best_length
+from inference.engine.step_costs import StepCosts
+
+
+def costs(step_us: float, row_us: float) -> StepCosts:
+    """Of an engine that has seen steps of one row and of five."""
+    result = StepCosts()
+    for num_rows in (1, 5) * 20:
+        result.add_decode(num_rows, step_us + row_us * num_rows)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("abcdefg abc", "defg"),
+        ("xbcde abcfg zbc", "fg z"),  # the last time counts
+        ("abcX ybcZ abc", "X yb"),  # three letters say more than two
+        ("no such thing", ""),
+        ("ababab", "abab"),  # a repetition is taken to go on
+        ("a", ""),
+        ("", ""),
+    ],
+)
+def test_what_followed_last_time_is_proposed(text: str, expected: str) -> None:
+    assert "".join(map(chr, NgramIndex().propose([ord(letter) for letter in text], 4))) == expected
+
+
+@given(st.text("abc", max_size=60), st.integers(1, 8))
+def test_a_text_that_grows_gives_the_same_guesses_as_one_that_is_whole(text: str, num_tokens: int) -> None:
+    growing = NgramIndex()
+    ids = [ord(letter) for letter in text]
+    for end in range(1, len(ids) + 1):
+        assert growing.propose(ids[:end], num_tokens) == NgramIndex().propose(ids[:end], num_tokens)
+
+
+def test_nothing_is_guessed_before_the_first_step_was_measured() -> None:
+    assert best_length(1.0, 1, StepCosts()) == 0
+
+
+def test_guesses_are_tried_while_the_price_of_a_row_is_unknown() -> None:
+    same = StepCosts()
+    same.add_decode(1, 4000)
+    assert best_length(0.4, 1, same) > 0
+
+
+@given(st.floats(0, 1), st.integers(1, 32), st.floats(1, 1e5), st.floats(1, 1e5))
+def test_a_draft_raises_the_tokens_per_second_that_are_expected(
+    acceptance: float, batch_size: int, step_us: float, row_us: float
+) -> None:
+    known = costs(step_us, row_us)
+    length = best_length(acceptance, batch_size, known)
+    assert 0 <= length <= MAX_DRAFTS
+    plain_us = known.decode_us(batch_size)
+    assert plain_us is not None
+
+    def rate(num_drafts: int) -> float:
+        expected = sum(acceptance**n for n in range(1, num_drafts + 1))
+        return (batch_size + expected) / (plain_us + num_drafts * row_us)
+
+    assert rate(length) >= rate(0) * (1 - 1e-6)
+
+
+def test_cheap_rows_and_good_guesses_make_long_drafts() -> None:
+    assert best_length(0.9, 1, costs(4000, 100)) == MAX_DRAFTS
+    assert best_length(0.3, 1, costs(4000, 300)) in (1, 2)
+    assert best_length(0.3, 32, costs(4000, 300)) == 0
+
+
+def test_wrong_guesses_end_them_and_time_brings_them_back() -> None:
+    drafter, known, ids = Drafter(), costs(4000, 2000), [1, 2, 3] * 5
+    for _ in range(30):
+        if drafts := drafter.propose(ids, 8, 1, known):
+            drafter.verified(len(drafts), 0)
+    assert drafter.propose(ids, 8, 1, known) == ()
+    assert any(drafter.propose(ids, 8, 1, known) for _ in range(300))
+
+
+def test_the_last_free_tokens_bound_a_draft() -> None:
+    known = costs(4000, 1)
+    assert len(Drafter().propose([1, 2, 3] * 5, 2, 1, known)) == 2
+    assert Drafter().propose([1, 2, 3] * 5, 0, 1, known) == Drafter().propose([1, 2, 3] * 5, -1, 1, known) == ()
+
+
+def test_the_line_through_the_steps_is_found_and_forgotten() -> None:
+    known = costs(3000, 500)
+    assert known.us_per_row == pytest.approx(500)
+    assert known.decode_us(8) == pytest.approx(7000)
+    for _ in range(300):
+        known.add_decode(1, 3500)
+    assert known.us_per_row is None
+    assert known.decode_us(1) == pytest.approx(3500, rel=1e-3)
+
+
+def test_prefill_speed_is_that_of_late() -> None:
+    known = StepCosts()
+    assert known.prefill_us_per_token is None
+    known.add_prefill(100, 50_000)
+    assert known.prefill_us_per_token == 500
+    for _ in range(300):
+        known.add_prefill(100, 30_000)
+    assert known.prefill_us_per_token == pytest.approx(300, rel=0.01)

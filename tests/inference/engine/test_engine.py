@@ -1,0 +1,212 @@
+"""The engine on a decoder whose answer depends on every block being where it should be."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from inference.engine.engine import Engine, PromptTooLong
+from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
+from inference.engine.scheduler import Limits
+from inference.models.kv_cache import BLOCK_SIZE
+from inference.protocol.events import (
+    CacheEvicted,
+    CacheLookedUp,
+    CacheStored,
+    DraftVerified,
+    GenerationPreempted,
+    PrefillAdvanced,
+    TokenSampled,
+)
+from inference.protocol.request import Usage
+from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, request, run
+
+LIMITS = Limits(max_num_running=8, token_budget=64, mixed_budget=32)
+
+
+def prompt(seed: int, num_tokens: int) -> tuple[int, ...]:
+    return tuple(random.Random(seed).choices(range(1, 50), k=num_tokens))
+
+
+def alone(ids: tuple[int, ...], num_output: int = 8) -> list[int]:
+    """The answer when nothing is shared, cached, guessed or chunked."""
+    plain = engine(FakeDecoder(), cache=NoPrefixCache())
+    return run(plain, request("a", ids, num_output))["a"].ids
+
+
+def test_a_second_turn_computes_only_what_is_new() -> None:
+    decoder = FakeDecoder()
+    served = engine(decoder)
+    first = prompt(1, 70)
+    one = run(served, request("one", first, 20))["one"]
+    second = (*first, *one.ids, *prompt(2, 15))
+    decoder.num_computed = 0
+    two = run(served, request("two", second, 1))["two"]
+    num_known = (len(first) + len(one.ids) - 1) // BLOCK_SIZE * BLOCK_SIZE
+    assert two.usage == Usage(cache_read=num_known, uncached_input=len(second) - num_known, output=1)
+    assert decoder.num_computed == len(second) - num_known
+    assert two.ids == alone(second, 1)
+    (looked_up,) = two.of(CacheLookedUp)
+    assert isinstance(looked_up, CacheLookedUp)
+    assert looked_up.num_cached_tokens == sum(looked_up.hits) * BLOCK_SIZE == num_known
+    assert len(looked_up.hits) == len(second) // BLOCK_SIZE
+
+
+def test_the_last_token_of_a_known_prompt_is_computed_all_the_same() -> None:
+    served, ids = engine(FakeDecoder()), prompt(1, 4 * BLOCK_SIZE)
+    runs = [run(served, request(name, ids))[name] for name in "ab"]
+    assert runs[0].ids == runs[1].ids == alone(ids)
+    assert runs[1].usage.cache_read == 3 * BLOCK_SIZE
+
+
+def test_two_tenants_never_share() -> None:
+    served, ids = engine(FakeDecoder()), prompt(1, 100)
+    run(served, request("a", ids))
+    (bob,) = run(served, request("b", ids, cache_salt="bob")).values()
+    assert bob.usage.cache_read == 0
+    again = run(served, request("c", ids), request("d", ids, cache_salt="bob"))
+    assert {each.usage.cache_read for each in again.values()} == {96}
+
+
+def test_time_saved_is_unknown_until_a_prompt_was_measured() -> None:
+    decoder = FakeDecoder()
+    served = engine(decoder)
+    runs = [run(served, request(name, prompt(1, 100), 1))[name] for name in "ab"]
+    lookups = [event for each in runs for event in each.events if isinstance(event, CacheLookedUp)]
+    assert [lookup.saved_us for lookup in lookups] == [None, 96 * (decoder.us_per_step / 100 + decoder.us_per_row)]
+
+
+@pytest.mark.parametrize(("ttl", "written"), [("5m", "cache_write_5m"), ("1h", "cache_write_1h")])
+def test_blocks_kept_at_the_clients_wish_are_written_then_read(ttl: str, written: str) -> None:
+    clock = SetClock()
+    served = engine(FakeDecoder(), cache=LruPrefixCache(clock))
+    ids = prompt(1, 40)
+    first = run(served, request("a", ids, cache_ttl=ttl))["a"]
+    assert first.usage == Usage(**{written: 32}, uncached_input=8, output=8)
+    assert {event.ttl for event in first.of(CacheStored)} == {ttl}  # type: ignore[union-attr]
+    clock.now += 299
+    assert run(served, request("b", ids, cache_ttl=ttl))["b"].usage == Usage(cache_read=32, uncached_input=8, output=8)
+    clock.now += 3601
+    assert run(served, request("c", ids, cache_ttl=ttl))["c"].usage == first.usage
+
+
+def test_preemption_loses_nothing() -> None:
+    requests = [request(f"r{n}", prompt(n, 40), 60, cache_salt=f"user {n}") for n in range(6)]
+    tight = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
+    roomy = run(engine(FakeDecoder(), num_blocks=200, cache=NoPrefixCache(), limits=LIMITS), *requests)
+    assert {name: each.ids for name, each in tight.items()} == {name: each.ids for name, each in roomy.items()}
+    preempted = [each for each in tight.values() if each.of(GenerationPreempted)]
+    assert preempted and not any(each.of(GenerationPreempted) for each in roomy.values())
+    assert any(each.of(CacheEvicted) for each in tight.values())
+    for each in tight.values():
+        assert sum((each.usage.uncached_input, each.usage.cache_read)) == 40
+        assert each.finish_reason == roomy["r0"].finish_reason == "length"
+        assert len(each.of(CacheLookedUp)) == 1 + len(each.of(GenerationPreempted))
+
+
+def test_prefill_events_cover_the_prompt_once() -> None:
+    (each,) = run(engine(FakeDecoder(), limits=LIMITS), request("a", prompt(1, 150))).values()
+    chunks = [(event.start, event.end) for event in each.events if isinstance(event, PrefillAdvanced)]
+    assert chunks == [(0, 64), (64, 128), (128, 150)]
+    assert len(each.of(TokenSampled)) == len(each.ids) == 8
+
+
+def test_chunks_batches_and_the_cache_change_no_token() -> None:
+    generator = random.Random(3)
+    beginnings = [prompt(n, generator.randrange(1, 120)) for n in range(4)]
+    requests = [
+        request(f"r{n}", (*generator.choice(beginnings), *prompt(100 + n, generator.randrange(1, 60))), 12)
+        for n in range(25)
+    ]
+    served = engine(FakeDecoder(), num_blocks=60, limits=LIMITS)
+    runs = run(served, *requests)
+    assert sum(each.usage.cache_read for each in runs.values()) > 0
+    for each in requests:
+        assert runs[each.request_id].ids == alone(each.prompt_ids, 12)
+
+
+def test_drafts_change_no_token_and_save_steps() -> None:
+    ids = prompt(1, 30)
+    plain, guessing = FakeDecoder(period=5), FakeDecoder(period=5)
+    expected = run(engine(plain), request("a", ids, 100))["a"]
+    actual = run(engine(guessing, has_drafts=True), request("a", ids, 100))["a"]
+    assert actual.ids == expected.ids
+    assert len(guessing.steps) < 0.7 * len(plain.steps)
+    assert actual.usage == expected.usage
+    drafts = [event for event in actual.events if isinstance(event, DraftVerified)]
+    assert sum(draft.num_accepted for draft in drafts) == len(plain.steps) - len(guessing.steps)
+    for draft in drafts:
+        followed = actual.ids[draft.position : draft.position + len(draft.ids)]
+        pairs = list(zip(draft.ids, followed, strict=False))
+        assert all(guess == token for guess, token in pairs[: draft.num_accepted])
+        assert all(guess != token for guess, token in pairs[draft.num_accepted : draft.num_accepted + 1])
+
+
+def test_drafts_that_do_not_pay_are_given_up() -> None:
+    dear = FakeDecoder(period=5, us_per_step=100, us_per_row=4000)
+    run(engine(dear, has_drafts=True), request("a", prompt(1, 30), 100))
+    num_drafts = sum(rows - 1 for (rows,) in dear.steps[1:])
+    assert 0 < num_drafts < 15
+
+
+@pytest.mark.parametrize("num_output", [1, 2, 17])
+def test_drafts_do_not_overshoot_the_end(num_output: int) -> None:
+    (each,) = run(engine(FakeDecoder(period=3), has_drafts=True), request("a", (4, 5, 6) * 9, num_output)).values()
+    assert len(each.ids) == each.usage.output == num_output
+
+
+def test_logits_that_are_not_finite_end_that_request_alone_and_are_not_kept() -> None:
+    served = engine(FakeDecoder(poisoned=frozenset({49})))
+    bad, good = (*[token % 49 for token in prompt(1, 39)], 49), tuple(token % 49 for token in prompt(2, 40))
+    runs = run(served, request("bad", bad, 1), request("good", good, 1))
+    assert (runs["bad"].finish_reason, runs["good"].finish_reason) == ("error", "length")
+    assert "NaN" in runs["bad"].message
+    assert run(served, request("again", bad, 1))["again"].usage.cache_read == 0
+
+
+def test_out_of_memory_shrinks_the_batch_and_loses_nothing() -> None:
+    requests = [request(f"r{n}", prompt(n, 90), 10, cache_salt=f"user {n}") for n in range(6)]
+    decoder = FakeDecoder(most_rows=5)
+    runs = run(engine(decoder, limits=LIMITS), *requests)
+    assert {each.request_id: alone(each.prompt_ids, 10) for each in requests} == {n: r.ids for n, r in runs.items()}
+    failed = sum(sum(rows) > 5 for rows in decoder.steps)
+    assert 0 < failed < 0.1 * len(decoder.steps)
+
+
+def test_no_memory_at_all_fails_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.engine.engine._MEMORY_PAUSE_S", 0)
+    (each,) = run(engine(FakeDecoder(most_rows=0)), request("a", prompt(1, 9))).values()
+    assert each.finish_reason == "error"
+
+
+def test_a_prompt_that_can_never_fit_is_refused_with_the_limit() -> None:
+    small = engine(FakeDecoder(), num_blocks=4)
+    with pytest.raises(PromptTooLong, match=r"64 tokens; this worker's cache holds 64.*SIGHTGLASS_KV_MB"):
+        small.submit(request("a", prompt(1, 64)), frozenset(), StoppedClock())
+    with pytest.raises(PromptTooLong, match="window holds 512"):
+        engine(FakeDecoder()).submit(request("a", prompt(1, 512)), frozenset(), StoppedClock())
+
+
+def test_an_answer_that_fills_the_cache_ends_there() -> None:
+    (each,) = run(engine(FakeDecoder(), num_blocks=4), request("a", prompt(1, 50), 100)).values()
+    assert (each.finish_reason, len(each.ids)) == ("length", 14)
+
+
+def steps_until(served: Engine, runs: dict[str, Run], num_steps: int) -> None:
+    for _ in range(num_steps):
+        for output in served.step():
+            runs[output.request_id].add(output)
+
+
+def test_a_cancelled_request_gives_its_blocks_back_in_the_next_step() -> None:
+    served = engine(FakeDecoder(), limits=LIMITS)
+    served.submit(request("a", prompt(1, 200)), frozenset(), StoppedClock())
+    runs = {"a": Run()}
+    steps_until(served, runs, 2)
+    served.cancel("a")
+    steps_until(served, runs, 1)
+    assert runs["a"].finish_reason == "abort"
+    assert runs["a"].usage == Usage(uncached_input=128)
+    served._scheduler.check_integrity()
+    assert not served.has_work()
