@@ -25,6 +25,11 @@ def worker_key(name: str) -> str:
     return f"{PREFIX}worker:{name}"
 
 
+def probe_key(request_id: str, kind: str, position: int) -> str:
+    """Hash: state (queued, running, done, failed), since (unix s); then event (JSON), or code and message. Expires."""
+    return f"{PREFIX}probe:{request_id}:{kind}:{position}"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One stream entry: a frame whose events are still encoded."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.kv_cache import BLOCK_SIZE, KVCache, block_rows, read_blocks
+from inference.models.observer import Observer
 from inference.models.rotation import Rotation
 
 _TILE = 64
@@ -63,7 +64,16 @@ class StepLayout:
     def rotation(self, layer: int) -> Rotation:
         return self._rotations[self._config.window_of(layer)]
 
-    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor, kv: KVCache, dtype: torch.dtype) -> Tensor:
+    def attend(
+        self,
+        layer: int,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        kv: KVCache,
+        dtype: torch.dtype,
+        observer: Observer | None = None,
+    ) -> Tensor:
         """Store the new keys and values, then attend; → [num_tokens, num_heads * head_dim] float32.
 
         query: [num_tokens, num_heads, head_dim]; key, value: [num_tokens, num_kv_heads, head_dim]. Prompts multiply in
@@ -84,11 +94,15 @@ class StepLayout:
                 low = 0 if window is None else max(start - window + 1, 0)
                 seen = slice(low - place.first if low > place.first else 0, start + len(part) - place.first)
                 hidden = _hidden(len(part), seen.stop - seen.start, window, query.device)
-                outputs.append(self._attend_tile(part, own_keys[:, seen], own_values[:, seen], hidden))
+                weights = self._weights(part, own_keys[:, seen], hidden)
+                outputs.append(self._mix(weights, own_values[:, seen]))
+                if observer is not None:
+                    observer.attended(layer, place.first + seen.start, weights)
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
-    def _attend_tile(self, query: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
-        """query: [n, num_heads, head_dim]; keys, values: [num_kv_heads, num_keys, head_dim], the newest last.
+    def _weights(self, query: Tensor, keys: Tensor, hidden: Tensor | None) -> Tensor:
+        """query: [n, num_heads, head_dim]; keys: [num_kv_heads, num_keys, head_dim], the newest last; → [num_heads, n,
+        num_keys].
 
         Plain products: on a CPU scaled_dot_product_attention multiplies half precision in software and computes what
         the mask hides.
@@ -101,8 +115,13 @@ class StepLayout:
             scores = scores.div_(cap).tanh_().mul_(cap)
         if hidden is not None:
             scores.masked_fill_(hidden, float("-inf"))
-        weights = scores.softmax(-1).view(config.num_kv_heads, -1, num_keys)
-        mixed = torch.bmm(weights, values).view(config.num_heads, n, config.head_dim)
+        return scores.softmax(-1)
+
+    def _mix(self, weights: Tensor, values: Tensor) -> Tensor:
+        """values: [num_kv_heads, num_keys, head_dim]; → [n, num_heads * head_dim] float32."""
+        config, (_, n, num_keys) = self._config, weights.shape
+        grouped = weights.view(config.num_kv_heads, -1, num_keys)
+        mixed = torch.bmm(grouped, values).view(config.num_heads, n, config.head_dim)
         return mixed.transpose(0, 1).reshape(n, -1).float()
 
 

@@ -21,6 +21,7 @@ from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.kv_cache import KVCache
 from inference.models.linear import Linear, load_head, unpack_linear
+from inference.models.observer import Observer
 from inference.models.torch_weights import Weights
 
 NUM_REFINED = 256
@@ -67,15 +68,17 @@ class TorchDecoder:
         return KVCache(self.config, num_blocks, dtype, str(self._embedding.device))
 
     @torch.inference_mode()
-    def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
-        """See Decoder.forward."""
+    def forward(self, chunks: list[Chunk], kv: KVCache, observer: Observer | None = None) -> NDArray[np.float32]:
+        """See Decoder.forward; the observer is shown what the step computes."""
         layout = StepLayout(chunks, self.config, self._embedding.device)
         ids = torch.tensor([token for chunk in chunks for token in chunk.ids], device=self._embedding.device)
         x = self._embedding[ids].float() * self.config.embedding_scale
         for layer, block in enumerate(self._blocks):
-            x = x + self._attend(layer, block, layout, x, kv)
+            x = x + self._attend(layer, block, layout, x, kv, observer)
             gate, up = block.gate_up(self._normed(x, block.mlp_norm)).chunk(2, dim=-1)
             x = x + self._post(block.down(self._activation(gate) * up), block.mlp_post_norm)
+            if observer is not None:
+                observer.passed(layer, x)
         return self._logits(x, chunks).cpu().numpy()
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -89,7 +92,9 @@ class TorchDecoder:
     def _post(self, added: Tensor, weight: Tensor | None) -> Tensor:
         return added if weight is None else self._rms(added.float(), weight)
 
-    def _attend(self, layer: int, block: Block, layout: StepLayout, x: Tensor, kv: KVCache) -> Tensor:
+    def _attend(
+        self, layer: int, block: Block, layout: StepLayout, x: Tensor, kv: KVCache, observer: Observer | None
+    ) -> Tensor:
         config = self.config
         qkv = block.qkv(self._normed(x, block.attention_norm)).float()
         if block.qkv_bias is not None:
@@ -101,7 +106,7 @@ class TorchDecoder:
             turned = self._rms(turned, block.qk_norm)
         turned = layout.rotation(layer)(turned)
         query, key = turned[:, : config.num_heads], turned[:, config.num_heads :]
-        mixed = layout.attend(layer, query, key, value, kv, self._dense_dtype)
+        mixed = layout.attend(layer, query, key, value, kv, self._dense_dtype, observer)
         return self._post(block.output(mixed.to(self._dtype)), block.attention_post_norm)
 
     def _logits(self, x: Tensor, chunks: list[Chunk]) -> Tensor:
@@ -109,7 +114,12 @@ class TorchDecoder:
         rows = [row for end, chunk in zip(ends, chunks, strict=True) for row in range(end - chunk.num_logits, end)]
         if not rows:
             return torch.empty(0, self.config.vocab_size)
-        logits = self._head_product(self._normed(x[torch.tensor(rows, device=x.device)], self._norm))
+        return self.read_out(x[torch.tensor(rows, device=x.device)])
+
+    @torch.inference_mode()
+    def read_out(self, residual: Tensor) -> Tensor:
+        """The final norm and the output head: [num_rows, hidden_size] → logits, [num_rows, vocab_size] float32."""
+        logits = self._head_product(self._normed(residual, self._norm))
         cap = self.config.logit_softcap
         return logits if cap is None else (logits / cap).tanh_().mul_(cap)
 

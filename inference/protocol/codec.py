@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import GenerationRequest
+from inference.protocol.events import AnyEvent, AnyProbe, Frame
+from inference.protocol.request import GenerationRequest, ProbeRequest
 
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
 _request_decoder = msgspec.json.Decoder(GenerationRequest)
+_probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
+_probe_decoder: msgspec.json.Decoder[AnyProbe] = msgspec.json.Decoder(AnyProbe)
 
 
 def encode_events(events: Sequence[AnyEvent]) -> bytes:
@@ -39,10 +41,24 @@ def decode_frame(data: bytes | str) -> Frame:
     return _frame_decoder.decode(data)
 
 
-def encode_request(request: GenerationRequest) -> str:
+def encode_request(request: GenerationRequest | ProbeRequest) -> str:
     return _encoder.encode(request).decode()
 
 
 def decode_request(data: bytes | str) -> GenerationRequest:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
     return _request_decoder.decode(data)
+
+
+def decode_probe_request(data: bytes | str) -> ProbeRequest:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _probe_request_decoder.decode(data)
+
+
+def encode_probe(probe: AnyProbe) -> bytes:
+    return _encoder.encode(probe)
+
+
+def decode_probe(data: bytes | str) -> AnyProbe:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _probe_decoder.decode(data)

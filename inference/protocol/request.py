@@ -154,4 +154,27 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens generated, the end-of-turn token included."""
 
 
+MAX_PROBE_TOKENS = 2048
+"""Context that a probe looks at: some ten seconds of one core, and 0.5 MB of the bundled model's attention."""
+
+ProbeKind = Literal["attention", "lens", "neighbours", "memory"]
+
+
+class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One look into the model, at a token of a request that was computed before: everything the worker needs."""
+
+    request_id: str
+    accepted_unix_us: int
+    kind: ProbeKind
+    ids: tuple[int, ...]
+    """Prompt and answer up to the token that is looked at, which is the last."""
+    next_id: int | None
+    """The token that came after it."""
+    tokenizer_version: str
+    """This and the next three, from the trace: what the worker's own model must be, for what it shows to be true."""
+    model: str
+    architecture: str
+    quantization: str
+
+
 FinishReason = Literal["stop", "length", "abort", "error", "content_filter"]

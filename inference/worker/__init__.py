@@ -1,5 +1,2 @@
-"""The inference worker: a Celery app whose tasks share one engine thread. `celery -A inference.worker worker`."""
-
-from inference.worker.app import app
-
-__all__ = ["app"]
+"""Celery apps: `inference.worker.app` makes tokens, its tasks share one engine thread; `inference.worker.probe_app`
+looks into the model, in a process of its own."""

@@ -35,6 +35,13 @@ ALLOWED: dict[str, set[str]] = {
         "inference.protocol",
         "inference.tokenization",
     },
+    "inference.probes": {
+        "inference.eventlog",
+        "inference.modelfiles",
+        "inference.models",
+        "inference.protocol",
+        "inference.tokenization",
+    },
     "inference.worker": {
         "inference.backends",
         "inference.engine",
@@ -42,6 +49,7 @@ ALLOWED: dict[str, set[str]] = {
         "inference.grammar",
         "inference.kernels",
         "inference.models",
+        "inference.probes",
         "inference.protocol",
         "inference.safety",
         "inference.tokenization",

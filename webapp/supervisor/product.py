@@ -52,7 +52,10 @@ class Product:
         return self._child("redis", [get_binary_path(), *(part for pair in options.items() for part in pair)])
 
     def start_inference(self) -> Child:
-        return self._worker("inference", "inference.worker", "generate", 256)
+        return self._worker("inference", "inference.worker.app", "generate", 256)
+
+    def start_probes(self) -> Child:
+        return self._worker("probes", "inference.worker.probe_app", "probes", 1)
 
     def start_lifecycle(self) -> Child:
         return self._worker("lifecycle", "webapp", "prepare,settle", 8)

@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** One kind of token on the bill. */
 export interface BillLine {
@@ -135,7 +135,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -263,6 +263,19 @@ export interface GrammarMasked {
   duration_us: number;
 }
 
+/** What the residual stream after one layer would say next. */
+export interface LensLayer {
+  /** The most likely tokens, most likely first. */
+  ids: number[];
+  /** Their bytes (base64 in JSON); a control token's name. */
+  pieces: string[];
+  probabilities: number[];
+  /** Of the token that did come next; None: none has. */
+  next_probability: number | null;
+  /** Its rank, from 1. */
+  next_rank: number | null;
+}
+
 /** One limit and where it stood. */
 export interface Limit {
   name: "budget" | "concurrency" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
@@ -278,6 +291,15 @@ export interface LogitBias {
   id: number;
   /** Added to its logit (-100 to 100). */
   bias: number;
+}
+
+/** A token whose embedding points in nearly the same direction. */
+export interface Neighbour {
+  id: number;
+  /** Its bytes (base64 in JSON); a control token's name. */
+  piece: string;
+  /** Of the angle between the two embeddings, -1 to 1. */
+  cosine: number;
 }
 
 /** One chunk of the prompt was computed. */
@@ -297,6 +319,75 @@ export interface PrefillAdvanced {
   num_sequences: number | null;
   /** Tokens in the same step, over all sequences; None: not reported. */
   num_batched_tokens: number | null;
+}
+
+/** What one token attended to, per layer and head, in a forward pass made again for it. Probes are made on demand, also long after the request ended: they stand beside its log, never in it. */
+export interface ProbeAttended {
+  type: "probe.attended";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The token that looks: its index in prompt and answer together. */
+  position: number;
+  num_layers: number;
+  num_heads: number;
+  /** [num_layers, num_heads, position + 1], one byte each (base64 in JSON): (byte / 255) squared, so that small weights are seen; at most 0.004 times the weight's root beside the weight. */
+  weights: string;
+  /** In which format the pass was computed. */
+  compute: string;
+  duration_us: number;
+}
+
+/** A token's embedding was compared with all others of the vocabulary. */
+export interface ProbeCompared {
+  type: "probe.compared";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The token's index in prompt and answer together. */
+  position: number;
+  id: number;
+  vocab_size: number;
+  /** The nearest first, without the token itself. */
+  neighbours: Neighbour[];
+  duration_us: number;
+}
+
+/** The logit lens: final norm and output head applied to the residual stream after each layer. */
+export interface ProbeLensed {
+  type: "probe.lensed";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The token after which the model looks ahead: its index in prompt and answer together. */
+  position: number;
+  /** The token that came next. */
+  next_id: number | null;
+  /** From the first layer to the last, whose words are the model's own. */
+  layers: LensLayer[];
+  /** In which format the pass was computed. */
+  compute: string;
+  duration_us: number;
+}
+
+/** Memory of the request's keys and values once the token at `position` has been read. */
+export interface ProbeMeasured {
+  type: "probe.measured";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  position: number;
+  num_layers: number;
+  /** Query heads. */
+  num_heads: number;
+  /** Key/value heads, which the query heads share in equal groups. */
+  num_kv_heads: number;
+  head_dim: number;
+  bytes_per_value: number;
+  /** Tokens per block. */
+  block_size: number;
+  /** Blocks that hold position + 1 tokens. */
+  num_blocks: number;
+  /** What these blocks take, over all layers, keys and values. */
+  num_bytes: number;
+  /** What they would take with key/value heads of its own for every query head. */
+  num_bytes_ungrouped: number;
 }
 
 /** The prompt as the model sees it. */

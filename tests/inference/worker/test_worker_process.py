@@ -112,7 +112,7 @@ def start(redis_url: str, template: ChatTemplate, tmp_path_factory: pytest.TempP
     def build(**settings: str) -> Site:
         number = next(databases)
         url = redis_url.replace("db=0", f"db={number}")
-        command = [sys.executable, "-m", "celery", "-A", "inference.worker", "worker", "-n", f"test{number}@%h"]
+        command = [sys.executable, "-m", "celery", "-A", "inference.worker.app", "worker", "-n", f"test{number}@%h"]
         options = ["-P", "threads", "-c", "64", "-Q", "generate", "--without-gossip", "--without-mingle"]
         # One thread: two that share a busy core wait for each other at every matrix product.
         own = {"SIGHTGLASS_REDIS_URL": url, "SIGHTGLASS_THREADS": "1", "PYTHONPATH": str(ROOT)}

@@ -1,0 +1,113 @@
+"""Makes probes one at a time: loads the model when it is first needed and frees it when it is idle. Knows no queue."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from functools import cached_property
+from pathlib import Path
+
+import torch
+
+from inference.modelfiles.errors import ModelFileError
+from inference.models.source import ModelSource, open_model
+from inference.probes.errors import ProbeError
+from inference.probes.model import ProbedModel
+from inference.probes.probes import attend, compare, lens, measure
+from inference.protocol.events import AnyProbe
+from inference.protocol.request import MAX_PROBE_TOKENS, ProbeRequest
+from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
+from inference.tokenization.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+_IDLE_S = 60.0
+"""How long the weights (four bytes for every weight of the model) are kept for another look."""
+
+
+class Laboratory:
+    """One model file; any thread may ask, one is served at a time."""
+
+    def __init__(self, path: Path, model_name: str, idle_s: float = _IDLE_S) -> None:
+        self._path = path
+        self._name = model_name
+        self._idle_s = idle_s
+        self._lock = threading.Lock()
+        self._model: ProbedModel | None = None
+        self._timer: threading.Timer | None = None
+        self.is_freed = threading.Event()
+        """Whether no weights are held."""
+        self.is_freed.set()
+
+    def probe(self, request: ProbeRequest) -> AnyProbe:
+        """Raises ProbeError."""
+        with self._lock:
+            try:
+                self._check(request)
+                return self._probe(request)
+            except (ModelFileError, TokenizerError) as error:
+                raise ProbeError("model_unavailable", f"The model cannot be read: {error}") from error
+            finally:
+                self._start_timer()
+
+    def _probe(self, request: ProbeRequest) -> AnyProbe:
+        match request.kind:
+            case "attention":
+                return attend(request, self._loaded())
+            case "lens":
+                return lens(request, self._loaded(), self._tokenizer.label)
+            case "neighbours":
+                return compare(request, self._loaded(), self._tokenizer.label)
+            case "memory":
+                return measure(request, self._source.config)
+
+    def _check(self, request: ProbeRequest) -> None:
+        """What another model computed is not looked at with this one."""
+        config = self._source.config
+        own = {
+            "name": (request.model, self._name),
+            "tokenizer": (request.tokenizer_version, self._tokenizer.version),
+            "architecture": (request.architecture, config.architecture),
+            "format": (request.quantization, config.quantization),
+        }
+        for what, (theirs, ours) in own.items():
+            if theirs != ours:
+                message = f"This request was computed by another model than this server's: its {what} was {theirs},"
+                raise ProbeError("other_model", f"{message} here it is {ours}. Nothing true could be shown of it.")
+        ids = request.ids if request.next_id is None else (*request.ids, request.next_id)
+        if not all(0 <= token < config.vocab_size for token in ids):
+            raise ProbeError("invalid_ids", "The trace has token ids that this model's vocabulary does not have.")
+        if not 1 <= len(request.ids) <= MAX_PROBE_TOKENS:
+            raise ProbeError("invalid_ids", f"A probe looks at 1 to {MAX_PROBE_TOKENS:,} tokens.")
+
+    @cached_property
+    def _source(self) -> ModelSource:
+        return open_model(self._path)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(read_metadata(self._path))
+
+    def _loaded(self) -> ProbedModel:
+        if self._model is None:
+            # Serving needs the cores.
+            torch.set_num_threads(1)
+            self._model = ProbedModel(self._source, MAX_PROBE_TOKENS)
+            self.is_freed.clear()
+        return self._model
+
+    def _start_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(self._idle_s, self._free)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _free(self) -> None:
+        with self._lock:
+            if self._timer is not threading.current_thread():  # somebody asked in the meantime
+                return
+            self._model = None
+            gc.collect()
+            self.is_freed.set()

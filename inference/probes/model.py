@@ -1,0 +1,80 @@
+"""The model as probes see it: one token's forward pass with all that it computes. Knows nothing of requests.
+
+In float32, by the PyTorch decoder: what is looked at is the model itself, without the rounding that makes serving fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from inference.models.config import ModelConfig
+from inference.models.decoder import Chunk
+from inference.models.kv_cache import BLOCK_SIZE, KVCache
+from inference.models.source import ModelSource
+from inference.models.torch_decoder import TorchDecoder
+from inference.models.torch_weights import load_weights
+
+_CHUNK = 256
+"""Tokens of a prompt at once: what they need beside the weights stays small."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one token's forward pass computed."""
+
+    attention: Tensor  # [num_layers, num_heads, num_tokens] float32, the token itself last
+    residuals: Tensor  # [num_layers, hidden_size] float32, after each layer
+
+
+class _Recorder:
+    """An Observer of a step with one token."""
+
+    def __init__(self, config: ModelConfig, num_tokens: int) -> None:
+        self.attention = torch.zeros(config.num_layers, config.num_heads, num_tokens)
+        self.residuals = torch.zeros(config.num_layers, config.hidden_size)
+
+    def attended(self, layer: int, first: int, weights: Tensor) -> None:
+        self.attention[layer, :, first:] = weights[:, 0]
+
+    def passed(self, layer: int, residual: Tensor) -> None:
+        self.residuals[layer] = residual[0]
+
+
+class ProbedModel:
+    """Weights, and the keys and values of the sequence looked at last: the next look is often at its next token."""
+
+    def __init__(self, source: ModelSource, max_tokens: int) -> None:
+        """Reads all weights. Raises ModelFileError."""
+        weights = load_weights(source, lambda _share: None, None, torch.float32, "cpu")
+        self.config = source.config
+        self.embedding = weights["embedding"]  # [vocab_size, hidden_size]
+        self._decoder = TorchDecoder(source.config, weights)
+        num_blocks = -(-max_tokens // BLOCK_SIZE)
+        self._kv = KVCache(source.config, num_blocks, torch.float32)
+        self._table = list(range(num_blocks))
+        self._cached: list[int] = []
+
+    def observe(self, ids: Sequence[int]) -> Pass:
+        """The pass of the last of these tokens, with the others as its context."""
+        start = min(_num_common(self._cached, ids), len(ids) - 1)
+        self._cached = list(ids[:start])
+        for first in range(start, len(ids) - 1, _CHUNK):
+            part = ids[first : min(first + _CHUNK, len(ids) - 1)]
+            self._decoder.forward([Chunk(part, first, self._table, num_logits=0)], self._kv)
+            self._cached += part
+        recorder = _Recorder(self.config, len(ids))
+        self._decoder.forward([Chunk(ids[-1:], len(ids) - 1, self._table, num_logits=0)], self._kv, recorder)
+        return Pass(recorder.attention, recorder.residuals)
+
+    def read_out(self, residuals: Tensor) -> Tensor:
+        """Log-probabilities by the final norm and the output head: [n, hidden_size] → [n, vocab_size]."""
+        return self._decoder.read_out(residuals).log_softmax(-1)
+
+
+def _num_common(first: Sequence[int], second: Sequence[int]) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))

@@ -1,0 +1,88 @@
+"""The probes' Celery app and its one task: a process that never takes a core that serving wants.
+
+Knows nothing of how a probe is made; what that needs is imported with the first one, so that an idle process is small.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import Any
+
+import redis
+from celery import Celery
+from celery.signals import worker_init
+
+from inference.eventlog.broker import celery_url
+from inference.eventlog.keys import probe_key
+from inference.protocol.codec import decode_probe_request, encode_probe
+from inference.protocol.request import ProbeRequest
+from inference.worker.settings import read_settings
+
+logger = logging.getLogger(__name__)
+
+_LOWEST_PRIORITY = 19
+_EXPIRY_S = 600
+"""How long a result waits for whoever asked."""
+
+
+class ProbeApp(Celery):
+    """A Celery app that owns the laboratory and the connection for its results."""
+
+    laboratory: Any = None
+    client: redis.Redis | None = None
+
+
+app = ProbeApp("probes", broker=celery_url(read_settings().redis_url))
+app.conf.update(
+    task_ignore_result=True,
+    task_serializer="json",
+    accept_content=["json"],
+    task_default_queue="probes",
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={"ack_emulation": False},
+)
+
+
+@worker_init.connect
+def _yield_to_serving(**_: Any) -> None:
+    os.nice(_LOWEST_PRIORITY)
+    app.client = redis.Redis.from_url(read_settings().redis_url)
+
+
+@app.task(name="inference.probe")
+def probe(payload: str) -> None:
+    """Make one probe (a ProbeRequest as JSON) and leave its event where it was asked for."""
+    request = decode_probe_request(payload)
+    assert app.client is not None
+    key = probe_key(request.request_id, request.kind, len(request.ids) - 1)
+    if app.client.hget(key, "state") != b"queued":  # delivered twice, or nobody waits any more
+        return
+    app.client.hset(key, items=["state", "running", "since", time.time()])
+    app.client.hset(key, items=_outcome(request))
+    app.client.expire(key, _EXPIRY_S)
+
+
+def _outcome(request: ProbeRequest) -> list[str | bytes]:
+    """Names and values of the hash."""
+    from inference.probes.errors import ProbeError
+
+    try:
+        return ["state", "done", "event", encode_probe(_laboratory().probe(request))]
+    except ProbeError as error:
+        return ["state", "failed", "code", error.code, "message", str(error)]
+    except Exception:
+        logger.exception("the %s of %s failed", request.kind, request.request_id)
+        return ["state", "failed", "code", "internal", "message", "The probe failed; the probe worker's log says why."]
+
+
+def _laboratory() -> Any:
+    if app.laboratory is None:
+        from inference.probes.laboratory import Laboratory
+
+        settings = read_settings()
+        app.laboratory = Laboratory(settings.model_path, settings.model_name)
+    return app.laboratory
