@@ -27,6 +27,7 @@ INSTALLED_APPS = [
     "webapp.lifecycle",
     "webapp.chat",
     "webapp.traces",
+    "webapp.probes",
     "webapp.billing",
     "webapp.dashboard",
     "webapp.supervisor",

@@ -10,6 +10,7 @@ from webapp.accounts.views import sign_in
 from webapp.chat import views as chat
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
+from webapp.probes.views import probe
 from webapp.stream.sse import events
 from webapp.traces import views as traces
 
@@ -29,6 +30,7 @@ urlpatterns = [
     path("api/requests/<str:request_id>", requests.show),
     path("api/requests/<str:request_id>/cancel", requests.cancel),
     path("api/requests/<str:request_id>/observed", requests.observed),
+    path("api/requests/<str:request_id>/probes", probe),
     path("api/traces", traces.traces),
     path("api/traces/import", traces.import_file),
     path("api/traces/<str:request_id>", traces.trace),

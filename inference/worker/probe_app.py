@@ -23,8 +23,8 @@ from inference.worker.settings import read_settings
 logger = logging.getLogger(__name__)
 
 _LOWEST_PRIORITY = 19
-_EXPIRY_S = 600
-"""How long a result waits for whoever asked."""
+_EXPIRY_S = 120
+"""How long a result waits for whoever asked: it may have 1 MB, and Redis is small."""
 
 
 class ProbeApp(Celery):

@@ -1,0 +1,48 @@
+"""What a probe looks at, read from a request's events. Pure: says why it cannot be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inference.protocol.events import AnyEvent, GenerationStarted, PromptTokenized, RequestAccepted, TokenSampled
+from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
+
+
+class CannotProbe(Exception):
+    """`code` is for programs: unknown_position, no_ids, no_weights, too_long."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int) -> ProbeRequest:
+    """position: an index into prompt and answer together. Raises CannotProbe."""
+    found = list(events)
+    accepted = next((event for event in found if isinstance(event, RequestAccepted)), None)
+    prompt = next((event for event in found if isinstance(event, PromptTokenized)), None)
+    started = next((event for event in found if isinstance(event, GenerationStarted)), None)
+    if accepted is None or prompt is None or not prompt.ids:
+        raise CannotProbe("no_ids", "The trace has no token ids, so the model cannot be shown what it read.")
+    if started is None:
+        raise CannotProbe("no_weights", "The model has not begun with this request.")
+    if started.server is not None or started.architecture is None or started.quantization is None:
+        who = started.server or "A server elsewhere"
+        raise CannotProbe("no_weights", f"{who} made these tokens; its weights are not here, so nothing can be seen.")
+    answer = {event.position: event.id for event in found if isinstance(event, TokenSampled)}
+    ids = [*prompt.ids, *(answer[place] for place in sorted(answer))]
+    if not 0 <= position < len(ids):
+        raise CannotProbe("unknown_position", f"position must be from 0 to {len(ids) - 1}, the tokens there are.")
+    if position >= MAX_PROBE_TOKENS and kind != "memory":
+        raise CannotProbe("too_long", f"Probes look at the first {MAX_PROBE_TOKENS:,} tokens; this one is later.")
+    return ProbeRequest(
+        request_id=request_id,
+        accepted_unix_us=accepted.accepted_unix_us,
+        kind=kind,
+        ids=tuple(ids[: position + 1]),
+        next_id=ids[position + 1] if position + 1 < len(ids) else None,
+        tokenizer_version=prompt.version,
+        model=started.model,
+        architecture=started.architecture,
+        quantization=started.quantization,
+    )
