@@ -116,6 +116,11 @@ _WORKER = "import inference.worker, inference.worker.host"
 _SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.stream.consumer"
 
 
-@pytest.mark.parametrize(("blocked", "code"), [("torch", _SITE), ("torch", _WORKER), ("django", _WORKER)])
+_PROBES = "import inference.worker.probe_app"
+
+
+@pytest.mark.parametrize(
+    ("blocked", "code"), [("torch", _SITE), ("torch", _WORKER), ("django", _WORKER), ("torch", _PROBES)]
+)
 def test_each_side_starts_without_the_others_library(blocked: str, code: str) -> None:
     subprocess.run([sys.executable, "-c", _BLOCKED + code, blocked], cwd=ROOT, check=True)
