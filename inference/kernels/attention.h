@@ -12,6 +12,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { BLOCK = 16, SCORE_ROWS = 12, VALUE_ROWS = 6 };
 
@@ -20,19 +21,23 @@ typedef uint16_t bf16;
 static inline __m512bh pairs(const bf16 *source) { return (__m512bh)_mm512_loadu_si512(source); }
 static inline __m512bh pair(const bf16 *source) { return (__m512bh)_mm512_set1_epi32(*(const int32_t *)source); }
 
-static inline bf16 to_bf16(float value) {
-    return (bf16)_mm_extract_epi16((__m128i)_mm_cvtneps_pbh(_mm_set_ss(value)), 0);
+static inline void store16(bf16 *target, __m512 values) {
+    _mm256_storeu_si256((__m256i *)target, (__m256i)_mm512_cvtneps_pbh(values));
 }
 
 /* Appends one token's key and value to a block. */
 static void store_token(bf16 *keys, int slot, int is_last, int head_dim, const float *key, const float *value) {
-    bf16 *values = keys + BLOCK * head_dim;
-    for (int i = 0; i < head_dim; i++) {
-        keys[(i / 2 * BLOCK + slot) * 2 + i % 2] = to_bf16(key[i]);
-        bf16 *halves = values + (slot / 2 * head_dim + i) * 2;
-        halves[slot % 2] = to_bf16(value[i]);
+    uint32_t *key_pairs = (uint32_t *)keys + slot;
+    bf16 *halves = keys + BLOCK * head_dim + slot / 2 * head_dim * 2;
+    for (int i = 0; i < head_dim; i += 16) {
+        bf16 dims[16];
+        store16(dims, _mm512_loadu_ps(key + i));
+        for (int j = 0; j < 8; j++) memcpy(key_pairs + (i / 2 + j) * BLOCK, dims + 2 * j, sizeof(uint32_t));
+        store16(dims, _mm512_loadu_ps(value + i));
+        for (int j = 0; j < 16; j++) halves[(i + j) * 2 + slot % 2] = dims[j];
         /* The half without a token is multiplied by zero, which does not help if it is NaN. */
-        if (is_last && slot % 2 == 0) halves[1] = 0;
+        if (is_last && slot % 2 == 0)
+            for (int j = 0; j < 16; j++) halves[(i + j) * 2 + 1] = 0;
     }
 }
 

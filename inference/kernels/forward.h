@@ -172,7 +172,9 @@ static void place(Pass *pass, int64_t index, int64_t token) {
         rotate(model, rotation, qkv + head * head_dim);
     }
     bf16 *query = pass->query + token * model->num_heads * head_dim;
-    for (int64_t i = 0; i < model->num_heads * head_dim; i++) query[i] = to_bf16(qkv[i] * model->query_scale);
+    const __m512 scale = _mm512_set1_ps(model->query_scale);
+    for (int64_t i = 0; i < model->num_heads * head_dim; i += 16)
+        store16(query + i, _mm512_mul_ps(_mm512_loadu_ps(qkv + i), scale));
     int is_last = token + 1 == batch->starts[batch->chunks[token] + 1];
     int64_t block = batch->tables[batch->table_at[batch->chunks[token]] + position / BLOCK];
     for (int64_t head = 0; head < model->num_kv_heads; head++) {
