@@ -48,7 +48,7 @@ typedef struct {
     float *qkv;     /* [tokens][(heads + 2 kv heads) * head_dim] */
     bf16 *query;    /* [tokens][heads * head_dim] */
     float *mixed;   /* [tokens][heads * head_dim] */
-    Rows rows, wide;
+    Rows rows, wide, logit_rows;
     float *scores;  /* [threads][SCORE_ROWS][pitch] */
     int64_t pitch;
     _Atomic int *next; /* a counter of pieces taken, per stage */
@@ -279,24 +279,49 @@ static void compute_layer(Team *team, Pass *pass, int64_t index, int stage, floa
     barrier(team);
 }
 
+/* The output layer decides between close rivals: its rows are rounded to 16 bits, as two rows of 8, what rounding took
+ * from the first being the second. */
+static void norm_logit_row(Pass *pass, int64_t token, int64_t row) {
+    const Model *model = pass->model;
+    const float *x = pass->x + token * model->hidden, *weight = model->norm;
+    __m512 factor = _mm512_set1_ps(inverse_rms(x, model->hidden, model->norm_eps));
+    int64_t groups = model->hidden / GROUP;
+    for (int64_t i = 0; i < groups; i++) {
+        const float *from = x + i * GROUP, *by = weight + i * GROUP;
+        __m512 low = scaled(from, by, factor), high = scaled(from + 16, by + 16, factor);
+        Group rest = quantize_group(low, high, &pass->logit_rows, 2 * row, groups, i);
+        quantize_group(rest.low, rest.high, &pass->logit_rows, 2 * row + 1, groups, i);
+    }
+}
+
+static __m512 capped(__m512 logits, float cap) {
+    if (cap <= 0) return logits;
+    return _mm512_mul_ps(_mm512_set1_ps(cap), tanh16(_mm512_div_ps(logits, _mm512_set1_ps(cap))));
+}
+
+static void multiply_logits(const Pass *pass, int64_t tile) {
+    const Model *model = pass->model;
+    int64_t num_rows = 2 * pass->batch->num_logits, left = model->vocab_size - tile * TILE;
+    __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
+    __m512 part[MAX_ROWS];
+    for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
+        int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
+        product(&model->head, (int)tile, &pass->logit_rows, row / MAX_ROWS, num, part);
+        for (int r = 0; r < num; r += 2)
+            _mm512_mask_storeu_ps(pass->batch->logits + (row + r) / 2 * model->vocab_size + tile * TILE, mask,
+                                  capped(_mm512_add_ps(part[r], part[r + 1]), model->logit_softcap));
+    }
+}
+
 static void compute_logits(Team *team, Pass *pass, int stage) {
     const Model *model = pass->model;
-    const Batch *batch = pass->batch;
-    FOR_PIECES(pass, stage, batch->num_logits, 1, i, end) {
-        int64_t token = batch->logit_rows[i];
-        add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, token);
-        norm_row(pass->x + token * model->hidden, model->norm, model->hidden, model->norm_eps, &pass->rows, i);
+    FOR_PIECES(pass, stage, pass->batch->num_logits, 1, i, end) {
+        add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, pass->batch->logit_rows[i]);
+        norm_logit_row(pass, pass->batch->logit_rows[i], i);
     }
     barrier(team);
-    FOR_PIECES(pass, stage + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last) {
-        multiply(&model->head, &pass->rows, batch->num_logits, first, last, batch->logits, model->vocab_size, 0);
-        if (model->logit_softcap > 0)
-            for (int64_t row = 0; row < batch->num_logits; row++)
-                for (int64_t i = first * TILE; i < last * TILE && i < model->vocab_size; i++) {
-                    float *logit = batch->logits + row * model->vocab_size + i;
-                    *logit = model->logit_softcap * tanhf(*logit / model->logit_softcap);
-                }
-    }
+    FOR_PIECES(pass, stage + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last)
+        for (int64_t tile = first; tile < last; tile++) multiply_logits(pass, tile);
 }
 
 static void compute(Team *team, int thread, void *argument) {
@@ -339,6 +364,7 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     pass->mixed = carve(&at, tokens * heads_width * 4);
     pass->rows = carve_rows(&at, tokens, model->hidden);
     pass->wide = carve_rows(&at, tokens, widest);
+    pass->logit_rows = carve_rows(&at, 2 * pass->batch->num_logits, model->hidden);
     pass->scores = carve(&at, team->num_threads * SCORE_ROWS * pass->pitch * 4);
     pass->next = carve(&at, pass->num_stages * (int64_t)sizeof(_Atomic int));
     return at;

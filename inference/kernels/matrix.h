@@ -34,13 +34,17 @@ typedef struct {
     int32_t *bias; /* -128 times the codes' sum */
 } Rows;
 
-/* 32 values to codes, scale, sum. */
-static inline void quantize_group(__m512 low, __m512 high, Rows *rows, int64_t row, int64_t groups, int64_t group) {
+typedef struct {
+    __m512 low, high;
+} Group;
+
+/* 32 values to codes, scale, sum; returns what rounding took from them. */
+static inline Group quantize_group(__m512 low, __m512 high, Rows *rows, int64_t row, int64_t groups, int64_t group) {
     float top = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
     if (_mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q)) top = NAN; /* which the maximum may have lost */
     __m512 factor = _mm512_set1_ps(top > 0 ? 127.0f / top : 0.0f);
-    __m128i first = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(low, factor)));
-    __m128i second = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(_mm512_mul_ps(high, factor)));
+    __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, factor)), b = _mm512_cvtps_epi32(_mm512_mul_ps(high, factor));
+    __m128i first = _mm512_cvtsepi32_epi8(a), second = _mm512_cvtsepi32_epi8(b);
     int64_t at = (row / MAX_ROWS * groups + group) * MAX_ROWS;
     int32_t *codes = (int32_t *)(rows->codes + at * GROUP) + row % MAX_ROWS;
     codes[0] = _mm_extract_epi32(first, 0), codes[8] = _mm_extract_epi32(first, 1);
@@ -55,6 +59,8 @@ static inline void quantize_group(__m512 low, __m512 high, Rows *rows, int64_t r
     rows->scales[at] = top / 127.0f;
     rows->sums[at] = top / 127.0f * (float)sum;
     rows->bias[at] = -128 * sum;
+    __m512 scale = _mm512_set1_ps(top / 127.0f);
+    return (Group){_mm512_fnmadd_ps(_mm512_cvtepi32_ps(a), scale, low), _mm512_fnmadd_ps(_mm512_cvtepi32_ps(b), scale, high)};
 }
 
 static inline __m512 load_half(const uint8_t *source) {
