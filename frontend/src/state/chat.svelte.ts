@@ -7,13 +7,16 @@ import { api, ApiError, type Conversation, type Message, type Started } from "..
 import type { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
+/** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
+export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
+
 export class Chat {
   conversation = $state<Conversation | null>(null);
   /** A message that was sent but not yet accepted, or refused. */
   pending = $state<{ text: string; parentId: string | null; error: string } | null>(null);
   problem = $state("");
   /** Of a conversation that has not begun. */
-  systemPrompt = "";
+  systemPrompt = DEFAULT_SYSTEM_PROMPT;
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onSettled: () => void = () => {};

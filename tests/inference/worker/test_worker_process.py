@@ -137,7 +137,7 @@ def site(start: Start) -> Site:
 
 
 def test_a_question_is_answered_and_the_log_adds_up(site: Site) -> None:
-    request_id = site.ask("What is the capital of France? Answer in English.")
+    request_id = site.ask("Answer briefly: what is the capital of France?")
     assert site.settled() == {request_id: None}
     frames = site.log.read(request_id)
     assert [frame.seq for frame in frames] == [1, *(frame.last_seq + 1 for frame in frames[:-1])]
