@@ -1,9 +1,9 @@
 """A weight matrix in the two forms the decoder needs: compact for few rows, dense for many.
 
 Decoding is bound by memory bandwidth, so the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1,
-and all else as int8 per output channel. Prefill is bound by arithmetic, so the dense form is bfloat16 where the CPU
-multiplies it natively. Each form is first packed into plain tensors, which can be kept in a file, and a matrix is made
-from those. Knows nothing of what a matrix is for.
+and all else but Q8_0 as int8 per output channel. Prefill is bound by arithmetic, so the dense form is bfloat16 where
+the CPU multiplies it natively. Each form is first packed into plain tensors, which can be kept in a file, and a matrix
+is made from those. Knows nothing of what a matrix is for.
 """
 
 from __future__ import annotations
@@ -107,6 +107,8 @@ def pack_linear(source: ModelSource, names: Sequence[str], dtype: torch.dtype, i
     if not is_compact:
         return packed
     formats = {source.format(name) for name in names}
+    if "Q8_0" in formats:
+        return packed  # int8 per channel would add more error than 8 bits in groups of 32 have
     # The int4 kernel takes output channels in blocks of 32.
     if len(dense) % 32 == 0 and len(formats) == 1 and formats <= _NUM_SCALES.keys():
         blocks = torch.from_numpy(np.concatenate([source.blocks(name) for name in names]))

@@ -1,4 +1,4 @@
-"""llama.cpp's own server (the xllamacpp wheel), asked for ids."""
+"""llama.cpp's own server (the xllamacpp wheel), on one thread: its threads wait for each other busily."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import httpx
 _SERVER = """
 import sys, signal, xllamacpp as x
 p = x.CommonParams(); p.model.path = sys.argv[1]; p.n_ctx = 512; p.port = 0; p.use_jinja = True; p.warmup = False
+p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
 s = x.Server(p); print(s.listening_address, flush=True); sys.stdin.read()
 """
 
