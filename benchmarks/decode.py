@@ -24,7 +24,7 @@ SLOT_WINDOW = 512
 TARGETS = {1: 1.3, 8: 2.5, 32: 3.0}
 
 
-def compare(ours: Ours, num_streams: int, target: float) -> dict[str, Any]:
+def compare(ours: Ours, num_streams: int, target: float, note: str = "") -> dict[str, Any]:
     ids = prompt(NUM_PROMPT_TOKENS)
     sides: dict[str, Measure] = {"ours": partial(ours.decode_rate, num_streams, ids, NUM_DECODED, NUM_CANDIDATES)}
     with ExitStack() as stack:
@@ -33,12 +33,16 @@ def compare(ours: Ours, num_streams: int, target: float) -> dict[str, Any]:
             sides[build] = partial(server.decode_rate, num_streams, ids, NUM_DECODED)
         samples = take_turns(sides)
     streams = "one stream" if num_streams == 1 else f"{num_streams} streams together"
-    return compared(Question(f"Decode, {streams}, {NUM_DECODED} tokens each", target, "tokens/s"), samples)
+    return compared(Question(f"Decode, {streams}, {NUM_DECODED} tokens each", target, "tokens/s"), samples, note)
 
 
 def run() -> list[dict[str, Any]]:
     ours = Ours()
-    return [compare(ours, num_streams, target) for num_streams, target in TARGETS.items()]
+    rows = [compare(ours, num_streams, target) for num_streams, target in TARGETS.items()]
+    return [
+        *rows,
+        compare(Ours(has_drafts=True), 1, TARGETS[1], "ours with prompt-lookup drafts, on its own repetitions"),
+    ]
 
 
 if __name__ == "__main__":

@@ -11,14 +11,21 @@ from collections import defaultdict
 from benchmarks.setting import MODEL, NUM_CANDIDATES, NUM_THREADS, tokenizer
 from inference.engine.engine import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
+from inference.kernels.library import find_kernels
+from inference.models.packed_cache import PackedCache
 from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.worker.settings import read_settings
 
 
 class Ours:
     """The engine with the bundled model; greedy requests that no stop token ends."""
 
-    def __init__(self) -> None:
-        self._engine = load_engine(MODEL, NUM_THREADS, tokenizer())
+    def __init__(self, has_drafts: bool = False) -> None:
+        """has_drafts: the prompts repeat one sentence, which is better fare for drafts than most."""
+        settings = read_settings()
+        kernels = find_kernels(settings.kernels_path, NUM_THREADS)
+        cache = PackedCache(settings.weights_path)
+        self._engine = load_engine(MODEL, NUM_THREADS, tokenizer(), cache=cache, kernels=kernels, has_drafts=has_drafts)
         self._num_requests = 0
         self.token_times: dict[str, list[float]] = defaultdict(list)
         """Of each request of this run, when each of its tokens was there (perf_counter, s)."""

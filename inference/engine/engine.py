@@ -327,9 +327,10 @@ def load_engine(
     cache: PackedCache | None = None,
     kernels: Kernels | None = None,
     kv_bytes: int = DEFAULT_KV_BYTES,
+    has_drafts: bool = True,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
     torch.set_num_threads(num_threads)
     decoder = load_decoder(open_model(path), on_progress, cache, kernels)
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
-    return Engine(ModelRunner(decoder, kv_bytes), pieces, summarise=summarise)
+    return Engine(ModelRunner(decoder, kv_bytes), pieces, has_drafts=has_drafts, summarise=summarise)
