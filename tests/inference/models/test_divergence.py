@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
+from inference.models.native_decoder import NativeDecoder
 from inference.models.source import open_model
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
@@ -54,3 +56,10 @@ def test_pytorch(case: Case) -> None:
     prefill = kl_from_float(decoder, case.reference, case.ids, num_prefilled=len(case.ids))
     assert decode.mean() <= case.allowed
     assert prefill.mean() <= case.allowed
+
+
+def test_kernels(case: Case, kernels: Kernels) -> None:
+    decoder = load_decoder(open_model(case.path), kernels=kernels)
+    assert isinstance(decoder, NativeDecoder)
+    # Prefill and decode are the same bit by bit: see test_native.py.
+    assert kl_from_float(decoder, case.reference, case.ids, num_prefilled=len(case.ids)).mean() <= case.allowed

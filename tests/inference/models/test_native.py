@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from inference.kernels.compiler import NoKernels
 from inference.kernels.library import Kernels
 from inference.models.decoder import Chunk, load_decoder
 from inference.models.gguf_file import GgufFile
@@ -22,14 +21,6 @@ IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)
 TOLERANCE = 0.06
 """Of the logits' root mean square: activations are rounded to 8 bits in groups of 32, and a tiny random model averages
 little of it out."""
-
-
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    try:
-        return Kernels(tmp_path_factory.mktemp("kernels"), 2)
-    except NoKernels as reason:
-        pytest.skip(f"no kernels here: {reason}")
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
