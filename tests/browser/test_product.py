@@ -117,7 +117,7 @@ def ask_clearly(page: Page) -> None:
     page.get_by_role("button", name="Settings").click()
     page.get_by_label("Seed").fill(str(CLEAR_SEED))
     page.get_by_role("button", name="Done").click()
-    ask(page, "What is the capital of France?")
+    ask(page, "What is the capital of France? Answer in English.")
 
 
 def test_from_send_to_the_replayed_answer(page: Page) -> None:

@@ -280,10 +280,14 @@ def test_requests_behind_a_full_batch_say_how_many_are_in_front(
 ) -> None:
     monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
     thread = EngineThread(Engine(engine._runner, tokenizer, limits=Limits(max_num_running=1)), log)
-    asked = [request(tokenizer, name, max_tokens=30) for name in "abc"]
+    asked = [request(tokenizer, name, max_tokens=num) for name, num in (("a", 300), ("b", 5), ("c", 5))]
     generations = [Generation(services(thread, log, tokenizer, guard), each, 0) for each in asked]
     with ThreadPoolExecutor(len(asked)) as pool:
-        done = [pool.submit(generation.run) for generation in generations]
+        done = []
+        for num, generation in enumerate(generations, 1):  # in this order, whichever thread is the faster
+            done.append(pool.submit(generation.run))
+            while thread._inbox.qsize() < num:
+                time.sleep(0.001)
         thread.start()
         assert [each.result() for each in done] == [None] * 3
     thread.stop("over")
