@@ -291,6 +291,7 @@ def test_requests_behind_a_full_batch_say_how_many_are_in_front(
         thread.start()
         assert [each.result() for each in done] == [None] * 3
     thread.stop("over")
+    thread.join(5)
     events = [event for each in asked for frame in log.read(each.request_id) for event in frame.events]
     assert {event.queue_depth for event in events if isinstance(event, GenerationQueued)} >= {0, 1}
 
