@@ -28,3 +28,9 @@ export function counted(value: number, noun: string): string {
 export function money(nano: number, currency: string): string {
   return `${(nano / 1e9).toFixed(9).replace(/0{1,6}$/, "")}\u00a0${currency}`;
 }
+
+/** Memory, in the binary units of its blocks. */
+export function bytes(value: number): string {
+  if (value < 1 << 20) return `${(value / 1024).toFixed(value < 10240 ? 1 : 0)}\u00a0KiB`;
+  return `${(value / (1 << 20)).toFixed(1)}\u00a0MiB`;
+}

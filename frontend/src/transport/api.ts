@@ -1,5 +1,13 @@
 /** The native JSON API. */
-import type { ClientTiming, SamplingParams, Usage } from "../protocol/events";
+import type {
+  ClientTiming,
+  ProbeAttended,
+  ProbeCompared,
+  ProbeLensed,
+  ProbeMeasured,
+  SamplingParams,
+  Usage,
+} from "../protocol/events";
 
 export interface ApiProblem {
   code: string;
@@ -110,6 +118,20 @@ export interface NewMessage {
   client: Partial<ClientTiming>;
 }
 
+/** What each kind of probe answers with. */
+export interface ProbeEvents {
+  attention: ProbeAttended;
+  lens: ProbeLensed;
+  neighbours: ProbeCompared;
+  memory: ProbeMeasured;
+}
+export type ProbeKind = keyof ProbeEvents;
+
+/** How far a probe is that has no event yet. */
+export interface ProbeProgress {
+  state: "queued" | "running";
+}
+
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
@@ -152,6 +174,8 @@ export const api = {
   observed: (id: string, body: Partial<ClientTiming>) =>
     call<void>("POST", `/api/requests/${id}/observed`, body),
   request: (id: string) => call<RequestSummary>("GET", `/api/requests/${id}`),
+  probe: <Kind extends ProbeKind>(id: string, kind: Kind, position: number) =>
+    call<ProbeEvents[Kind] | ProbeProgress>("POST", `/api/requests/${id}/probes`, { kind, position }),
   traces: (query: URLSearchParams) =>
     call<{ traces: RequestSummary[]; next_cursor: string | null }>("GET", `/api/traces?${query}`),
   importTrace: (file: File) => {
