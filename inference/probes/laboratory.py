@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
-import logging
 import threading
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from inference.protocol.request import MAX_PROBE_TOKENS, ProbeRequest
 from inference.tokenization.gguf_metadata import TokenizerError, read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 
-logger = logging.getLogger(__name__)
+_C_LIBRARY = ctypes.CDLL(None)
 
 _IDLE_S = 60.0
 """How long the weights (four bytes for every weight of the model) are kept for another look."""
@@ -110,4 +110,7 @@ class Laboratory:
                 return
             self._model = None
             gc.collect()
+            # What glibc keeps for later would stay ours; other allocators have no such call.
+            if hasattr(_C_LIBRARY, "malloc_trim"):
+                _C_LIBRARY.malloc_trim(0)
             self.is_freed.set()

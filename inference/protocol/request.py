@@ -155,7 +155,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_PROBE_TOKENS = 2048
-"""Context that a probe looks at: some ten seconds of one core, and 0.5 MB of the bundled model's attention."""
+"""Context that a probe looks at: some twenty seconds at half of a core, and 0.5 MB of the bundled model's attention."""
 
 ProbeKind = Literal["attention", "lens", "neighbours", "memory"]
 
