@@ -154,6 +154,21 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
 
 
+def test_layers_are_looked_into_from_a_selected_token(page: Page) -> None:
+    """On the page that the test before has left open."""
+    page.get_by_test_id("token").filter(has_text="Paris").first.click()
+    page.get_by_role("tab", name="Layers").click()
+    last = page.get_by_test_id("lens").locator("tbody tr").last
+    expect(last.locator(".words span").first).to_have_text("·Paris", timeout=120_000)
+    expect(last).to_contain_text("30")
+    heads = page.get_by_test_id("heads")
+    heads.scroll_into_view_if_needed()
+    heads.hover(position={"x": 2, "y": 2})
+    expect(page.get_by_test_id("attention-told")).to_contain_text("Layer 1, head 1 · ")
+    expect(page.get_by_test_id("neighbours")).to_be_visible(timeout=120_000)
+    expect(page.get_by_test_id("memory")).to_be_visible(timeout=120_000)
+
+
 def test_stop_ends_an_answer_in_its_middle(page: Page) -> None:
     page.get_by_role("link", name="New chat").click()
     ask(page, "Write a very long story about a lighthouse, with many chapters.")
