@@ -11,7 +11,7 @@
 
 enum {
     SPINS = 5000,       /* about 0.1 ms: what the others may still need within a stage */
-    IDLE_SPINS = 30000, /* about 0.5 ms: what lies between two steps; waking a sleeper takes as long */
+    IDLE_SPINS = 150000, /* about 3 ms: what lies between two steps of a full batch; waking a sleeper costs half of one */
     CACHE_LINE = 64
 };
 
