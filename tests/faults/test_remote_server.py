@@ -40,7 +40,8 @@ def test_an_answer_is_streamed_billed_and_traced_without_the_key(site: Processes
     assert (started["device"], started["compute"]) == (None, None)
     assert summary["status"] == "done"
     assert summary["usage"]["output"] == len(tokens) > 0
-    assert summary["usage"]["uncached_input"] == events[3]["num_prompt_tokens"]
+    assembled = next(event for event in events if event["type"] == "context.assembled")
+    assert summary["usage"]["uncached_input"] == assembled["num_prompt_tokens"]
     assert site.ledger_total(request_id) == summary["cost_nano"] > 0
     saved = site.client.get(f"/requests/{request_id}/events").text
     assert tokens[0]["piece"] in saved
