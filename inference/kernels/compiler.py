@@ -7,12 +7,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-pthread")
 _NEEDED = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "f16c", "fma")
 _LIMIT_S = 120
+_KEPT_S = 30 * 86_400
+"""A file that was compiled so long ago for another version or another machine is not needed again soon."""
 
 
 class NoKernels(Exception):
@@ -49,6 +53,14 @@ def _key(compiler: str, features: frozenset[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
+def _remove_others(library: Path) -> None:
+    """Those of earlier versions; a worker that has just compiled one of them may still be about to load it."""
+    for other in library.parent.glob("kernels-*.so"):
+        with suppress(OSError):
+            if time.time() - other.stat().st_mtime > _KEPT_S:
+                other.unlink()
+
+
 def _compile(compiler: str, library: Path) -> None:
     try:
         library.parent.mkdir(parents=True, exist_ok=True)
@@ -59,8 +71,9 @@ def _compile(compiler: str, library: Path) -> None:
             done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_LIMIT_S)
             if done.returncode:
                 raise NoKernels(f"{compiler} could not compile them: {done.stderr.strip()[-500:]}")
-            for old in library.parent.glob("kernels-*.so"):
-                old.unlink()
+            with built.open("rb") as file:
+                os.fsync(file.fileno())  # a name must never stand for half a file
             built.replace(library)
+            _remove_others(library)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoKernels(f"they could not be compiled: {error}") from error

@@ -132,14 +132,14 @@ class Kernels:
 
     def __init__(self, directory: Path, num_threads: int) -> None:
         """directory: where the library is compiled to. Raises NoKernels."""
-        self._library = ctypes.CDLL(str(compile_kernels(directory)))
+        self._library = _load(compile_kernels(directory))
         self._library.team_create.restype = c_void_p
         self._library.team_destroy.argtypes = [c_void_p]
         self._library.forward.argtypes = [c_void_p, POINTER(Model), POINTER(Batch)]
         self._library.summarise.argtypes = [c_void_p, c_void_p, c_void_p, *[c_int64] * 3, *[c_void_p] * 3]
         self._team: int | None = self._library.team_create(num_threads)
         if self._team is None:
-            raise MemoryError("no memory for the kernels' threads")
+            raise NoKernels(f"{num_threads} threads cannot be had")
 
     def close(self) -> None:
         """End the threads; the object is of no use afterwards."""
@@ -164,6 +164,15 @@ class Kernels:
         if self._library.summarise(self._team, *addresses[:2], num_rows, vocab_size, num_sorted, *addresses[2:]):
             raise MemoryError("no memory to read the logits")
         return Summaries(rows, ids, firsts)
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Raises NoKernels; a file that cannot be loaded is compiled anew at the next start."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise NoKernels(f"they cannot be loaded: {error}") from error
 
 
 def find_kernels(directory: Path, num_threads: int) -> Kernels | None:

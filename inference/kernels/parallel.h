@@ -95,20 +95,6 @@ static void *member_main(void *pointer) {
     }
 }
 
-/* NULL when memory or threads run out. */
-Team *team_create(int num_threads) {
-    Team *team = aligned_alloc(CACHE_LINE, (sizeof(Team) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
-    if (!team) return NULL;
-    *team = (Team){.num_threads = num_threads};
-    team->threads = calloc((size_t)num_threads, sizeof(pthread_t));
-    for (int thread = 1; thread < num_threads; thread++) {
-        Member *member = malloc(sizeof(Member));
-        *member = (Member){team, thread};
-        if (pthread_create(&team->threads[thread], NULL, member_main, member)) return NULL;
-    }
-    return team;
-}
-
 void team_destroy(Team *team) {
     atomic_store(&team->is_ending, 1);
     atomic_fetch_add(&team->started, 1);
@@ -117,6 +103,28 @@ void team_destroy(Team *team) {
     free(team->threads);
     free(team->memory);
     free(team);
+}
+
+static int start_member(Team *team, int thread) {
+    Member *member = malloc(sizeof(Member));
+    if (!member) return 0;
+    *member = (Member){team, thread};
+    if (pthread_create(&team->threads[thread], NULL, member_main, member) == 0) return 1;
+    free(member);
+    return 0;
+}
+
+/* NULL when memory or threads run out. */
+Team *team_create(int num_threads) {
+    Team *team = aligned_alloc(CACHE_LINE, (sizeof(Team) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    if (!team) return NULL;
+    *team = (Team){.num_threads = 1, .threads = calloc((size_t)num_threads, sizeof(pthread_t))};
+    int is_whole = team->threads != NULL;
+    for (; is_whole && team->num_threads < num_threads; team->num_threads += is_whole)
+        is_whole = start_member(team, team->num_threads);
+    if (is_whole) return team;
+    team_destroy(team);
+    return NULL;
 }
 
 /* The caller is thread 0. */

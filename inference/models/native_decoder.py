@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -26,7 +27,8 @@ def _allocate(num_bytes: int) -> NDArray[np.uint8]:
     """Zeros in huge pages where the system has them (a third more bandwidth); taken from it as they are touched."""
     memory = mmap.mmap(-1, num_bytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        memory.madvise(mmap.MADV_HUGEPAGE)
+        with suppress(OSError):  # a system may have been built without
+            memory.madvise(mmap.MADV_HUGEPAGE)
     whole = np.frombuffer(memory, np.uint8)
     start = -whole.ctypes.data % _HUGE_PAGE
     return whole[start : start + num_bytes]

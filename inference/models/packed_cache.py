@@ -17,6 +17,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -56,7 +57,8 @@ class PackedCache:
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}{_SUFFIX}"
         try:
             arrays = _read(path)
-            os.utime(path)
+            with suppress(OSError):  # a folder that cannot be written still serves
+                os.utime(path)
             return arrays
         except FileNotFoundError:
             pass
