@@ -28,7 +28,7 @@ def test_a_damaged_library_costs_only_this_start_its_speed(
     compiled: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     damaged = tmp_path / compiled.name
-    damaged.write_bytes(compiled.read_bytes()[:1000])
+    damaged.write_bytes(bytes(compiled.stat().st_size))  # as a disk that lost its data leaves it
     assert find_kernels(tmp_path, 1) is None
     assert "cannot be loaded" in caplog.text
     assert not damaged.exists()
