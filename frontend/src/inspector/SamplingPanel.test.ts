@@ -70,3 +70,21 @@ it("shows what a grammar masked, and what its mask cost", () => {
   expect(section().querySelector("thead")!.textContent).toMatch(/grammar\s*2 left\s*with 2/);
   expect(section().textContent).toContain("the grammar allowed 2 tokens, found in 31 µs");
 });
+
+it("says of a guess what became of it, and of a pass how many tokens it gave", () => {
+  const draft = {
+    type: "draft.verified",
+    at: 300_000,
+    position: 0,
+    num_accepted: 1,
+    source: "ngram",
+  } as const;
+  trace.receive({ ...draft, ids: [10, 12], pieces: [btoa(" a"), btoa("c")] }, RELEASED_SEQ + 1);
+  flushSync();
+  expect(section().textContent).toContain("guessed ahead by prompt lookup and accepted");
+  expect(section().textContent).toContain("one of 2 tokens of one pass");
+  document.querySelector<HTMLElement>('[aria-label="Next token"]')!.click();
+  flushSync();
+  expect(section().textContent).toMatch(/guessed “c”, rejected: the model drew “/);
+  expect(trace.hovered).toBe(1);
+});

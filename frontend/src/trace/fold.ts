@@ -1,5 +1,6 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
 import type { AnyEvent } from "../protocol/events";
+import { enter } from "./drafts";
 import { type TraceView } from "./view";
 
 /**
@@ -45,6 +46,9 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return next;
     case "token.sampled":
       view.tokens.push(event);
+      return next;
+    case "draft.verified":
+      enter(view.drafts, event);
       return next;
     case "grammar.masked":
       view.masks.push(event);

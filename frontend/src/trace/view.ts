@@ -20,6 +20,7 @@ import type {
   TextWithheld,
   TokenSampled,
 } from "../protocol/events";
+import type { Drafts } from "./drafts";
 
 export interface NumberedEvent {
   seq: number;
@@ -40,6 +41,7 @@ export interface TraceView {
   cache: CacheLookedUp | null;
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
+  drafts: Drafts;
   masks: GrammarMasked[];
   outputChecks: SafetyChecked[];
   releases: TextReleased[];
@@ -67,6 +69,7 @@ export function emptyView(): TraceView {
     cache: null,
     prefill: [],
     tokens: [],
+    drafts: { guesses: new Map(), passes: new Map() },
     masks: [],
     outputChecks: [],
     releases: [],
