@@ -35,6 +35,8 @@ class Laboratory:
         self._idle_s = idle_s
         self._lock = threading.Lock()
         self._model: ProbedModel | None = None
+        self._cache_salt = ""
+        """Whose sequence the model keeps."""
         self._timer: threading.Timer | None = None
         self.is_freed = threading.Event()
         """Whether no weights are held."""
@@ -54,11 +56,11 @@ class Laboratory:
     def _probe(self, request: ProbeRequest) -> AnyProbe:
         match request.kind:
             case "attention":
-                return attend(request, self._loaded())
+                return attend(request, self._loaded(request.cache_salt))
             case "lens":
-                return lens(request, self._loaded(), self._tokenizer.label)
+                return lens(request, self._loaded(request.cache_salt), self._tokenizer.label)
             case "neighbours":
-                return compare(request, self._loaded(), self._tokenizer.label)
+                return compare(request, self._loaded(request.cache_salt), self._tokenizer.label)
             case "memory":
                 return measure(request, self._source.config)
 
@@ -78,7 +80,8 @@ class Laboratory:
         ids = request.ids if request.next_id is None else (*request.ids, request.next_id)
         if not all(0 <= token < config.vocab_size for token in ids):
             raise ProbeError("invalid_ids", "The trace has token ids that this model's vocabulary does not have.")
-        if not 1 <= len(request.ids) <= MAX_PROBE_TOKENS:
+        # Memory is counted, not computed: any length will do.
+        if not request.ids or (request.kind != "memory" and len(request.ids) > MAX_PROBE_TOKENS):
             raise ProbeError("invalid_ids", f"A probe looks at 1 to {MAX_PROBE_TOKENS:,} tokens.")
 
     @cached_property
@@ -89,12 +92,16 @@ class Laboratory:
     def _tokenizer(self) -> Tokenizer:
         return Tokenizer(read_metadata(self._path))
 
-    def _loaded(self) -> ProbedModel:
+    def _loaded(self, cache_salt: str) -> ProbedModel:
         if self._model is None:
             # Serving needs the cores.
             torch.set_num_threads(1)
             self._model = ProbedModel(self._source, MAX_PROBE_TOKENS)
             self.is_freed.clear()
+        # How long a look takes would tell one user what another one's prompt was.
+        if cache_salt != self._cache_salt:
+            self._model.forget()
+            self._cache_salt = cache_salt
         return self._model
 
     def _start_timer(self) -> None:

@@ -59,6 +59,10 @@ class ProbedModel:
         self._table = list(range(num_blocks))
         self._cached: list[int] = []
 
+    def forget(self) -> None:
+        """Compute the next sequence from its start, whatever it has in common with the last one."""
+        self._cached = []
+
     def observe(self, ids: Sequence[int]) -> Pass:
         """The pass of the last of these tokens, with the others as its context."""
         start = min(_num_common(self._cached, ids), len(ids) - 1)

@@ -170,6 +170,8 @@ class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Prompt and answer up to the token that is looked at, which is the last."""
     next_id: int | None
     """The token that came after it."""
+    cache_salt: str
+    """As in GenerationRequest: what was computed for one salt is not used for another."""
     tokenizer_version: str
     """This and the next three, from the trace: what the worker's own model must be, for what it shows to be true."""
     model: str

@@ -28,6 +28,7 @@ REQUEST = ProbeRequest(
     kind="attention",
     ids=tuple(IDS),
     next_id=NEXT,
+    cache_salt="user:1",
     tokenizer_version="",
     model="m",
     architecture="llama",
@@ -150,6 +151,32 @@ def test_what_this_model_did_not_compute_is_refused_before_it_is_loaded(
         laboratory.probe(msgspec.structs.replace(real, **change))
     assert error.value.code == code
     assert laboratory.is_freed.is_set()
+
+
+def test_memory_is_counted_at_any_length(real: ProbeRequest, model_path: Path) -> None:
+    laboratory = Laboratory(model_path, NAME)
+    far = msgspec.structs.replace(real, kind="memory", ids=(1,) * (MAX_PROBE_TOKENS + 1))
+    assert laboratory.probe(far).position == MAX_PROBE_TOKENS
+    assert laboratory.is_freed.is_set()
+
+
+def test_a_users_look_takes_nothing_from_what_another_one_computed(
+    real: ProbeRequest, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgotten: list[None] = []
+    forget = ProbedModel.forget
+
+    def counted(model: ProbedModel) -> None:
+        forgotten.append(None)
+        forget(model)
+
+    monkeypatch.setattr(ProbedModel, "forget", counted)
+    laboratory = Laboratory(model_path, NAME)
+    counts = []
+    for salt in ("user:1", "user:1", "user:2", "user:1"):
+        laboratory.probe(msgspec.structs.replace(real, cache_salt=salt))
+        counts.append(len(forgotten))
+    assert counts == [1, 1, 2, 3]
 
 
 def test_a_model_that_cannot_be_read_is_said(real: ProbeRequest, tmp_path: Path) -> None:
