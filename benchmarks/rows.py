@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-NUM_ROUNDS = 7
+NUM_ROUNDS = 3
 RESULTS = Path(__file__).parent / "results"
 
 Measure = Callable[[], float]
