@@ -43,6 +43,8 @@ class RemoteBackend(threading.Thread):
         self._table = TokenTable(vocabulary)
         self._cancelled = cancelled
         self._patience = patience
+        timeout = httpx.Timeout(None, connect=patience.connect_s)
+        self._client = httpx.AsyncClient(timeout=timeout, **server.client_options)
         self._loop = asyncio.new_event_loop()
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -107,9 +109,7 @@ class RemoteBackend(threading.Thread):
             self._loop.close()
 
     async def _serve(self) -> None:
-        timeout = httpx.Timeout(None, connect=self._patience.connect_s)
-        async with httpx.AsyncClient(timeout=timeout, **self._server.client_options) as client:
-            self._client = client
+        async with self._client:
             flags = asyncio.create_task(self._read_flags())
             await self._is_over.wait()
             flags.cancel()

@@ -88,7 +88,8 @@ class Engine:
         blocks = BlockManager(runner.num_blocks, runner.block_size, cache or LruPrefixCache(time.monotonic))
         self._scheduler = Scheduler(blocks, limits)
         self._summarise = summarise
-        self._has_drafts = has_drafts
+        # Where a row's result depends on how many are computed beside it, a guess could change the answer.
+        self._has_drafts = has_drafts and runner.is_batch_invariant
         self._now_ns = now_ns
         self._costs = StepCosts()
         self._slots: dict[str, _Slot] = {}
@@ -122,8 +123,8 @@ class Engine:
         """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
         self._check(request)
         sequence = Sequence(request, stop_ids, clock, self.window)
-        self._scheduler.add(sequence)
         sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise)
+        self._scheduler.add(sequence)
         self._slots[request.request_id] = _Slot(sequence, sampler)
         return sequence
 
@@ -236,7 +237,11 @@ class Engine:
     def _advance(self, shares: list[Scheduled], logits: NDArray[np.float32], facts: StepFacts) -> None:
         rows = self._read_rows(shares, logits)
         for share in shares:
-            self._advance_one(share, list(islice(rows, share.num_logits)), facts)
+            try:
+                self._advance_one(share, list(islice(rows, share.num_logits)), facts)
+            except Exception:  # whatever is wrong with one request must not end the others
+                logger.exception("%s failed in a step", share.sequence.request.request_id)
+                share.sequence.finish("error", "the engine failed; the worker's log has the details")
 
     def _read_rows(self, shares: list[Scheduled], logits: NDArray[np.float32]) -> Iterator[_Row]:
         """All rows' summaries are made at once: together they take less time than one by one."""
@@ -262,7 +267,7 @@ class Engine:
     def _sample(self, share: Scheduled, rows: list[_Row], facts: StepFacts) -> None:
         """One token, and one more for each draft that proves to be the token sampled."""
         sequence, slot = share.sequence, self._slot(share.sequence)
-        position = len(sequence.output_ids)
+        at, position = sequence.clock.at(), len(sequence.output_ids)
         events: list[AnyEvent] = []
         num_accepted = 0
         for row, draft in zip_longest(rows, share.drafts):
@@ -275,7 +280,7 @@ class Engine:
             sequence.advance(1)
         if share.drafts:
             slot.drafter.verified(len(share.drafts), num_accepted)
-            slot.events.append(record.verified(sequence, position, share.drafts, num_accepted, self._pieces))
+            slot.events.append(record.verified(at, position, share.drafts, num_accepted, self._pieces))
         slot.events += events
 
     def _sample_one(self, slot: _Slot, row: _Row, facts: StepFacts, events: list[AnyEvent]) -> int | None:

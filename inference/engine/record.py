@@ -89,12 +89,10 @@ def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:
     )
 
 
-def verified(
-    sequence: Sequence, position: int, drafts: tuple[int, ...], num_accepted: int, pieces: PieceSource
-) -> DraftVerified:
-    """position: of the first draft among the generated tokens."""
+def verified(at: int, position: int, drafts: tuple[int, ...], num_accepted: int, pieces: PieceSource) -> DraftVerified:
+    """at: from before their tokens were sampled; position: of the first draft among the generated tokens."""
     return DraftVerified(
-        at=sequence.clock.at(),
+        at=at,
         position=position,
         ids=drafts,
         pieces=tuple(pieces.piece(token) for token in drafts),

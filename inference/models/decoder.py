@@ -54,6 +54,8 @@ class Decoder(Protocol[CacheT]):
     config: ModelConfig
     compute: str
     """In which formats it multiplies, for people."""
+    is_batch_invariant: bool
+    """Whether a token's logits are the same bit by bit whatever is computed beside it."""
 
     def build_cache(self, num_blocks: int) -> CacheT:
         """Empty; the system gives memory only as blocks are used."""

@@ -54,6 +54,8 @@ class NativeCache:
 class NativeDecoder:
     """See decoder.Decoder."""
 
+    is_batch_invariant = True
+
     def __init__(self, config: ModelConfig, weights: Arrays, kernels: Kernels) -> None:
         """weights: from pack_native; they are copied."""
         self.config = config

@@ -49,6 +49,9 @@ class Block:
 class TorchDecoder:
     """A Decoder; keeps no state between calls but the cache it is given."""
 
+    is_batch_invariant = False
+    """A product's form depends on its number of rows."""
+
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         self.config = config
         self._embedding = weights["embedding"]  # [vocab_size, hidden_size]

@@ -66,8 +66,8 @@ class Tokenizer:
         return len(text.encode()) - sum(len(self._pieces[token]) for token in self.encode(text))
 
     def piece(self, token: int) -> bytes:
-        """The token's bytes; empty for control tokens."""
-        return self._visible[token]
+        """The token's bytes; empty for control tokens, and for ids that only fill up a model's vocabulary."""
+        return self._visible[token] if token < len(self._visible) else b""
 
     def label(self, token: int) -> bytes:
         """The token's bytes, or a control token's name."""

@@ -20,6 +20,7 @@ from inference.protocol.events import (
     AnyEvent,
     DraftVerified,
     GenerationFinished,
+    GenerationPreempted,
     GenerationQueued,
     GenerationStarted,
     GrammarMasked,
@@ -70,6 +71,8 @@ class Generation:
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
         self._guard = OutputGuard(services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids)
         self._is_started = False
+        self._is_waiting = True
+        """In the engine's queue: before the start, and again when it was preempted."""
         self._last_pulse = 0
 
     def run(self) -> Failure | None:
@@ -105,7 +108,7 @@ class Generation:
         """Say how many are in front, as long as the back end moves: a silent request would be taken for lost."""
         backend, request = self._services.backend, self._request
         pulse = backend.pulse
-        if self._is_started or pulse == self._last_pulse:
+        if not self._is_waiting or pulse == self._last_pulse:
             return
         self._last_pulse = pulse
         depth = backend.num_ahead(request.request_id)
@@ -115,6 +118,7 @@ class Generation:
     def _forward(self, output: StepOutput) -> None:
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
         for event in output.events:
+            self._is_waiting = isinstance(event, GenerationPreempted)
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
             elif isinstance(event, GrammarMasked | DraftVerified):

@@ -11,6 +11,7 @@ from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import NoPrefixCache
 from inference.engine.scheduler import Limits
+from inference.kernels.library import Kernels
 from inference.models.decoder import Decoder, load_decoder
 from inference.models.kv_cache import BLOCK_SIZE, KVCache
 from inference.models.source import open_model
@@ -87,7 +88,10 @@ def test_preemption_gives_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer
     assert {name: each.ids for name, each in tight.items()} == {name: each.ids for name, each in roomy.items()}
 
 
-def test_drafts_give_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer, template: ChatTemplate) -> None:
+def test_drafts_give_the_same_tokens(
+    kernels: Kernels, model_path: Path, tokenizer: Tokenizer, template: ChatTemplate
+) -> None:
+    decoder = load_decoder(open_model(model_path), kernels=kernels)
     ids = chat(template, f"Repeat this text word for word: {STORY[:104]}")
     plain = run(engine(decoder, tokenizer), ask("a", ids, 40))["a"]
     guessing = Engine(ModelRunner(decoder, 64 << 20), tokenizer)
