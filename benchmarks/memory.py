@@ -39,7 +39,7 @@ def measure_ours() -> dict[str, float]:
     from benchmarks.ours import Ours
     from benchmarks.setting import NUM_CANDIDATES, kv_bytes_per_token, prompt, tokenizer
 
-    marks["torch and libraries"] = resident_mb("VmRSS")
+    marks["libraries"] = resident_mb("VmRSS")
     ids = prompt(NUM_PROMPT_TOKENS)
     assert tokenizer()
     marks["tokenizer"] = resident_mb("VmRSS")
@@ -56,7 +56,7 @@ def parts(marks: dict[str, float]) -> dict[str, float]:
 
     All else: logits, sampling, records, and what the allocators keep; of a peak during the start, what loading takes.
     """
-    stages = ["Python", "torch and libraries", "tokenizer", "weights"]
+    stages = ["Python", "libraries", "tokenizer", "weights"]
     grown = {name: marks[name] - marks.get(before, 0.0) for before, name in zip(["", *stages], stages, strict=False)}
     rest = marks["peak"] - marks["weights"] - marks["keys and values"]
     return grown | {"keys and values": marks["keys and values"], "all else at the peak": rest}

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from inference.engine import record
@@ -335,7 +334,6 @@ def load_engine(
     has_drafts: bool = True,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
-    torch.set_num_threads(num_threads)
-    decoder = load_decoder(open_model(path), on_progress, cache, kernels)
+    decoder = load_decoder(open_model(path), on_progress, cache, kernels, num_threads=num_threads)
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
     return Engine(ModelRunner(decoder, kv_bytes), pieces, has_drafts=has_drafts, summarise=summarise)

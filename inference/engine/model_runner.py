@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockCopy
 from inference.engine.scheduler import Scheduled
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk, Decoder
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
 
 
 class ModelRunner:
@@ -22,7 +22,7 @@ class ModelRunner:
 
     def __init__(self, decoder: Decoder[Any], kv_bytes: int = DEFAULT_KV_BYTES) -> None:
         self._decoder = decoder
-        self._kv = decoder.build_cache(max(1, kv_bytes // KVCache.block_bytes(decoder.config)))
+        self._kv = decoder.build_cache(max(1, kv_bytes // block_bytes(decoder.config)))
         self.num_blocks = self._kv.num_blocks
         self.compute = decoder.compute
         self.is_batch_invariant = decoder.is_batch_invariant

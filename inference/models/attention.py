@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import BLOCK_SIZE, KVCache, block_rows, read_blocks
+from inference.models.kv_cache import KVCache, block_rows, read_blocks
 from inference.models.observer import Observer
 from inference.models.rotation import Rotation
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from inference.kernels.library import Kernels
 from inference.models.config import ModelConfig
 from inference.models.packed_cache import PackedCache
 from inference.models.source import ModelSource
+
+if TYPE_CHECKING:
+    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -75,20 +77,27 @@ def load_decoder(
     kernels: Kernels | None = None,
     dtype: torch.dtype | None = None,
     device: str = "cpu",
+    num_threads: int | None = None,
 ) -> Decoder[Any]:
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None on a CPU: compact
-    formats for few rows, the fastest dense type for many.
+    formats for few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are.
     """
     from inference.models.native_decoder import NativeDecoder
     from inference.models.native_weights import load_native, obstacle
-    from inference.models.torch_decoder import TorchDecoder
-    from inference.models.torch_weights import load_weights
 
     if kernels is not None:
         reason = obstacle(source)
         if reason is None:
             return NativeDecoder(source.config, load_native(source, on_progress, cache), kernels)
         logger.warning("%s is computed by PyTorch: %s", source.path, reason)
+    # Imported here: it takes a second and 200 MB, and the kernels need none of it.
+    import torch
+
+    from inference.models.torch_decoder import TorchDecoder
+    from inference.models.torch_weights import load_weights
+
+    if num_threads is not None:
+        torch.set_num_threads(num_threads)
     return TorchDecoder(source.config, load_weights(source, on_progress, cache, dtype, device))

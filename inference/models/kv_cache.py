@@ -5,11 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
-
-BLOCK_SIZE = 16
-"""Tokens per block (PagedAttention, arXiv 2309.06180): as vLLM's, small enough that a sequence wastes half a block of
-tokens, and large enough that a block of one head is a run of memory worth fetching."""
 
 
 class KVCache:
@@ -25,11 +22,6 @@ class KVCache:
         self.keys = torch.empty(shape, dtype=dtype, device=device)
         self.values = torch.empty(shape, dtype=dtype, device=device)
         self.num_blocks = num_blocks
-
-    @staticmethod
-    def block_bytes(config: ModelConfig) -> int:
-        """What one block takes over all layers, keys and values, in float16."""
-        return 2 * 2 * config.num_layers * config.num_kv_heads * BLOCK_SIZE * config.head_dim
 
     def copy_block(self, source: int, target: int) -> None:
         """Copy one block's keys and values in all layers, for a sequence that is about to write to a shared one."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.library import BLOCK, Batch, Kernels, Layer, Matrix, Model
+from inference.kernels.library import Batch, Kernels, Layer, Matrix, Model
+from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.native_weights import Arrays, num_outputs
@@ -39,12 +40,7 @@ class NativeCache:
 
     def __init__(self, config: ModelConfig, num_blocks: int) -> None:
         self.num_blocks = num_blocks
-        self.memory = _allocate(num_blocks * self.block_bytes(config)).reshape(num_blocks, -1)
-
-    @staticmethod
-    def block_bytes(config: ModelConfig) -> int:
-        """What one block takes over all layers, keys and values."""
-        return 2 * 2 * config.num_layers * config.num_kv_heads * BLOCK * config.head_dim
+        self.memory = _allocate(num_blocks * block_bytes(config)).reshape(num_blocks, -1)
 
     def copy_block(self, source: int, target: int) -> None:
         """Copy one block in all layers, for a sequence that is about to write to a shared one."""

@@ -38,12 +38,15 @@ class ModelSource(Protocol):
 
 def open_model(path: Path) -> ModelSource:
     """A GGUF file, or a folder with config.json and safetensors. Raises ModelFileError."""
-    from inference.models.gguf_file import GgufFile
-    from inference.models.safetensors_folder import SafetensorsFolder
-
     if not path.exists():
         raise missing(path)
-    return SafetensorsFolder(path) if path.is_dir() else GgufFile(path)
+    if path.is_dir():  # imported here: it needs PyTorch, which takes a second
+        from inference.models.safetensors_folder import SafetensorsFolder
+
+        return SafetensorsFolder(path)
+    from inference.models.gguf_file import GgufFile
+
+    return GgufFile(path)
 
 
 def check_shapes(path: Path, config: ModelConfig, shapes: Mapping[str, tuple[int, ...]]) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
+from inference.models.kv_cache import KVCache
 from inference.models.source import ModelSource
 from inference.models.torch_decoder import TorchDecoder
 from inference.models.torch_weights import load_weights

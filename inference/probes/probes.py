@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from inference.eventlog.clock import RequestClock
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
 from inference.probes.model import ProbedModel
 from inference.protocol.events import (
     LensLayer,
@@ -101,7 +101,7 @@ def compare(request: ProbeRequest, model: ProbedModel, label: Label) -> ProbeCom
 
 def measure(request: ProbeRequest, config: ModelConfig) -> ProbeMeasured:
     num_blocks = -(-len(request.ids) // BLOCK_SIZE)
-    num_bytes = num_blocks * KVCache.block_bytes(config)
+    num_bytes = num_blocks * block_bytes(config)
     return ProbeMeasured(
         at=_now(request),
         position=len(request.ids) - 1,

@@ -13,14 +13,18 @@ import redis
 from inference.backends.backend import Backend
 from inference.backends.remote_backend import RemoteBackend
 from inference.backends.server import connect
+from inference.engine.engine import load_engine
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
+from inference.kernels.library import find_kernels
+from inference.models.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.cancel_flags import CancelFlags
+from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Services
 from inference.worker.settings import WorkerSettings
 
@@ -86,12 +90,6 @@ class Host:
         return Services(self.name, start(tokenizer, log), tokenizer, Grammars(tokenizer), guard, log)
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
-        # Imported here: torch takes seconds and much memory, and a worker with a server elsewhere needs none of it.
-        from inference.engine.engine import load_engine
-        from inference.kernels.library import find_kernels
-        from inference.models.packed_cache import PackedCache
-        from inference.worker.engine_thread import EngineThread
-
         settings = self._settings
         cache = PackedCache(settings.weights_path)
         kernels = find_kernels(settings.kernels_path, settings.num_threads)

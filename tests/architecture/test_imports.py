@@ -112,7 +112,7 @@ class Block:
 sys.meta_path.insert(0, Block())
 """
 _WORKER = "import inference.worker, inference.worker.host"
-"""Without torch: a worker with a server elsewhere needs none. Its own engine is imported when it is built."""
+"""Without torch: neither a worker with a server elsewhere nor one that computes on the kernels needs it."""
 _SITE = "import webapp.asgi, webapp.urls, webapp.lifecycle.tasks, webapp.stream.consumer"
 
 

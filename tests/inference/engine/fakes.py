@@ -13,9 +13,10 @@ from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import PrefixCache
 from inference.engine.scheduler import DEFAULT_LIMITS, Limits
 from inference.engine.step_output import StepOutput
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
+from inference.models.kv_cache import KVCache
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 
@@ -157,7 +158,7 @@ def engine(
     limits: Limits = DEFAULT_LIMITS,
     has_drafts: bool = False,
 ) -> Engine:
-    runner = ModelRunner(decoder, num_blocks * KVCache.block_bytes(decoder.config))
+    runner = ModelRunner(decoder, num_blocks * block_bytes(decoder.config))
     return Engine(runner, Pieces(), cache, limits, has_drafts=has_drafts, now_ns=lambda: 1000 * decoder.now_us)
 
 

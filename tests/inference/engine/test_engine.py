@@ -9,7 +9,7 @@ import pytest
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
 from inference.engine.scheduler import Limits
-from inference.models.kv_cache import BLOCK_SIZE
+from inference.models.blocks import BLOCK_SIZE
 from inference.protocol.events import (
     CacheEvicted,
     CacheLookedUp,

@@ -12,8 +12,8 @@ from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import NoPrefixCache
 from inference.engine.scheduler import Limits
 from inference.kernels.library import Kernels
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Decoder, load_decoder
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
 from inference.models.source import open_model
 from inference.protocol.events import CacheLookedUp, CacheStored, DraftVerified, GenerationPreempted, PrefillAdvanced
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
@@ -31,7 +31,7 @@ def decoder(model_path: Path) -> Decoder:
 
 
 def engine(decoder: Decoder, tokenizer: Tokenizer, num_blocks: int = 400, is_cached: bool = True) -> Engine:
-    runner = ModelRunner(decoder, num_blocks * KVCache.block_bytes(decoder.config))
+    runner = ModelRunner(decoder, num_blocks * block_bytes(decoder.config))
     limits = Limits(max_num_running=4, token_budget=256, mixed_budget=64)
     return Engine(runner, tokenizer, None if is_cached else NoPrefixCache(), limits, has_drafts=False)
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.gguf_file import GgufFile
-from inference.models.kv_cache import BLOCK_SIZE, KVCache
+from inference.models.kv_cache import KVCache
 from tests.inference.models.tiny_gguf import write_tiny
 
 IDS = [*b"a keeper counted forty-two ships that night, and wrote"]
@@ -62,5 +63,5 @@ def test_two_sequences_read_the_same_blocks_and_a_fork_writes_to_its_copy(
 
 def test_block_bytes_is_what_a_block_takes(decoder: Decoder) -> None:
     kv = KVCache(decoder.config, 7)
-    assert 7 * KVCache.block_bytes(decoder.config) == kv.keys.nbytes + kv.values.nbytes
+    assert 7 * block_bytes(decoder.config) == kv.keys.nbytes + kv.values.nbytes
     assert kv.keys.shape[3] == BLOCK_SIZE

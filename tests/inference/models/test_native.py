@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,21 @@ def step_by_step(decoder: NativeDecoder) -> np.ndarray:
     rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37)], kv).copy()]
     rows += [decoder.forward([Chunk([IDS[n]], n, table)], kv).copy() for n in range(70, len(IDS))]
     return np.concatenate(rows)
+
+
+_WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from pathlib import Path
+from inference.engine.engine import load_engine
+from inference.kernels.library import Kernels
+load_engine(Path(sys.argv[1]), 1, None, kernels=Kernels(Path(sys.argv[2]), 1))
+"""
+
+
+def test_a_quantised_model_is_loaded_without_torch(kernels: Kernels, model_path: Path, tmp_path: Path) -> None:
+    """It takes a second of every start, and 200 MB."""
+    subprocess.run([sys.executable, "-c", _WITHOUT_TORCH, model_path, tmp_path], check=True)
 
 
 def test_a_model_whose_weights_are_not_quantised_is_left_to_torch(folder: SafetensorsFolder) -> None:
