@@ -67,7 +67,7 @@ class TorchDecoder:
         self.compute = f"decode: {first.compact_name}, prefill: {first.dense_name}"
 
     def build_cache(self, num_blocks: int) -> KVCache:
-        dtype = torch.float16 if self._embedding.device.type == "cpu" else self._dense_dtype
+        dtype = torch.float16 if self._ranking else self._dense_dtype
         return KVCache(self.config, num_blocks, dtype, str(self._embedding.device))
 
     @torch.inference_mode()

@@ -14,14 +14,18 @@ _SERVER = """
 import sys, signal, xllamacpp as x
 p = x.CommonParams(); p.model.path = sys.argv[1]; p.n_ctx = 512; p.port = 0; p.use_jinja = True; p.warmup = False
 p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
+if sys.argv[2] == "float":
+    p.cache_type_k = p.cache_type_v = x.ggml_type.GGML_TYPE_F32
+    p.flash_attn_type = x.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
 s = x.Server(p); print(s.listening_address, flush=True); sys.stdin.read()
 """
 
 
 @contextmanager
-def llama_cpp(model: Path) -> Iterator[httpx.Client]:
+def llama_cpp(model: Path, is_float: bool = False) -> Iterator[httpx.Client]:
+    """is_float: keys, values and attention in float32 too; by default they are float16, by its flash attention."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER, str(model)],
+        [sys.executable, "-c", _SERVER, str(model), "float" if is_float else "default"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
