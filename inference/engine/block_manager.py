@@ -63,20 +63,22 @@ class BlockManager:
     def num_blocks_for(self, num_tokens: int) -> int:
         return -(-num_tokens // self.block_size)
 
-    def can_hold(self, keys: Sequence[bytes], num_tokens: int, num_spare: int) -> bool:
-        """Whether num_tokens would fit after what the prefix cache has of keys, and leave so many blocks to others."""
-        found = self._cache.match(keys)
+    def find(self, keys: Sequence[bytes]) -> list[int]:
+        """The blocks of the longest beginning of keys that the prefix cache has now. They are not owned yet."""
+        return self._cache.match(keys)
+
+    def can_hold(self, found: Sequence[int], num_tokens: int, num_spare: int) -> bool:
+        """Whether num_tokens would fit, of which the first are in the blocks found, and leave so many to others."""
         num_idle = sum(self._num_owners[block] == 0 for block in found)
         return self.num_blocks_for(num_tokens) - len(found) + num_idle + num_spare <= self.num_available
 
-    def match(self, keys: Sequence[bytes], ttl: CacheTTL) -> list[int]:
-        """A new block table: what the prefix cache has of keys, now owned."""
-        table = self._cache.match(keys)
-        for block in table:
+    def own(self, found: Sequence[int], ttl: CacheTTL) -> list[int]:
+        """A new block table of blocks that were just found."""
+        for block in found:
             if self._num_owners[block] == 0:
                 self._cache.hold(block, ttl)
             self._num_owners[block] += 1
-        return table
+        return list(found)
 
     def fork(self, table: Sequence[int]) -> list[int]:
         """A second table of the same blocks."""

@@ -213,9 +213,10 @@ class Scheduler:
         keys = sequence.block_keys(self.blocks.block_size)[: (sequence.num_tokens - 1) // self.blocks.block_size]
         if len(self.running) >= self._max_num_running:
             return False
-        if not self.blocks.can_hold(keys, sequence.num_tokens, num_spare=len(self.running)):
+        found = self.blocks.find(keys)  # once: a second look might find less
+        if not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
             return False
-        sequence.block_table = self.blocks.match(keys, sequence.request.cache_ttl)
+        sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(sequence.block_table)
         sequence.found(len(sequence.block_table) * self.blocks.block_size)
         sequence.status = Status.RUNNING

@@ -38,9 +38,10 @@ class Schedules(RuleBasedStateMachine):
     @rule(text=st.text("ab", min_size=1, max_size=14), ttl=TTL)
     def admit(self, text: str, ttl: CacheTTL) -> None:
         keys = keys_of(text)[: (len(text) - 1) // SIZE]
-        if not self.blocks.can_hold(keys, len(text), num_spare=0):
+        found = self.blocks.find(keys)
+        if not self.blocks.can_hold(found, len(text), num_spare=0):
             return
-        table = self.blocks.match(keys, ttl)
+        table = self.blocks.own(found, ttl)
         self.sequences.append((text[: len(table) * SIZE], table))
         self._write(len(self.sequences) - 1, text[len(table) * SIZE :])
 
@@ -143,4 +144,4 @@ def test_eviction_is_counted_and_takes_the_end_of_the_oldest_first(blocks: Block
     assert blocks.store(table, keys, "none") == 3
     blocks.release(table)
     assert blocks.reserve(table, 0, 8).num_evicted == 1
-    assert len(blocks.match(keys, "none")) == 2
+    assert len(blocks.find(keys)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.engine.block_manager import BlockManager
-from inference.engine.prefix_cache import NoPrefixCache
+from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
 from inference.engine.scheduler import EngineOverloaded, Limits, Scheduler
 from inference.engine.sequence import Sequence
 from tests.inference.engine.fakes import StoppedClock, request
@@ -225,3 +226,41 @@ def test_the_first_reason_to_finish_stands() -> None:
     each.finish("abort")
     each.finish("stop")
     assert each.finish_reason == "abort"
+
+
+@dataclass
+class Ticking:
+    """A clock on which every look takes a second."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def test_a_prompt_is_admitted_by_what_one_look_found_however_soon_that_is_out_of_date() -> None:
+    nums_found = set()
+    for seconds in range(285, 305):
+        clock = Ticking()
+        tight = Scheduler(BlockManager(7, 4, LruPrefixCache(clock)), LIMITS)
+        ids = tuple(range(1, 14))
+        first, writer, reader = (
+            Sequence(request(name, prompt, 9, cache_ttl="5m"), frozenset(), StoppedClock(), 400)
+            for name, prompt in (("a", ids[:5]), ("b", ids), ("c", ids))
+        )
+        for each in (first, writer):
+            tight.add(each)
+        tight.schedule()
+        for each in (first, writer):
+            each.advance(each.num_prompt_tokens)
+            tight.store(each)
+        writer.accept(7)
+        first.finish("abort")
+        tight.remove_finished()  # nobody uses the first block that is known now, but its successors are in use
+        clock.now += seconds
+        tight.add(reader)
+        tight.schedule()
+        tight.check_integrity()
+        nums_found.add(reader.num_cached_tokens)
+    assert nums_found == {0, 12}
