@@ -311,7 +311,7 @@ class Engine:
         return StepOutput(
             request_id=sequence.request.request_id,
             events=events,
-            usage=sequence.usage(self._runner.block_size),
+            usage=sequence.usage(),
             finish_reason=sequence.finish_reason,
             message=sequence.message,
             prefill_us=sequence.prefill_us,

@@ -217,8 +217,9 @@ class Scheduler:
         if not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
             return False
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
-        sequence.num_stored_blocks = len(sequence.block_table)
-        sequence.found(len(sequence.block_table) * self.blocks.block_size)
+        sequence.num_stored_blocks = len(found)
+        sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(found))
+        sequence.found(len(found) * self.blocks.block_size)
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
         self.running.append(sequence)
@@ -271,13 +272,20 @@ class Scheduler:
         size, table = self.blocks.block_size, sequence.block_table
         num_full, num_prompt = sequence.num_computed_tokens // size, sequence.num_prompt_tokens // size
         start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
-        keys = sequence.block_keys(size)
-        prompt, answer = slice(start, min(num_full, num_prompt)), slice(max(start, num_prompt), num_full)
-        counts = [
-            Stored(self.blocks.store(table[part], keys[part], ttl), ttl)
-            for part, ttl in ((prompt, sequence.request.cache_ttl), (answer, NO_TTL))
-        ]
-        return [stored for stored in counts if stored.num_blocks]
+        settled = min(sequence.num_settled_blocks, num_full)
+        sequence.num_settled_blocks = max(sequence.num_settled_blocks, num_full)
+        keys, ttl = sequence.block_keys(size), sequence.request.cache_ttl
+
+        def store(first: int, end: int, ttl: CacheTTL) -> Stored:
+            part = slice(first, max(first, end))
+            return Stored(self.blocks.store(table[part], keys[part], ttl), ttl)
+
+        # A block is written once: computed again after a preemption, it is neither read nor written a second time.
+        again = store(start, min(settled, num_prompt), ttl)
+        written = store(max(start, settled), min(num_full, num_prompt), ttl)
+        answer = store(max(start, num_prompt), num_full, NO_TTL)
+        sequence.num_written_tokens += written.num_blocks * size
+        return [stored for stored in (again, written, answer) if stored.num_blocks]
 
     def remove_finished(self) -> list[Sequence]:
         """Take out and return the sequences that are done, running or still waiting; their blocks are free again."""

@@ -40,6 +40,10 @@ class Sequence:
     """Tokens of prompt and output whose keys and values are in the table's blocks."""
     num_stored_blocks: int = 0
     """Blocks of the table that the prefix cache has heard of."""
+    num_settled_blocks: int = 0
+    """The most blocks that the prefix cache ever gave or has heard of: preemption does not take them back."""
+    num_written_tokens: int = 0
+    """Prompt tokens in blocks that only this sequence made known to the prefix cache."""
     num_prefilled_tokens: int = 0
     """The most prompt tokens that ever were computed or found in the cache: preemption does not take them back."""
     num_cached_tokens: int = 0
@@ -124,11 +128,10 @@ class Sequence:
             self.message = message
             self.status = Status.FINISHED
 
-    def usage(self, block_size: int) -> Usage:
-        """Tokens by price class, so far. Only full blocks of the prompt are kept for a client who asked for that."""
+    def usage(self) -> Usage:
+        """Tokens by price class, so far. Nothing is written for a client who did not ask for that."""
         num_computed = self.num_prefilled_tokens - self.num_cached_tokens
-        num_full = self.num_prefilled_tokens // block_size * block_size
-        num_written = 0 if self.request.cache_ttl == "none" else max(0, num_full - self.num_cached_tokens)
+        num_written = 0 if self.request.cache_ttl == "none" else self.num_written_tokens
         return Usage(
             uncached_input=num_computed - num_written,
             cache_read=self.num_cached_tokens,

@@ -134,7 +134,7 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     cache_salt: str
     """The tenant: separates the prefix cache's contents, and fairness between users counts by it."""
     cache_ttl: CacheTTL = NO_TTL
-    """For how long the client wants the prompt's full blocks kept (and pays for that)."""
+    """For how long the client wants the prompt's full blocks kept (and pays for those that only this request wrote)."""
     priority: int = 0
     """Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks."""
 
@@ -143,13 +143,13 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens by price class. The five never overlap; their sum is everything processed."""
 
     uncached_input: int = 0
-    """Prompt tokens computed for this request."""
+    """Prompt tokens computed for this request, those of the next two apart."""
     cache_read: int = 0
     """Prompt tokens taken from the prefix cache."""
     cache_write_5m: int = 0
-    """Prompt tokens computed and written to the cache for 5 minutes at the client's wish."""
+    """Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks that it did not have."""
     cache_write_1h: int = 0
-    """Prompt tokens computed and written to the cache for 1 hour at the client's wish."""
+    """Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks that it did not have."""
     output: int = 0
     """Tokens generated, the end-of-turn token included."""
 

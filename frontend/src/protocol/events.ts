@@ -216,7 +216,7 @@ export interface GenerationRequest {
   is_guarded: boolean;
   /** The tenant: separates the prefix cache's contents, and fairness between users counts by it. */
   cache_salt: string;
-  /** For how long the client wants the prompt's full blocks kept (and pays for that). */
+  /** For how long the client wants the prompt's full blocks kept (and pays for those that only this request wrote). */
   cache_ttl: "1h" | "5m" | "none";
   /** Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks. */
   priority: number;
@@ -660,13 +660,13 @@ export interface ToolFinished {
 
 /** Tokens by price class. The five never overlap; their sum is everything processed. */
 export interface Usage {
-  /** Prompt tokens computed for this request. */
+  /** Prompt tokens computed for this request, those of the next two apart. */
   uncached_input: number;
   /** Prompt tokens taken from the prefix cache. */
   cache_read: number;
-  /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish. */
+  /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks that it did not have. */
   cache_write_5m: number;
-  /** Prompt tokens computed and written to the cache for 1 hour at the client's wish. */
+  /** Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks that it did not have. */
   cache_write_1h: number;
   /** Tokens generated, the end-of-turn token included. */
   output: number;

@@ -9,7 +9,7 @@ from inference.engine.block_manager import BlockManager
 from inference.engine.prefix_cache import LruPrefixCache
 from inference.engine.scheduler import Admitted, EngineOverloaded, Limits, Preempted, Scheduler, Step
 from inference.engine.sequence import Sequence, Status
-from inference.protocol.request import GenerationRequest
+from inference.protocol.request import CacheTTL, GenerationRequest
 from tests.inference.engine.fakes import SetClock, StoppedClock, request
 
 BLOCK_SIZE = 4
@@ -27,6 +27,7 @@ class Arrival:
     priority: int = 0
     beginning: str = ""
     """Prompts of one user with the same beginning share it."""
+    ttl: CacheTTL = "none"
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Story:
     admitted_at: float | None = None
     token_times: list[float] = field(default_factory=list)
     num_preemptions: int = 0
+    num_kept: int = 0
+    """Blocks that became reusable at the client's wish."""
 
     @property
     def longest_gap(self) -> float:
@@ -47,7 +50,14 @@ class Story:
 def to_request(index: int, arrival: Arrival) -> GenerationRequest:
     generator = random.Random(arrival.beginning or index)
     ids = tuple(generator.randrange(1, 1000) for _ in range(arrival.num_prompt))
-    return request(f"r{index}", ids, arrival.num_output, cache_salt=arrival.user, priority=arrival.priority)
+    return request(
+        f"r{index}",
+        ids,
+        arrival.num_output,
+        cache_salt=arrival.user,
+        priority=arrival.priority,
+        cache_ttl=arrival.ttl,
+    )
 
 
 class Simulator:
@@ -99,7 +109,8 @@ class Simulator:
             if share.num_logits:
                 share.sequence.accept(len(share.sequence.output_ids) + 1)
                 self._story(share.sequence).token_times.append(self.now.now)
-            self.scheduler.store(share.sequence)
+            stored = self.scheduler.store(share.sequence)
+            self._story(share.sequence).num_kept += sum(each.num_blocks for each in stored if each.ttl != "none")
         self.scheduler.remove_finished()
         self.scheduler.check_integrity()
 

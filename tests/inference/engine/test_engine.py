@@ -91,6 +91,20 @@ def test_blocks_kept_at_the_clients_wish_are_written_then_read(ttl: str, written
     assert run(served, request("c", ids, cache_ttl=ttl))["c"].usage == first.usage
 
 
+def test_of_two_that_compute_the_same_blocks_one_pays_for_writing_them() -> None:
+    served, ids = engine(FakeDecoder()), prompt(1, 40)
+    runs = run(served, *(request(name, ids, cache_ttl="5m") for name in "ab"))
+    assert runs["a"].usage == Usage(cache_write_5m=32, uncached_input=8, output=8)
+    assert runs["b"].usage == Usage(uncached_input=40, output=8)
+
+
+def test_blocks_written_before_a_preemption_are_paid_once() -> None:
+    requests = [request(f"r{n}", prompt(n, 40), 60, cache_salt=f"user {n}", cache_ttl="1h") for n in range(6)]
+    runs = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
+    assert any(each.of(GenerationPreempted) for each in runs.values())
+    assert {each.usage for each in runs.values()} == {Usage(cache_write_1h=32, uncached_input=8, output=60)}
+
+
 def test_preemption_loses_nothing() -> None:
     requests = [request(f"r{n}", prompt(n, 40), 60, cache_salt=f"user {n}") for n in range(6)]
     tight = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)

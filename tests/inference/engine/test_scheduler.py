@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
 from inference.engine.scheduler import EngineOverloaded, Limits, Scheduler
 from inference.engine.sequence import Sequence
 from tests.inference.engine.fakes import StoppedClock, request
-from tests.inference.engine.simulator import DECODE_S, PREFILL_S, STEP_S, Arrival, Simulator, Story
+from tests.inference.engine.simulator import BLOCK_SIZE, DECODE_S, PREFILL_S, STEP_S, Arrival, Simulator, Story
 
 LIMITS = Limits(max_num_running=8, max_num_waiting=10_000, token_budget=64, mixed_budget=32)
 LONGEST_STEP_S = STEP_S + PREFILL_S * LIMITS.mixed_budget + DECODE_S * LIMITS.max_num_running
@@ -27,6 +28,7 @@ ARRIVAL = st.builds(
     user=st.sampled_from(["alice", "bob", "charlie"]),
     priority=st.integers(-2, 2),
     beginning=st.sampled_from(["", "x", "y"]),
+    ttl=st.sampled_from(["none", "5m", "1h"]),
 )
 
 
@@ -51,6 +53,20 @@ def test_all_finish_whatever_comes(arrivals: list[Arrival], num_blocks: int) -> 
     stories = Simulator(num_blocks, LIMITS).run(arrivals)
     assert len(stories) == len(arrivals)
     assert finished(stories) and outputs_whole(stories)
+    for story in stories:
+        check_usage(story)
+
+
+def check_usage(story: Story) -> None:
+    """The five never overlap and make up everything; what is paid as written was written, once."""
+    sequence, usage = story.sequence, story.sequence.usage()
+    numbers = msgspec.structs.astuple(usage)
+    assert min(numbers) >= 0
+    assert sum(numbers) == sequence.num_prompt_tokens + len(sequence.output_ids)
+    num_written = usage.cache_write_5m + usage.cache_write_1h
+    assert num_written <= story.num_kept * BLOCK_SIZE
+    assert num_written == story.num_kept * BLOCK_SIZE or story.num_preemptions
+    assert sequence.request.cache_ttl != "none" or not num_written
 
 
 @settings(max_examples=30)
