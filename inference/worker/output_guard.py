@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 
+import msgspec
+
 from inference.engine.sequence import Clock
-from inference.protocol.events import AnyEvent, TextReleased, TextWithheld, TokenSampled
+from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenSampled
 from inference.safety import Guard
 from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
 
-_SENTENCE_END = re.compile(r"[.!?\n]\s*$")
+_SENTENCE_END = re.compile(r"[.!?\n]\s*")
+_ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
 
 
 class OutputGuard:
@@ -33,7 +36,9 @@ class OutputGuard:
         self._held: list[TokenSampled] = []
         self._notes: list[AnyEvent] = []
         self._pending = ""
-        self._released = ""
+        self._num_released_chars = 0
+        self._sentence = ""
+        """What is released of the sentence that the next text belongs to."""
         self._num_released_tokens = 0
         self.num_tokens = 0
         """Tokens that belong to the answer: released, held or withheld."""
@@ -72,7 +77,7 @@ class OutputGuard:
             return False
         release: Release = self._guard.release
         enough = release.every_tokens if self._num_released_tokens else release.first_tokens
-        return len(self._held) >= enough or bool(_SENTENCE_END.search(self._pending))
+        return len(self._held) >= enough or bool(_ENDS_SENTENCE.search(self._pending))
 
     @property
     def _may_become_stop(self) -> bool:
@@ -97,23 +102,42 @@ class OutputGuard:
 
     def _checked(self, held: list[TokenSampled], text: str) -> list[AnyEvent]:
         # The sentence is judged as a whole, its released beginning included.
-        start = self._sentence_start()
-        check = self._guard.check(self._released[start:] + text, "output")
-        now = self._clock.at()
-        event = check.event(now, "output", start, len(self._released) + len(text), now - held[0].at)
+        check = self._guard.check(self._sentence + text, "output")
+        now, num_chars = self._clock.at(), self._num_released_chars
+        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - held[0].at)
         if check.verdict != "block":
             return self._passed(held, text, [event])
         self.is_blocked = True
         withheld = TextWithheld(at=now, num_tokens=len(held), category=check.category, replacement=check.replacement)
         return [event, withheld]
 
-    def _sentence_start(self) -> int:
-        ends = [match.end() for match in re.finditer(r"[.!?\n]\s*", self._released)]
-        return ends[-1] if ends else 0
+    def _begin_sentence(self, text: str) -> None:
+        """Go on to the sentence that is open after the text."""
+        if not self._sentence and self._num_released_chars:
+            text = text.lstrip()  # white space after the last sentence belongs to it
+        self._sentence = _SENTENCE_END.split(self._sentence + text)[-1]
 
     def _passed(self, held: list[TokenSampled], text: str, checks: list[AnyEvent]) -> list[AnyEvent]:
-        self._released += text
+        self._begin_sentence(text)
+        self._num_released_chars += len(text)
         self._num_released_tokens += len(held)
         released = TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)
-        notes, self._notes = self._notes, []
+        notes, self._notes = self._of_answer(self._notes), []
         return [*sorted([*notes, *held], key=lambda event: event.at), *checks, released]
+
+    def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
+        """Without the guesses that tell of tokens after a stop text."""
+        if not self.is_stopped:
+            return notes
+        cut = (_cut(note, self.num_tokens) if isinstance(note, DraftVerified) else note for note in notes)
+        return [note for note in cut if note is not None]
+
+
+def _cut(draft: DraftVerified, num_tokens: int) -> DraftVerified | None:
+    """What it tells of the first tokens."""
+    num_left = num_tokens - draft.position
+    if num_left <= 0:
+        return None
+    num_accepted = min(draft.num_accepted, num_left)
+    ids, pieces = draft.ids[:num_left], draft.pieces[:num_left]
+    return msgspec.structs.replace(draft, ids=ids, pieces=pieces, num_accepted=num_accepted)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from inference.eventlog.clock import RequestClock, unix_us
-from inference.protocol.events import AnyEvent, GrammarMasked, TextReleased, TextWithheld, TokenSampled
+from inference.protocol.events import (
+    AnyEvent,
+    DraftVerified,
+    GrammarMasked,
+    SafetyChecked,
+    TextReleased,
+    TextWithheld,
+    TokenSampled,
+)
 from inference.safety import Guard, load_guard
 from inference.worker.output_guard import OutputGuard
 
@@ -135,3 +148,54 @@ def test_a_character_over_several_tokens_is_released_whole(guard: Guard) -> None
     pieces = ["🙂".encode()[i : i + 1] for i in range(4)]
     _, events = run(guard, pieces)
     assert [event.text for event in events if isinstance(event, TextReleased)] == ["🙂"]
+
+
+def draft(at: int, pieces: list[bytes], num_accepted: int) -> DraftVerified:
+    ids = tuple(range(at, at + len(pieces)))
+    return DraftVerified(at=at, position=at, ids=ids, pieces=tuple(pieces), num_accepted=num_accepted, source="ngram")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "num_accepted", "kept"),
+    [
+        ([b"two ", b"STOP", b" secret", b" more"], 4, (2, 2)),
+        ([b"two ", b"STOP", b" secret", b" wrong"], 3, (2, 2)),
+        ([b"two ", b"no", b" secret", b" wrong"], 1, (2, 1)),  # the model said STOP in its place
+        ([b"two ", b"STOP"], 2, (2, 2)),
+    ],
+)
+def test_no_guess_tells_of_what_came_after_a_stop_text(
+    guard: Guard, pieces: list[bytes], num_accepted: int, kept: tuple[int, int]
+) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), ("STOP",), is_guarded=True)
+    output.add(token(0, b"one "))
+    output.add_note(draft(1, pieces, num_accepted))
+    for position, piece in enumerate([b"two ", b"STOP", b" secret", b" more"], 1):
+        output.add(token(position, piece))
+    events = output.flush()
+    assert text_of(events) == "one two "
+    (told,) = (event for event in events if isinstance(event, DraftVerified))
+    assert (len(told.ids), told.num_accepted) == kept
+    assert told.pieces == tuple(pieces[: kept[0]])
+
+
+def test_guesses_beyond_an_answer_that_goes_on_are_told_whole(guard: Guard) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), ("STOP",), is_guarded=True)
+    said = draft(0, [b"It", b" was", b" new"], 1)
+    output.add_note(said)
+    for position, piece in enumerate([b"It", b" is", b" old", b"."]):
+        output.add(token(position, piece))
+    assert said in output.release()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text("a.!\n \u2003", min_size=1, max_size=80), st.sets(st.integers(0, 80)))
+def test_each_check_judges_from_the_beginning_of_the_open_sentence(guard: Guard, text: str, cuts: set[int]) -> None:
+    output = OutputGuard(guard, RequestClock(unix_us()), (), is_guarded=True)
+    bounds = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    for start, end in pairwise(bounds):
+        output.add(token(start, text[start:end].encode()))
+        for event in output.release():
+            if isinstance(event, SafetyChecked):
+                ends = [match.end() for match in re.finditer(r"[.!?\n]\s*", text[:start])]
+                assert (event.start, event.end) == (ends[-1] if ends else 0, end)
