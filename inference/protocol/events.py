@@ -243,11 +243,11 @@ class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
 
 
 class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"):
-    """Handed to the `generate` queue."""
+    """Handed to the `generate` queue; said again while it waits in the engine, also after a preemption."""
 
     attempt: int
     queue_depth: int | None
-    """Tasks waiting in front of it; None: a server elsewhere has it and does not tell."""
+    """Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell."""
 
 
 class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
@@ -440,7 +440,7 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     position: int
     """Index of the first guess among the generated tokens."""
     ids: tuple[int, ...]
-    """The guesses."""
+    """The guesses; those after a stop text are left out, as their tokens are."""
     pieces: tuple[bytes, ...] = ()
     """Their bytes (base64 in JSON)."""
     num_accepted: int

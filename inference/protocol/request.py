@@ -147,9 +147,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     cache_read: int = 0
     """Prompt tokens taken from the prefix cache."""
     cache_write_5m: int = 0
-    """Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks that it did not have."""
+    """Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it."""
     cache_write_1h: int = 0
-    """Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks that it did not have."""
+    """Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks new to it."""
     output: int = 0
     """Tokens generated, the end-of-turn token included."""
 

@@ -112,7 +112,7 @@ export interface DraftVerified {
   at: number;
   /** Index of the first guess among the generated tokens. */
   position: number;
-  /** The guesses. */
+  /** The guesses; those after a stop text are left out, as their tokens are. */
   ids: number[];
   /** Their bytes (base64 in JSON). */
   pieces: string[];
@@ -188,13 +188,13 @@ export interface GenerationPreempted {
   num_blocks: number;
 }
 
-/** Handed to the `generate` queue. */
+/** Handed to the `generate` queue; said again while it waits in the engine, also after a preemption. */
 export interface GenerationQueued {
   type: "generation.queued";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   attempt: number;
-  /** Tasks waiting in front of it; None: a server elsewhere has it and does not tell. */
+  /** Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell. */
   queue_depth: number | null;
 }
 
@@ -664,9 +664,9 @@ export interface Usage {
   uncached_input: number;
   /** Prompt tokens taken from the prefix cache. */
   cache_read: number;
-  /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks that it did not have. */
+  /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it. */
   cache_write_5m: number;
-  /** Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks that it did not have. */
+  /** Prompt tokens computed and written to the cache for 1 hour at the client's wish: full blocks new to it. */
   cache_write_1h: number;
   /** Tokens generated, the end-of-turn token included. */
   output: number;
