@@ -10,6 +10,9 @@ from functools import cached_property
 
 from inference.backends.server import Vocabulary
 
+_MOST_BYTES = 1024
+"""Looked into at once: a run of tokens that all end within a character has a few dozen."""
+
 
 class TokenTable:
     """The vocabulary's tokens by their bytes; made at the first question."""
@@ -29,22 +32,43 @@ class TokenTable:
         found = self._by_piece.get(text.encode(), []) if text else []
         return found[0] if len(found) == 1 else None
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """The lengths of tokens, in bytes, long ones first."""
+        return sorted({len(piece) for piece in self._by_piece if piece}, reverse=True)
+
     def split(self, data: bytes, count: int | None) -> list[int] | None:
         """Exactly `count` tokens with these bytes, long ones first; as few as possible where the count is not known.
 
-        None when there are none.
+        None when there are none, or more bytes than a server can have kept back.
         """
+        if len(data) > _MOST_BYTES:
+            return None
+        counts = self._counts(data)
         if count is None:
-            splits = (self.split(data, each) for each in range(1, len(data) + 1))
-            return next((found for found in splits if found), None)
-        if count <= 0:
-            return None if data else []
-        for size in range(len(data) - count + 1, 0, -1):
-            found = self._by_piece.get(data[:size])
-            rest = self.split(data[size:], count - 1) if found else None
-            if found and rest is not None:
-                return [found[0], *rest]
-        return None
+            count = (counts[0] & -counts[0]).bit_length() - 1  # of the lowest bit
+        if count < 0 or not counts[0] >> count & 1:
+            return None
+        return self._first_split(data, count, counts)
+
+    def _counts(self, data: bytes) -> list[int]:
+        """Of each place in data, as bits, how many tokens the rest can be: bit n stands for n tokens."""
+        counts = [0] * len(data) + [1]
+        for start in range(len(data) - 1, -1, -1):
+            for size in self._sizes:
+                if data[start : start + size] in self._by_piece and start + size <= len(data):
+                    counts[start] |= counts[start + size] << 1
+        return counts
+
+    def _first_split(self, data: bytes, count: int, counts: list[int]) -> list[int]:
+        ids: list[int] = []
+        start = 0
+        for num_left in range(count - 1, -1, -1):
+            rest = (start + size for size in self._sizes if start + size <= len(data))
+            end = next(at for at in rest if counts[at] >> num_left & 1 and data[start:at] in self._by_piece)
+            ids.append(self._by_piece[data[start:end]][0])
+            start = end
+        return ids
 
 
 def hidden_bytes(text: str, piece: bytes) -> bytes:

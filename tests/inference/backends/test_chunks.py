@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -72,6 +73,64 @@ def test_hidden_bytes_are_split_into_as_many_tokens_as_the_server_counted(
     assert b"".join(tokenizer.piece(token) for token in found) == whole
     fewest = table.split(whole, None)
     assert fewest is not None and len(fewest) <= len(ids)
+
+
+class Letters:
+    """Tokens of one to three letters."""
+
+    pieces = [b"a", b"aa", b"aaa", b"b", b"ab", b""]  # noqa: RUF012
+    vocab_size = len(pieces)
+
+    def piece(self, token: int) -> bytes:
+        return self.pieces[token]
+
+    def is_special(self, token: int) -> bool:
+        return False
+
+    def encode(self, text: str) -> list[int]:
+        raise NotImplementedError
+
+
+def all_splits(data: bytes) -> list[list[int]]:
+    """Every way, long tokens first."""
+    if not data:
+        return [[]]
+    order = sorted(range(5), key=lambda token: -len(Letters.pieces[token]))
+    firsts = [token for token in order if data.startswith(Letters.pieces[token])]
+    return [[first, *rest] for first in firsts for rest in all_splits(data[len(Letters.pieces[first]) :])]
+
+
+@given(st.text("abc", max_size=9), st.none() | st.integers(-1, 10))
+def test_of_all_splits_the_one_with_the_longest_tokens_first(text: str, count: int | None) -> None:
+    splits = all_splits(text.encode())
+    wanted = min(map(len, splits), default=0) if count is None else count
+    expected = next((split for split in splits if len(split) == wanted), None)
+    assert TokenTable(Letters()).split(text.encode(), count) == expected
+
+
+class Counted(bytes):
+    """Bytes that count how often a part of them is looked at."""
+
+    num_looks = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        Counted.num_looks += 1
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("count", [None, 30, 700, 999])
+@pytest.mark.parametrize("end", [b"", b"x"])
+def test_splitting_takes_work_in_proportion_to_the_bytes(count: int | None, end: bytes) -> None:
+    Counted.num_looks = 0
+    found = TokenTable(Letters()).split(Counted(b"a" * 1000 + end), count)
+    assert (found is None) == (bool(end) or count == 30)
+    assert Counted.num_looks < 10 * 1000
+
+
+def test_more_bytes_than_can_be_kept_back_are_not_looked_into() -> None:
+    Counted.num_looks = 0
+    assert TokenTable(Letters()).split(Counted(b"a" * (1 << 20)), None) is None
+    assert Counted.num_looks == 0
 
 
 _tables: dict[int, TokenTable] = {}
