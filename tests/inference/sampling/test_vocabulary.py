@@ -8,21 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from inference.kernels.library import find_kernels
+from inference.kernels.library import Kernels, find_kernels
 from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.vocabulary import Summarise, log_sum_exp, rank
 from inference.sampling.vocabulary import summarise as portable_summarise
 from tests.inference.sampling import reference
 
 
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+    found = find_kernels(tmp_path_factory.mktemp("kernels"), num_threads=2)
+    if found is None:
+        pytest.skip("this machine cannot have the kernels")
+    return found
+
+
 @pytest.fixture(scope="module", params=["portable", "kernels"])
-def summarise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Summarise:
+def summarise(request: pytest.FixtureRequest) -> Summarise:
     if request.param == "portable":
         return portable_summarise
-    kernels = find_kernels(tmp_path_factory.mktemp("kernels"), num_threads=2)
-    if kernels is None:
-        pytest.skip("this machine cannot have the kernels")
-    return native_summarise(kernels)
+    return native_summarise(request.getfixturevalue("kernels"))
 
 
 def row(key: int, size: int, scale: float = 3, num_removed: int = 0, num_equal: int = 0) -> NDArray[np.float32]:
@@ -102,3 +107,17 @@ def test_a_row_of_removed_tokens_has_no_candidates(summarise: Summarise) -> None
 def test_equals_share_the_best_rank() -> None:
     logits = np.array([1, 3, 3, 2], np.float32)
     assert [rank(logits, token) for token in range(4)] == [4, 1, 1, 3]
+
+
+@pytest.mark.parametrize("size", [10_000, 49_152, 262_144])
+@pytest.mark.parametrize("num_sorted", [128, 512, 2048, 32_768])
+def test_the_kernels_are_never_asked_to_sort_a_whole_row(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch, size: int, num_sorted: int
+) -> None:
+    asked = []
+    summarise = kernels.summarise
+    monkeypatch.setattr(kernels, "summarise", lambda *args: (asked.append(args[2]), summarise(*args))[1])
+    logits = row(size + num_sorted, size, num_equal=300)
+    (summary,) = native_summarise(kernels)(logits[None], [1.0], num_sorted)
+    assert asked[0] < size / 64  # one candidate for each run of the kernels
+    assert summary.ids.tolist() == np.lexsort((np.arange(size), -logits))[:num_sorted].tolist()
