@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,12 @@ class Environment:
     allowed_hosts: list[str]
     log_level: str
     secret_key: str
+
+    @property
+    def address(self) -> str:
+        """Of the site, as a browser on this machine reaches it."""
+        host = _ANY_ADDRESS.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def read_environment() -> Environment:

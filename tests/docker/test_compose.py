@@ -66,7 +66,7 @@ class Composition:
             f"postgres://sightglass:{PASSWORD}@postgres:5432/sightglass": database,
             "redis://redis:6379/0": f"unix://{self._socket}?db=0",
         }
-        own = {"SIGHTGLASS_DATA": str(self._folder), "PYTHONPATH": str(ROOT)}
+        own = {"SIGHTGLASS_DATA": str(self._folder), "PYTHONPATH": str(ROOT), "PORT": str(self.port)}
         return os.environ | {key: addresses.get(value, value) for key, value in resolved.items()} | own
 
     @staticmethod

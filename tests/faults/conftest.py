@@ -42,7 +42,8 @@ class Processes:
             for name, value in (SETTINGS | environment).items():
                 patch.setenv(name, value)
             self._product = Product(self._environment)
-        own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url}
+        port = str(self._environment.port)
+        own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url, "PORT": port}
         env = os.environ | environment | own
         self.redis_url = self._product.redis_url
         self._manage = lambda *arguments: (
@@ -55,7 +56,7 @@ class Processes:
         self._keep(self._product.start_redis())
         self.lifecycle = self.start_lifecycle()
         self._keep(self._product.start_web())
-        self.client = httpx.Client(base_url=self._product.address, timeout=60)
+        self.client = httpx.Client(base_url=self._environment.address, timeout=60)
         self.wait_for("/healthz")
         self.client.get(self._manage("signin_link").strip())
         self.client.get("/accounts/login/")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from contextlib import closing
+from io import StringIO
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -261,6 +265,20 @@ def test_a_sign_in_link_works_once() -> None:
     assert client.get(path).status_code == 302
     assert client.get("/api/conversations").status_code == 200
     assert Client().get(path).status_code == 410
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]")]
+)
+def test_the_command_prints_a_link_that_a_browser_here_can_open(
+    host: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, host=host, port=8123))
+    printed = StringIO()
+    call_command("signin_link", stdout=printed)
+    link = printed.getvalue().strip()
+    assert link.startswith(f"http://{shown}:8123/signin/")
+    assert Client().get(urlsplit(link).path).status_code == 302
 
 
 def test_only_staff_see_the_usage_page(alice: Client) -> None:

@@ -16,7 +16,6 @@ from webapp.environment import ROOT, Environment
 from webapp.supervisor.child import Child
 
 _MAX_MEMORY = "512mb"
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
 
 
@@ -65,16 +64,11 @@ class Product:
         command = [sys.executable, "-m", "daphne", *address, "--no-server-name", "webapp.asgi:application"]
         return self._child("web", command)
 
-    @property
-    def address(self) -> str:
-        host = _ANY_ADDRESS.get(self._environment.host, self._environment.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self._environment.port}"
-
     def answers_http(self) -> bool:
         """Whether the site and all behind it are ready."""
         # By a name that the site accepts, and never through a proxy that the environment names.
         name = self._environment.allowed_hosts[0].lstrip(".").replace("*", "localhost")
-        probe = Request(f"{self.address}/readyz", headers={"Host": name})
+        probe = Request(f"{self._environment.address}/readyz", headers={"Host": name})
         try:
             with build_opener(ProxyHandler({})).open(probe, timeout=5) as response:
                 return bool(response.status == 200)

@@ -30,11 +30,11 @@ class Site:
 
     def __init__(self, data: Path, redis_url: str) -> None:
         self.data = data
-        self.env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url}
+        port = str(free_port())
+        self.env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url, "PORT": port}
         self.log = RedisEventLog.from_url(redis_url)
-        self.host = f"127.0.0.1:{free_port()}"
+        self.host = f"127.0.0.1:{port}"
         self.manage("migrate", "--verbosity", "0")
-        port = self.host.split(":")[1]
         command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)

@@ -51,7 +51,6 @@ class Command(BaseCommand):
     def _announce(self, product: Product, start: float) -> None:
         self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")
         self.stdout.write("\n  Open (this link signs you in, once):  ", ending="")
-        self.stdout.write(product.address, ending="")
         call_command("signin_link", stdout=self.stdout)
         self.stdout.flush()
 
