@@ -11,6 +11,12 @@ is smaller, so that a long prompt delays no answer by more than one chunk.
 Prompts are read in the order of priority, then of what their user has been given so far (see fairness.py), then of
 arrival. When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is
 computed again from what the prefix cache still has of it. Deterministic: the same calls give the same steps.
+
+Nothing is computed twice at the same time. Who needs next what another of the same user is just reading waits until
+that is there; of an equal prompt (several answers to one message) it then has all but the last token:
+
+    step 1   A reads its prompt                           B and C, with the same prompt, wait
+    step 2   A decodes 1, B reads 1 token, C reads 1      they read A's blocks; the last, partly filled, is copied
 """
 
 from __future__ import annotations
@@ -73,7 +79,7 @@ class Admitted:
 
     sequence: Sequence
     num_found_tokens: int
-    """What the prefix cache had of it."""
+    """What the prefix cache, or another with the same prompt, had of it."""
 
 
 @dataclass(frozen=True)
@@ -192,15 +198,19 @@ class Scheduler:
 
     def _prefill(self, budget: int, step: Step) -> None:
         prefilling = [sequence for sequence in self.running if sequence.is_prefilling]
+        readers: list[Sequence] = []
         is_full = False
         for sequence in sorted((*prefilling, *self.waiting), key=self._turn):
             if budget <= 0:
                 return
             if sequence.status is Status.WAITING:
+                if is_full or self._is_being_read(sequence, readers):
+                    continue
                 # Nobody overtakes one that does not fit, or it would never fit.
-                is_full = is_full or not self._admit(sequence, step)
+                is_full = not self._admit(sequence, step)
                 if is_full:
                     continue
+            readers.append(sequence)
             num_pending = sequence.num_pending_tokens
             num_tokens = min(budget, num_pending)
             self._charge_prompt(sequence, num_tokens)
@@ -209,8 +219,7 @@ class Scheduler:
 
     def _admit(self, sequence: Sequence, step: Step) -> bool:
         """Start a waiting sequence if there is room for it and for the running ones' next tokens."""
-        # The last token is computed in any case: its logits are needed.
-        keys = sequence.block_keys(self.blocks.block_size)[: (sequence.num_tokens - 1) // self.blocks.block_size]
+        keys = self._useful_keys(sequence)
         if len(self.running) >= self._max_num_running:
             return False
         found = self.blocks.find(keys)  # once: a second look might find less
@@ -219,13 +228,45 @@ class Scheduler:
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
         sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(found))
-        sequence.found(len(found) * self.blocks.block_size)
+        sequence.found(max(len(found) * self.blocks.block_size, self._share_prompt(sequence)))
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
         self.running.append(sequence)
         step.notes.append(Admitted(sequence, sequence.num_computed_tokens))
         self._reserve(sequence, sequence.num_pending_tokens, step)
         return True
+
+    def _useful_keys(self, sequence: Sequence) -> list[bytes]:
+        """Of the blocks that it can take over. The last token is computed in any case: its logits are needed."""
+        size = self.blocks.block_size
+        return sequence.block_keys(size)[: (sequence.num_tokens - 1) // size]
+
+    def _is_being_read(self, sequence: Sequence, readers: list[Sequence]) -> bool:
+        """Whether one of its user's readers, all before it in turn, is about to compute what it needs next."""
+        readers = [reader for reader in readers if _user(reader) == _user(sequence)]
+        if not readers:
+            return False
+        size, keys = self.blocks.block_size, self._useful_keys(sequence)
+        num_found = len(self.blocks.find(keys))
+        next_keys = keys[num_found : num_found + 1]
+        for reader in readers:
+            # A key stands for all tokens up to it.
+            is_common = next_keys and next_keys == reader.block_keys(size)[num_found : num_found + 1]
+            if is_common and reader.num_computed_tokens < (num_found + 1) * size:
+                return True
+            if reader.prompt_key(size) == sequence.prompt_key(size) and not _has_read(reader):
+                return True
+        return False
+
+    def _share_prompt(self, sequence: Sequence) -> int:
+        """Extend its table with blocks of one that has read the same prompt; how many tokens that gives it in all."""
+        size, table = self.blocks.block_size, sequence.block_table
+        for other in self.running:
+            if _has_read(other) and other.prompt_key(size) == sequence.prompt_key(size):
+                num_tokens = sequence.num_prompt_tokens - 1
+                table += self.blocks.fork(other.block_table[len(table) : self.blocks.num_blocks_for(num_tokens)])
+                return num_tokens
+        return 0
 
     def _reserve(self, sequence: Sequence, num_tokens: int, step: Step) -> None:
         start = sequence.num_computed_tokens
@@ -307,6 +348,11 @@ class Scheduler:
 
 def _user(sequence: Sequence) -> str:
     return sequence.request.cache_salt
+
+
+def _has_read(sequence: Sequence) -> bool:
+    """Whether of its prompt all but the last token, which everybody computes, is in its blocks."""
+    return sequence.num_computed_tokens >= sequence.num_prompt_tokens - 1
 
 
 def _rank(sequence: Sequence) -> tuple[int, int]:

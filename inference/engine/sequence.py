@@ -47,7 +47,7 @@ class Sequence:
     num_prefilled_tokens: int = 0
     """The most prompt tokens that ever were computed or found in the cache: preemption does not take them back."""
     num_cached_tokens: int = 0
-    """Those of them that the prefix cache gave."""
+    """Those of them that the prefix cache, or another with the same prompt, gave."""
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
@@ -60,6 +60,7 @@ class Sequence:
         self.ids = list(self.request.prompt_ids)
         """Prompt and output."""
         self._block_keys: list[bytes] = []
+        self._prompt_key: bytes | None = None
 
     @property
     def num_prompt_tokens(self) -> int:
@@ -88,12 +89,23 @@ class Sequence:
         """The prefix cache's keys of all full blocks."""
         keys, ids = self._block_keys, self.ids
         while (end := (len(keys) + 1) * block_size) <= len(ids):
-            parent = keys[-1] if keys else root_key(self.request.cache_salt, self.request.model)
+            parent = keys[-1] if keys else self._root_key()
             keys.append(next_key(parent, ids[end - block_size : end]))
         return keys
 
+    def _root_key(self) -> bytes:
+        return root_key(self.request.cache_salt, self.request.model)
+
+    def prompt_key(self, block_size: int) -> bytes:
+        """The key of the whole prompt, its partly filled last block included: equal for equal prompts of one tenant."""
+        if self._prompt_key is None:
+            num_full = self.num_prompt_tokens // block_size
+            parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()
+            self._prompt_key = next_key(parent, self.request.prompt_ids[num_full * block_size :])
+        return self._prompt_key
+
     def found(self, num_tokens: int) -> None:
-        """The prefix cache has this many tokens from the start."""
+        """The prefix cache, or another with the same prompt, has this many tokens from the start."""
         self.num_computed_tokens = num_tokens
         num_prompt = min(num_tokens, self.num_prompt_tokens)
         # What it had computed itself before it was preempted is no gift of the cache.

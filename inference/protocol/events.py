@@ -305,13 +305,17 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
 
 
 class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
-    """The prompt's blocks were looked up in the prefix cache; after a preemption the answer's too."""
+    """The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt.
+
+    After a preemption the answer's too.
+    """
 
     block_size: int
     """Tokens per block."""
     hits: tuple[bool, ...]
     """Per full block, whether its keys and values were taken from the cache. The last token is always computed."""
     num_cached_tokens: int
+    """Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled."""
     saved_us: int | None = None
     """Prefill time saved, from this engine's measured speed; None while that is unknown."""
     ttl: CacheTTL = NO_TTL

@@ -34,7 +34,7 @@ export interface CacheEvicted {
   num_blocks: number;
 }
 
-/** The prompt's blocks were looked up in the prefix cache; after a preemption the answer's too. */
+/** The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt. After a preemption the answer's too. */
 export interface CacheLookedUp {
   type: "cache.looked_up";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -43,6 +43,7 @@ export interface CacheLookedUp {
   block_size: number;
   /** Per full block, whether its keys and values were taken from the cache. The last token is always computed. */
   hits: boolean[];
+  /** Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled. */
   num_cached_tokens: number;
   /** Prefill time saved, from this engine's measured speed; None while that is unknown. */
   saved_us: number | null;

@@ -28,6 +28,8 @@ class Arrival:
     beginning: str = ""
     """Prompts of one user with the same beginning share it."""
     ttl: CacheTTL = "none"
+    num_answers: int = 1
+    """Requests with this very prompt, which come at once."""
 
 
 @dataclass
@@ -35,23 +37,27 @@ class Story:
     """How one request fared."""
 
     sequence: Sequence
+    index: int
+    """Of its arrival."""
     arrived_at: float
     admitted_at: float | None = None
     token_times: list[float] = field(default_factory=list)
     num_preemptions: int = 0
     num_kept: int = 0
     """Blocks that became reusable at the client's wish."""
+    num_computed: int = 0
+    """Prompt tokens, as often as they were computed."""
 
     @property
     def longest_gap(self) -> float:
         return max((b - a for a, b in zip(self.token_times, self.token_times[1:], strict=False)), default=0.0)
 
 
-def to_request(index: int, arrival: Arrival) -> GenerationRequest:
+def to_request(index: int, answer: int, arrival: Arrival) -> GenerationRequest:
     generator = random.Random(arrival.beginning or index)
     ids = tuple(generator.randrange(1, 1000) for _ in range(arrival.num_prompt))
     return request(
-        f"r{index}",
+        f"r{index}.{answer}",
         ids,
         arrival.num_output,
         cache_salt=arrival.user,
@@ -74,12 +80,14 @@ class Simulator:
     def run(self, arrivals: list[Arrival], cancel: dict[int, float] | None = None) -> list[Story]:
         """cancel: arrival's index to the time of its cancellation."""
         coming = sorted(enumerate(arrivals), key=lambda pair: pair[1].at)
-        leaving = sorted((at, f"r{index}") for index, at in (cancel or {}).items())
+        leaving = sorted((at, f"r{index}.0") for index, at in (cancel or {}).items())
         while coming or self.scheduler.waiting or self.scheduler.running:
             if not (self.scheduler.waiting or self.scheduler.running):
                 self.now.now = max(self.now.now, coming[0][1].at)
             while coming and coming[0][1].at <= self.now.now:
-                self._arrive(*coming.pop(0))
+                index, arrival = coming.pop(0)
+                for answer in range(arrival.num_answers):
+                    self._arrive(index, answer, arrival)
             while leaving and leaving[0][0] <= self.now.now:
                 if story := self.stories.get(leaving.pop(0)[1]):
                     story.sequence.finish("abort")
@@ -87,15 +95,15 @@ class Simulator:
             self._step()
         return list(self.stories.values())
 
-    def _arrive(self, index: int, arrival: Arrival) -> None:
-        sequence = Sequence(to_request(index, arrival), frozenset(), StoppedClock(), self.window)
+    def _arrive(self, index: int, answer: int, arrival: Arrival) -> None:
+        sequence = Sequence(to_request(index, answer, arrival), frozenset(), StoppedClock(), self.window)
         try:
             self.scheduler.add(sequence)
         except EngineOverloaded:
             assert len(self.scheduler.waiting) == self.limits.max_num_waiting
             self.num_refused += 1
         else:
-            self.stories[sequence.request.request_id] = Story(sequence, arrival.at)
+            self.stories[sequence.request.request_id] = Story(sequence, index, arrival.at)
 
     def _step(self) -> None:
         decoding = [s for s in self.scheduler.running if not s.is_prefilling]
@@ -105,6 +113,8 @@ class Simulator:
         self.now.now += STEP_S + PREFILL_S * num_prefill + DECODE_S * (step.num_rows - num_prefill)
         self._note(step)
         for share in step.shares:
+            num_unread = share.sequence.num_prompt_tokens - share.sequence.num_computed_tokens
+            self._story(share.sequence).num_computed += max(0, min(share.num_tokens, num_unread))
             share.sequence.advance(share.num_tokens)
             if share.num_logits:
                 share.sequence.accept(len(share.sequence.output_ids) + 1)

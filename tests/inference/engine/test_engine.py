@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
@@ -19,7 +22,7 @@ from inference.protocol.events import (
     PrefillAdvanced,
     TokenSampled,
 )
-from inference.protocol.request import Usage
+from inference.protocol.request import GenerationRequest, Usage
 from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, request, run
 
 LIMITS = Limits(max_num_running=8, token_budget=64, mixed_budget=32)
@@ -91,11 +94,12 @@ def test_blocks_kept_at_the_clients_wish_are_written_then_read(ttl: str, written
     assert run(served, request("c", ids, cache_ttl=ttl))["c"].usage == first.usage
 
 
-def test_of_two_that_compute_the_same_blocks_one_pays_for_writing_them() -> None:
-    served, ids = engine(FakeDecoder()), prompt(1, 40)
-    runs = run(served, *(request(name, ids, cache_ttl="5m") for name in "ab"))
-    assert runs["a"].usage == Usage(cache_write_5m=32, uncached_input=8, output=8)
-    assert runs["b"].usage == Usage(uncached_input=40, output=8)
+def test_of_two_with_the_same_prompt_one_pays_for_writing_it() -> None:
+    for num_prompt, num_written in ((40, 32), (48, 48)):
+        ids = prompt(1, num_prompt)
+        runs = run(engine(FakeDecoder()), *(request(name, ids, cache_ttl="5m") for name in "ab"))
+        assert runs["a"].usage == Usage(cache_write_5m=num_written, uncached_input=num_prompt - num_written, output=8)
+        assert runs["b"].usage == Usage(cache_read=num_prompt - 1, uncached_input=1, output=8)
 
 
 def test_blocks_written_before_a_preemption_are_paid_once() -> None:
@@ -103,6 +107,48 @@ def test_blocks_written_before_a_preemption_are_paid_once() -> None:
     runs = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
     assert any(each.of(GenerationPreempted) for each in runs.values())
     assert {each.usage for each in runs.values()} == {Usage(cache_write_1h=32, uncached_input=8, output=60)}
+
+
+def siblings(ids: tuple[int, ...], num_answers: int, num_output: int = 8) -> list[GenerationRequest]:
+    return [request(f"s{n}", ids, num_output) for n in range(num_answers)]
+
+
+@pytest.mark.parametrize("num_prompt", [7, 2 * BLOCK_SIZE, 2 * BLOCK_SIZE + 1, 40])
+def test_answers_to_one_prompt_share_its_blocks_and_copy_the_one_they_write_to(num_prompt: int) -> None:
+    decoder, ids = FakeDecoder(), prompt(1, num_prompt)
+    leader, *followers = run(engine(decoder), *siblings(ids, 3, 1 + BLOCK_SIZE)).values()
+    assert leader.usage == Usage(uncached_input=num_prompt, output=1 + BLOCK_SIZE)
+    assert decoder.num_computed == num_prompt + 2 + 3 * BLOCK_SIZE
+    for follower in followers:
+        assert follower.ids == leader.ids == alone(ids, 1 + BLOCK_SIZE)
+        assert follower.usage == Usage(cache_read=num_prompt - 1, uncached_input=1, output=1 + BLOCK_SIZE)
+        (looked_up,) = follower.of(CacheLookedUp)
+        assert isinstance(looked_up, CacheLookedUp)
+        assert looked_up.num_cached_tokens == num_prompt - 1
+        assert sum(looked_up.hits) == (num_prompt - 1) // BLOCK_SIZE
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_shared_prompts_change_no_token_however_little_memory_there_is(data: st.DataObject) -> None:
+    groups = data.draw(st.lists(st.tuples(st.integers(1, 70), st.integers(1, 5), st.integers(1, 40)), max_size=5))
+    requests = [
+        msgspec.structs.replace(each, request_id=f"{seed}.{each.request_id}")
+        for seed, (num_prompt, num_answers, num_output) in enumerate(groups)
+        for each in siblings(prompt(data.draw(st.integers(0, 1)), num_prompt), num_answers, num_output)
+    ]
+    served = engine(FakeDecoder(), num_blocks=data.draw(st.integers(8, 20)), limits=LIMITS)
+    for name, each in run(served, *requests).items():
+        asked = next(request for request in requests if request.request_id == name)
+        assert each.ids == alone(asked.prompt_ids, asked.params.max_tokens)
+        assert each.usage.uncached_input + each.usage.cache_read == len(asked.prompt_ids)
+
+
+def test_a_poisoned_prompt_fails_each_of_its_answers_and_is_not_kept() -> None:
+    served, ids = engine(FakeDecoder(poisoned=frozenset({49}))), (*[token % 49 for token in prompt(1, 39)], 49)
+    runs = run(served, *siblings(ids, 3))
+    assert {each.finish_reason for each in runs.values()} == {"error"}
+    assert run(served, request("again", ids, 1))["again"].usage.cache_read == 0
 
 
 def test_preemption_loses_nothing() -> None:

@@ -15,7 +15,8 @@ from inference.engine.block_manager import BlockManager
 from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
 from inference.engine.scheduler import EngineOverloaded, Limits, Scheduler
 from inference.engine.sequence import Sequence
-from tests.inference.engine.fakes import StoppedClock, request
+from inference.protocol.request import FinishReason
+from tests.inference.engine.fakes import SetClock, StoppedClock, request
 from tests.inference.engine.simulator import BLOCK_SIZE, DECODE_S, PREFILL_S, STEP_S, Arrival, Simulator, Story
 
 LIMITS = Limits(max_num_running=8, max_num_waiting=10_000, token_budget=64, mixed_budget=32)
@@ -29,6 +30,7 @@ ARRIVAL = st.builds(
     priority=st.integers(-2, 2),
     beginning=st.sampled_from(["", "x", "y"]),
     ttl=st.sampled_from(["none", "5m", "1h"]),
+    num_answers=st.sampled_from([1, 1, 1, 3, 8]),
 )
 
 
@@ -51,7 +53,7 @@ def outputs_whole(stories: list[Story]) -> bool:
 @given(st.lists(ARRIVAL, min_size=1, max_size=30), st.integers(48, 120))
 def test_all_finish_whatever_comes(arrivals: list[Arrival], num_blocks: int) -> None:
     stories = Simulator(num_blocks, LIMITS).run(arrivals)
-    assert len(stories) == len(arrivals)
+    assert len(stories) == sum(arrival.num_answers for arrival in arrivals)
     assert finished(stories) and outputs_whole(stories)
     for story in stories:
         check_usage(story)
@@ -76,6 +78,26 @@ def test_whatever_is_cancelled_leaves_no_block_behind(arrivals: list[Arrival], c
     stories = simulator.run(arrivals, cancel)
     assert all(story.sequence.finish_reason in ("length", "abort") for story in stories)
     assert simulator.scheduler.blocks.num_available == 60
+
+
+@settings(max_examples=40)
+@given(st.lists(ARRIVAL, min_size=1, max_size=12))
+def test_answers_to_one_message_read_its_prompt_once(arrivals: list[Arrival]) -> None:
+    """But for the last token, which each computes, and its block where the others have ended before one could begin."""
+    stories = Simulator(5000, LIMITS).run(arrivals)
+    for index, arrival in enumerate(arrivals):
+        *others, most = sorted(story.num_computed for story in stories if story.index == index)
+        assert most <= arrival.num_prompt and max(others, default=0) <= BLOCK_SIZE
+    for story in stories:
+        assert story.sequence.usage().cache_read == story.sequence.num_prompt_tokens - story.num_computed
+
+
+@pytest.mark.parametrize("num_prompt", [1, 2, 3, 4, 5, 40, 200])
+def test_answers_that_come_together_compute_only_the_last_token_again(num_prompt: int) -> None:
+    leader, *followers = Simulator(100, LIMITS).run([Arrival(0, num_prompt, 9, num_answers=8)])
+    assert leader.num_computed == num_prompt
+    assert [follower.num_computed for follower in followers] == [1] * 7
+    assert len({follower.token_times[0] for follower in followers}) == 1
 
 
 def poisson(num_arrivals: int, rate: float, seed: int) -> list[Arrival]:
@@ -197,6 +219,7 @@ def run_step(scheduler: Scheduler) -> list[tuple[str, int]]:
         share.sequence.advance(share.num_tokens)
         if share.num_logits:
             share.sequence.accept(7)
+        scheduler.store(share.sequence)
     scheduler.remove_finished()
     scheduler.check_integrity()
     return [(share.sequence.request.request_id, share.num_rows) for share in step.shares]
@@ -221,6 +244,57 @@ def test_nobody_is_preempted_for_a_draft() -> None:
     run_step(tight)
     first.drafts = (1, 2)
     assert run_step(tight) == [("a", 1), ("b", 1)]
+
+
+def like(name: str, other: Sequence, **fields: object) -> Sequence:
+    same = msgspec.structs.replace(other.request, request_id=name, **fields)
+    return Sequence(same, frozenset(), StoppedClock(), 400)
+
+
+def test_who_waits_for_a_prompt_that_is_being_read_holds_up_nobody() -> None:
+    busy, first = scheduler(LIMITS), sequence("a", 100)
+    other = Sequence(request("c", (7,) * 50), frozenset(), StoppedClock(), 400)
+    for each in (first, like("b", first), other):
+        busy.add(each)
+    assert run_step(busy) == [("a", 64)]
+    assert run_step(busy) == [("a", 36), ("c", 28)]
+    assert run_step(busy) == [("a", 1), ("b", 1), ("c", 22)]
+
+
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_who_waits_goes_on_alone_when_the_reader_ends(reason: FinishReason) -> None:
+    busy, first = scheduler(LIMITS), sequence("a", 100)
+    for each in (first, like("b", first)):
+        busy.add(each)
+    assert run_step(busy) == [("a", 64)]
+    first.finish(reason)
+    busy.remove_finished()
+    assert run_step(busy) == [("b", 64)]
+
+
+def test_other_tenants_neither_wait_nor_share() -> None:
+    busy, first = scheduler(LIMITS), sequence("a", 20)
+    for each in (first, like("b", first, cache_salt="bob")):
+        busy.add(each)
+    assert run_step(busy) == [("a", 20), ("b", 20)]
+
+
+def test_nobody_waits_for_one_whose_turn_comes_later() -> None:
+    busy, first = scheduler(LIMITS), sequence("a", 100, priority=-1)
+    busy.add(first)
+    assert run_step(busy) == [("a", 64)]
+    busy.add(like("b", first, priority=1))
+    assert run_step(busy) == [("b", 64)]
+
+
+def test_a_common_beginning_is_waited_for_only_as_far_as_it_goes() -> None:
+    cached = Scheduler(BlockManager(100, 4, LruPrefixCache(SetClock())), LIMITS)
+    first = sequence("a", 100)
+    other = Sequence(request("b", (*range(1, 11), *[99] * 20)), frozenset(), StoppedClock(), 400)
+    for each in (first, other):
+        cached.add(each)
+    assert run_step(cached) == [("a", 64)]
+    assert run_step(cached) == [("a", 36), ("b", 22)]
 
 
 def test_a_step_that_was_too_large_is_halved_and_grows_back() -> None:
@@ -262,12 +336,12 @@ def test_a_prompt_is_admitted_by_what_one_look_found_however_soon_that_is_out_of
         tight = Scheduler(BlockManager(7, 4, LruPrefixCache(clock)), LIMITS)
         ids = tuple(range(1, 14))
         first, writer, reader = (
-            Sequence(request(name, prompt, 9, cache_ttl="5m"), frozenset(), StoppedClock(), 400)
-            for name, prompt in (("a", ids[:5]), ("b", ids), ("c", ids))
+            Sequence(request(name, prompt, 9, cache_ttl="5m", priority=priority), frozenset(), StoppedClock(), 400)
+            for name, prompt, priority in (("a", ids[:5], 0), ("b", ids, 1), ("c", (*ids[:12], 99), 0))
         )
-        for each in (first, writer):
+        for each in (first, writer):  # who has the higher priority does not wait for what the other reads
             tight.add(each)
-        tight.schedule()
+            tight.schedule()
         for each in (first, writer):
             each.advance(each.num_prompt_tokens)
             tight.store(each)
