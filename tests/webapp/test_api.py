@@ -21,13 +21,14 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import log_key
-from inference.protocol.events import ClientTiming, Frame, RequestObserved
+from inference.protocol.events import ClientTiming, Frame, GatewayChecked, RequestAccepted, RequestObserved
 from webapp.accounts.links import make_link
 from webapp.chat.models import Conversation, Message
 from webapp.chat.views import ConversationChange, _change
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
+from webapp.lifecycle.start import QueueUnavailable, start
 from webapp.lifecycle.watch import attend_all
 from webapp.traces import store
 
@@ -100,6 +101,11 @@ def test_a_sent_message_is_logged_and_queued(alice: Client, conversation: str) -
         ({"text": "a", "params": {"max_tokens": 0}}, 400, "invalid"),
         ({"text": "a", "params": {"max_tokens": 10**12}}, 400, "invalid"),
         ({"text": "a", "params": {"stop": ["a"] * 9}}, 400, "invalid"),
+        ({"text": "a", "n": 0}, 400, "invalid"),
+        ({"text": "a", "n": 9}, 400, "invalid"),
+        ({"text": "a", "n": 10**30}, 400, "invalid"),
+        ({"text": "a", "n": 1.5}, 400, "invalid"),
+        ({"text": "a", "n": True}, 400, "invalid"),
     ],
 )
 def test_bad_messages_get_a_clear_error(alice: Client, conversation: str, body: object, status: int, code: str) -> None:
@@ -206,6 +212,74 @@ def test_too_many_open_requests_are_refused(alice: Client, conversation: str) ->
     )
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) > 0
+
+
+def answers_of(sent: dict[str, Any]) -> list[dict[str, Any]]:
+    return [sent["assistant_message"], *sent["siblings"]]
+
+
+def seeds_of(sent: dict[str, Any]) -> list[int]:
+    return [Request.objects.get(pk=answer["request_id"]).params["seed"] for answer in answers_of(sent)]
+
+
+def test_several_answers_are_branches_with_requests_and_seeds_of_their_own(alice: Client, conversation: str) -> None:
+    status, sent = send(alice, conversation, n=3, params={"seed": 2**53 - 2})
+    assert status == 201
+    assert {answer["parent_id"] for answer in answers_of(sent)} == {sent["user_message"]["id"]}
+    assert seeds_of(sent) == [2**53 - 2, 2**53 - 1, 0]
+    shown = alice.get(f"/api/conversations/{conversation}").json()
+    assert shown["leaf_id"] == sent["assistant_message"]["id"]
+    assert shown["messages"][1:] == answers_of(sent)
+    for before, answer in enumerate(answers_of(sent)):
+        (frame,) = services.event_log().read(answer["request_id"])
+        accepted, checked = frame.events
+        assert isinstance(accepted, RequestAccepted) and accepted.request_id == answer["request_id"]
+        assert isinstance(checked, GatewayChecked) and checked.limits[0].remaining == 8 - before
+
+
+def test_the_number_of_answers_is_a_setting_of_the_conversation(alice: Client, conversation: str) -> None:
+    path = f"/api/conversations/{conversation}"
+    assert alice.patch(path, {"n": 9}, content_type="application/json").status_code == 400
+    assert alice.patch(path, {"n": 2}, content_type="application/json").json()["n"] == 2
+    _, sent = send(alice, conversation)
+    assert len(set(seeds_of(sent))) == 2
+    _, again = post(alice, f"/api/messages/{sent['siblings'][0]['id']}/regenerate", {})
+    _, once = post(alice, f"/api/messages/{sent['siblings'][0]['id']}/regenerate", {"n": 1})
+    assert (len(answers_of(again)), len(answers_of(once))) == (2, 1)
+    assert Message.objects.filter(parent=sent["user_message"]["id"]).count() == 5
+
+
+def test_answers_that_do_not_all_fit_are_refused_as_a_whole(alice: Client, conversation: str) -> None:
+    send(alice, conversation, n=6)
+    status, refused = send(alice, conversation, n=3)
+    assert (status, refused["error"]["code"]) == (429, "too_many_requests")
+    assert "at most 2" in refused["error"]["message"]
+    assert Request.objects.count() == 6
+    assert send(alice, conversation, n=2)[0] == 201
+
+
+def test_of_answers_that_cannot_all_be_started_none_is_left(
+    alice: Client, conversation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def start_two(request: Request, *rest: Any) -> None:
+        if len(started) == 2:
+            raise QueueUnavailable
+        start(request, *rest)
+        started.append(request.pk)
+
+    _, first = send(alice, conversation)
+    monkeypatch.setattr("webapp.chat.sending.start", start_two)
+    for path in (f"conversations/{conversation}/messages", f"messages/{first['assistant_message']['id']}/regenerate"):
+        started.clear()
+        body = {"text": "Hi"} if path.endswith("messages") else {}
+        status, refused = post(alice, f"/api/{path}", body | {"n": 3})
+        assert (status, refused["error"]["code"]) == (503, "queue_unavailable")
+        assert services.event_log().is_cancelled(started) == [True, True]
+        left = alice.get(f"/api/conversations/{conversation}").json()
+        assert (left["leaf_id"], len(left["messages"])) == (first["assistant_message"]["id"], 2)
+        assert Request.objects.count() == 1
 
 
 def test_a_deleted_conversation_takes_no_more(alice: Client, conversation: str) -> None:

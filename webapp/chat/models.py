@@ -10,6 +10,9 @@ from django.db import models
 from webapp.identifiers import new_conversation_id, new_message_id
 from webapp.lifecycle.models import Request
 
+MAX_ANSWERS = 8
+"""To one message: as many requests as one user may have open."""
+
 
 class Conversation(models.Model):
     """A tree of messages with its settings; belongs to one user."""
@@ -20,6 +23,8 @@ class Conversation(models.Model):
     model = models.CharField(max_length=128)
     system_prompt = models.TextField(blank=True)
     params = models.JSONField(default=dict)
+    n = models.PositiveSmallIntegerField(default=1)
+    """Answers to each message."""
     leaf_id = models.CharField(max_length=32, blank=True)
     """The end of the branch that is shown."""
     created_at = models.DateTimeField(auto_now_add=True)

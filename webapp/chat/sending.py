@@ -1,19 +1,21 @@
-"""Sending: from a message to a started request. Knows nothing of JSON."""
+"""Sending: from a message to its started requests. Knows nothing of JSON."""
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django.db import transaction
+from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
-from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import path_to, without_blocked
 from webapp.chat.models import Conversation, Message
+from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, admit, start
 
@@ -28,48 +30,68 @@ class Sent:
     """The rows that a send made."""
 
     user_message: Message
-    assistant_message: Message
+    answers: list[Message]
+    """The first is shown, the others are branches beside it."""
 
 
-def send(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams, by: Arrival) -> Sent:
-    """Append a user message and start its answer. Raises TooManyOpen, QueueUnavailable."""
+def send(
+    conversation: Conversation, parent: Message | None, text: str, params: list[SamplingParams], by: Arrival
+) -> Sent:
+    """Append a user message and start an answer for each of params. Raises TooManyOpen, QueueUnavailable."""
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     if not conversation.title:
         conversation.title = _beginning(text, _TITLE_CHARS)
     return Sent(question, _answer(conversation, question, params, by))
 
 
-def regenerate(answer: Message, params: SamplingParams, by: Arrival) -> Message:
-    """Answer the same question again, as a sibling. Raises TooManyOpen, QueueUnavailable."""
+def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
+    """Answer the same question again, as siblings, once for each of params. Raises TooManyOpen, QueueUnavailable."""
     assert answer.parent is not None
     return _answer(answer.conversation, answer.parent, params, by)
 
 
-def _answer(conversation: Conversation, question: Message, params: SamplingParams, by: Arrival) -> Message:
-    """Create the request, with all that the model needs, and the message that will show its answer; start it.
+def _answer(conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
+    """Create the requests, with all that the model needs, and the messages that will show their answers; start them.
 
     A question that is new is saved with them. What can be read is read before the write lock is taken.
     """
-    request = Request(
+    source = {"messages": _input(conversation, question)}
+    requests = [_request(conversation, question, source, each, by) for each in params]
+    role = Message.Role.ASSISTANT
+    answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
+    created = [question, *answers] if question._state.adding else answers
+    undo = _Undo(conversation.leaf_id, created, answers)
+    conversation.leaf_id = answers[0].pk
+    with transaction.atomic():
+        limits = admit(conversation.user_id, len(requests))
+        Request.objects.bulk_create(requests)
+        Message.objects.bulk_create(created)
+        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    started: list[Request] = []
+    try:
+        for request, each, limit in zip(requests, params, limits, strict=True):
+            start(request, each, by, (limit,))
+            started.append(request)
+    except Exception:
+        logger.exception("%s could not be started", requests[len(started)].pk)
+        # The conversation must not show an answer that will never come, nor some where more were asked for.
+        undo.run(started)
+        raise
+    return answers
+
+
+def _request(
+    conversation: Conversation, question: Message, source: dict[str, Any], params: SamplingParams, by: Arrival
+) -> Request:
+    return Request(
         user_id=conversation.user_id,
         surface=by.surface,
         model=conversation.model,
         title=_beginning(question.user_text, _REQUEST_TITLE_CHARS),
-        input={"messages": _input(conversation, question)},
+        input=source,
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
     )
-    answer = Message(conversation=conversation, parent=question, role=Message.Role.ASSISTANT, request=request)
-    created = [question, answer] if question._state.adding else [answer]
-    undo = _Undo(conversation.leaf_id, created[0])
-    conversation.leaf_id = answer.pk
-    with transaction.atomic():
-        limit = admit(conversation.user_id)
-        request.save(force_insert=True)
-        Message.objects.bulk_create(created)
-        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
-    _start(answer, params, by, limit, undo)
-    return answer
 
 
 def _beginning(text: str, num_chars: int) -> str:
@@ -88,23 +110,16 @@ class _Undo:
     """How to leave a conversation as it was before a send that came to nothing."""
 
     leaf_before: str
-    oldest: Message
-    """The first message that the send made; those after it go with it."""
+    created: list[Message]
+    answers: list[Message]
 
-    def run(self, answer: Message) -> None:
+    def run(self, started: list[Request]) -> None:
+        with suppress(RedisError):
+            for request in started:
+                services.event_log().cancel(request.pk)
+        shown = self.answers[0]
         with transaction.atomic():
-            shown = Conversation.objects.filter(pk=answer.conversation_id, leaf_id=answer.pk)
-            shown.update(leaf_id=self.leaf_before)
-            self.oldest.delete()
-            Request.objects.filter(pk=answer.request_id).delete()
-
-
-def _start(answer: Message, params: SamplingParams, by: Arrival, limit: Limit, undo: _Undo) -> None:
-    assert answer.request is not None
-    try:
-        start(answer.request, params, by, (limit,))
-    except Exception:
-        logger.exception("%s could not be started", answer.request.pk)
-        # Nothing is running, so the conversation must not show an answer that will never come.
-        undo.run(answer)
-        raise
+            conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)
+            conversation.update(leaf_id=self.leaf_before)
+            Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()
+            Request.objects.filter(pk__in=[answer.request_id for answer in self.answers]).delete()

@@ -16,7 +16,7 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat import sending
-from webapp.chat.models import Conversation, Message
+from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
@@ -26,18 +26,22 @@ from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
 from webapp.lifecycle.stop import stop
 
 _MAX_LISTED = 500
+_NUM_SEEDS = 2**53
+"""What JavaScript holds exactly."""
 
 
 class NewConversation(msgspec.Struct, forbid_unknown_fields=True):
     model: str | None = None
     system_prompt: str = ""
     params: SamplingParams = SamplingParams()
+    n: int = 1
 
 
 class ConversationChange(msgspec.Struct, forbid_unknown_fields=True):
     title: str | None = None
     system_prompt: str | None = None
     params: SamplingParams | None = None
+    n: int | None = None
     leaf_id: str | None = None
 
 
@@ -45,11 +49,13 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     text: str
     parent_id: str | None = None
     params: SamplingParams | None = None
+    n: int | None = None
     client: ClientTiming | None = None
 
 
 class Regeneration(msgspec.Struct, forbid_unknown_fields=True):
     params: SamplingParams | None = None
+    n: int | None = None
     client: ClientTiming | None = None
 
 
@@ -74,6 +80,7 @@ def _create(request: HttpRequest) -> HttpResponse:
         model=model,
         system_prompt=_checked_prompt(body.system_prompt),
         params=msgspec.to_builtins(checked_params(body.params)),
+        n=_checked_n(body.n),
     )
     conversation.save()
     return JsonResponse(_as_json(conversation), status=201)
@@ -106,6 +113,8 @@ def _change(found: Conversation, body: ConversationChange) -> None:
         found.system_prompt = _checked_prompt(body.system_prompt)
     if body.params is not None:
         found.params = msgspec.to_builtins(checked_params(body.params))
+    if body.n is not None:
+        found.n = _checked_n(body.n)
     if body.leaf_id is not None:
         if not found.messages.filter(pk=body.leaf_id).exists():
             raise not_found("message")
@@ -121,7 +130,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     body = read_body(request, NewMessage)
     found = _find(request, conversation_id)
     text = checked_text(body.text)
-    params = _params(found, body.params)
+    params = _params(found, body.params, body.n)
     parent = None
     if body.parent_id is not None:
         parent = found.messages.filter(pk=body.parent_id).first()
@@ -132,8 +141,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     with _refusals():
         sent = sending.send(found, parent, text, params, arrival)
     timing.mark("start")
-    rows = {"user_message": sent.user_message.as_json(), "assistant_message": sent.assistant_message.as_json()}
-    return _started(rows, timing)
+    return _started({"user_message": sent.user_message.as_json()}, sent.answers, timing)
 
 
 @api("POST")
@@ -145,16 +153,18 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
     ).first()
     if answer is None:
         raise not_found("answer")
-    params = _params(answer.conversation, body.params)
+    params = _params(answer.conversation, body.params, body.n)
     arrival = _arrival(request, timing, checked_timing(body.client))
     timing.mark("validate")
     with _refusals():
-        sibling = sending.regenerate(answer, params, arrival)
+        answers = sending.regenerate(answer, params, arrival)
     timing.mark("start")
-    return _started({"assistant_message": sibling.as_json()}, timing)
+    return _started({}, answers, timing)
 
 
-def _started(rows: dict[str, Any], timing: ServerTiming) -> HttpResponse:
+def _started(rows: dict[str, Any], answers: list[Message], timing: ServerTiming) -> HttpResponse:
+    first, *siblings = [answer.as_json() for answer in answers]
+    rows |= {"assistant_message": first, "siblings": siblings}
     times = {"received_unix_us": timing.received_unix_us, "responded_unix_us": unix_us()}
     return timing.apply(JsonResponse(rows | times, status=201))
 
@@ -168,11 +178,23 @@ def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | 
     )
 
 
-def _params(found: Conversation, given: SamplingParams | None) -> SamplingParams:
+def _params(found: Conversation, given: SamplingParams | None, n: int | None) -> list[SamplingParams]:
+    """Of each answer: they differ in their seeds."""
     params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
-    if params.seed is None:
-        params = msgspec.structs.replace(params, seed=secrets.randbelow(2**53))
-    return params
+    seeds = _seeds(params.seed, found.n if n is None else _checked_n(n))
+    return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
+
+
+def _seeds(first: int | None, n: int) -> list[int]:
+    if first is None:
+        return [secrets.randbelow(_NUM_SEEDS) for _ in range(n)]
+    return [(first + answer) % _NUM_SEEDS for answer in range(n)]
+
+
+def _checked_n(n: int) -> int:
+    if not 1 <= n <= MAX_ANSWERS:
+        raise ApiError(400, "invalid", f"n, the number of answers, must be between 1 and {MAX_ANSWERS}.", "n")
+    return n
 
 
 @contextmanager
@@ -208,6 +230,7 @@ def _as_json(found: Conversation) -> dict[str, Any]:
         "model": found.model,
         "system_prompt": found.system_prompt,
         "params": found.params,
+        "n": found.n,
         "leaf_id": found.leaf_id,
         "created_at": found.created_at.isoformat(),
         "updated_at": found.updated_at.isoformat(),

@@ -39,15 +39,27 @@ class TooManyOpen(Exception):
     """The user has as many requests open as one may have."""
 
 
-def admit(user_id: int) -> Limit:
-    """How many more requests the user may open; to be asked in the transaction that creates one. Raises TooManyOpen."""
+def admit(user_id: int, num_new: int) -> list[Limit]:
+    """Where the limit stands for each of so many requests, to be asked in the transaction that creates them.
+
+    Raises TooManyOpen when they do not all fit.
+    """
     # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
     if connection.features.has_select_for_update:
         get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
-    num_open = Request.objects.filter(user_id=user_id, finished_at=None).count()
-    if num_open >= MAX_IN_FLIGHT:
-        raise TooManyOpen(f"You have {num_open} requests open. Wait for one to end, or stop one.")
-    return Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=MAX_IN_FLIGHT - num_open)
+    num_free = MAX_IN_FLIGHT - Request.objects.filter(user_id=user_id, finished_at=None).count()
+    if num_new > num_free:
+        raise TooManyOpen(_too_many(num_free, num_new))
+    return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=num_free - before) for before in range(num_new)]
+
+
+def _too_many(num_free: int, num_new: int) -> str:
+    num_open = MAX_IN_FLIGHT - num_free
+    if num_new == 1:
+        return f"You have {num_open} requests open. Wait for one to end, or stop one."
+    few = f"at most {num_free}" if num_free > 0 else "none"
+    why = f"You asked for {num_new} answers and have {num_open} of {MAX_IN_FLIGHT} requests open: {few} can be begun."
+    return f"{why} Ask for fewer, wait for some to end, or stop some."
 
 
 def start(request: Request, params: SamplingParams, arrival: Arrival, limits: tuple[Limit, ...]) -> None:
