@@ -13,6 +13,8 @@ PROTOCOL_VERSION = 1
 MAX_CANDIDATES = 20
 """How many candidates of each token are recorded: OpenAI's own limit for top_logprobs."""
 
+MAX_MESSAGE_BYTES = 256 << 10
+"""Of one message or system prompt, in UTF-8: more than the largest window holds."""
 MAX_SCHEMA_CHARS = 1 << 16
 MAX_REGEX_CHARS = 4096
 _MAX_IDS = 1024

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-MAX_CHARS = 256 << 10
-"""Text looked at: no message that the gateway accepts is longer."""
+from inference.protocol.request import MAX_MESSAGE_BYTES
+
+MAX_CHARS = 2 * MAX_MESSAGE_BYTES + 1
+"""Text looked at: a system prompt and a message are checked in one, and the gateway accepts no longer ones."""
 WINDOW_CHARS = 300
 """Longest piece: what an embedding of at most 128 tokens can take in."""
 _STRIDE_CHARS = 240

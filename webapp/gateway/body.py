@@ -11,12 +11,11 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 
 from inference.protocol.events import ClientTiming
+from inference.protocol.request import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError
 
 Body = TypeVar("Body")
 
-MAX_MESSAGE_BYTES = 256 << 10
-"""More than the largest window holds."""
 _MAX_BODY_BYTES = 2 << 20
 _MAX_SAFE_INTEGER = 2**53 - 1
 """The largest whole number that JavaScript holds exactly."""

@@ -18,11 +18,10 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from inference.eventlog.keys import worker_key
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
 from webapp.chat.models import Conversation
-from webapp.gateway.body import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
