@@ -57,11 +57,11 @@ export class RequestTrace {
   }
 
   receive(event: AnyEvent, seq: number): void {
-    const before = this.log.at(-1)?.time ?? 0;
-    const time = event.type === "request.observed" ? before : Math.max(before, event.at);
-    this.log.push({ seq, event, time });
-    this.duration = time;
     this.whole = fold(this.whole, event, seq);
+    const entry = this.whole.events.at(-1)!;
+    const time = Math.max(this.log.at(-1)?.time ?? 0, entry.at);
+    this.log.push({ ...entry, time });
+    this.duration = time;
     if (this.isLive) this.toLive();
     this.onEvent?.(event);
   }

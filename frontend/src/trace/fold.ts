@@ -1,6 +1,7 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
 import type { AnyEvent } from "../protocol/events";
 import { enter } from "./drafts";
+import { browserMoments } from "./phases";
 import { type TraceView } from "./view";
 
 /**
@@ -8,7 +9,7 @@ import { type TraceView } from "./view";
  * token costs the same however long the answer is; whoever needs an earlier moment folds again from the start.
  */
 export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
-  view.events.push({ seq, event });
+  view.events.push({ seq, at: momentOf(view, event), event });
   const next = { ...view, at: event.type === "request.observed" ? view.at : Math.max(view.at, event.at) };
   switch (event.type) {
     case "request.accepted":
@@ -63,4 +64,10 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     default:
       return next;
   }
+}
+
+/** What the browser reports afterwards happened when it painted for the last time, if it did. */
+function momentOf(view: TraceView, event: AnyEvent): number {
+  if (event.type !== "request.observed") return event.at;
+  return browserMoments({ ...view, client: event.client }).lastPaint ?? view.at;
 }

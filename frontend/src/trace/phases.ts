@@ -1,4 +1,7 @@
-/** The phase table: where the time from keydown to the last paint went. Phases never overlap; the rest is shown. */
+/**
+ * The phase table: where the time from keydown to the last paint went. The phases that followed each other never overlap;
+ * what ran beside them and what none explains is told apart.
+ */
 import type { StageId } from "../theme/stages";
 import type { TraceView } from "./view";
 
@@ -8,13 +11,15 @@ export interface Phase {
   /** µs since acceptance. */
   start: number;
   end: number;
+  /** It ran beside those on the way to the answer, and nothing waited for it. */
+  isBeside: boolean;
 }
 
 export interface PhaseTable {
   start: number;
   end: number;
   phases: Phase[];
-  /** What no phase explains, µs: total minus the phases. */
+  /** What no phase explains, µs: total minus the phases that followed each other. */
   unexplained: number;
 }
 
@@ -28,35 +33,26 @@ export function phaseTable(view: TraceView): PhaseTable {
     if (from == null || to == null) return;
     const start = Math.max(from, last);
     if (to <= start) return;
-    found.push({ stage, label, start, end: to });
+    found.push({ stage, label, start, end: to, isBeside: false });
     last = to;
   };
-  const { accepted, gateway, inputCheck, context, prompt, queued, started, generation } = view;
+  const { accepted, gateway, queued, started, generation } = view;
   const received = accepted?.received_at;
   const firstToken = view.tokens[0]?.at;
   const firstRelease = view.releases[0]?.at;
   add("browser", "Key press to send", browser.keydown, browser.sent);
   add("browser", "Network, up", browser.sent, received);
   add("gateway", "Gateway: sign-in, limits, records", received, gateway?.at);
+  const preparation = preparationPhases(view);
   add(
     "gateway",
     "Hand over to the lifecycle worker",
     gateway?.at,
-    inputCheck && inputCheck.at - inputCheck.duration_us,
+    preparation.find((each) => !each.isBeside)?.start,
   );
-  add(
-    "safety",
-    "Safety check of the message",
-    inputCheck && inputCheck.at - inputCheck.duration_us,
-    inputCheck?.at,
-  );
-  add(
-    "context",
-    "Context assembly and tokenization",
-    context && context.at - context.duration_us,
-    context?.at,
-  );
-  add("prompt", "Token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
+  for (const phase of preparation)
+    if (phase.isBeside) found.push(phase);
+    else add(phase.stage, phase.label, phase.start, phase.end);
   const prefillStart = serverStart(view) ?? (view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us);
   add("queue", "Queue and admission", queued?.at, prefillStart ?? started?.at);
   add(
@@ -77,8 +73,29 @@ export function phaseTable(view: TraceView): PhaseTable {
   add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
   const start = browser.keydown ?? received ?? 0;
   const end = Math.max(last, browser.lastPaint ?? Number.NEGATIVE_INFINITY, start);
-  const explained = found.reduce((sum, phase) => sum + phase.end - phase.start, 0);
+  const explained = found.reduce((sum, each) => sum + (each.isBeside ? 0 : each.end - each.start), 0);
   return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
+}
+
+/** The check runs beside assembly and tokenizer: what ends last is what the request waited for. */
+function preparationPhases({ inputCheck, context, prompt }: TraceView): Phase[] {
+  const phase = (
+    stage: StageId,
+    label: string,
+    event: { at: number; duration_us: number } | null,
+  ): Phase[] =>
+    event ? [{ stage, label, start: event.at - event.duration_us, end: event.at, isBeside: false }] : [];
+  const check = phase("safety", "Safety check of the message", inputCheck);
+  const packing = [
+    ...phase("context", "Context assembly", context),
+    ...phase("prompt", "Tokenization", prompt),
+  ];
+  const all = [...check, ...packing].sort((a, b) => a.start - b.start || b.end - a.end);
+  const checked = check[0];
+  const packed = packing.at(-1);
+  if (!checked || !packed || checked.start >= packed.end || packing[0]!.start >= checked.end) return all;
+  const isBeside = (each: Phase) => (each === checked) === checked.end < packed.end;
+  return all.map((each) => ({ ...each, isBeside: isBeside(each) }));
 }
 
 /** When a server elsewhere began to answer; null for this worker's own engine. */

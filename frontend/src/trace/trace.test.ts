@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
+import { ACCEPTED, foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
 import { phaseTable } from "./phases";
 import { columns, finalProbabilities } from "./probability";
 import { emptyView } from "./view";
@@ -106,6 +106,28 @@ describe("phaseTable", () => {
     expect(table.end).toBe(400_000);
     for (const [index, phase] of table.phases.entries())
       expect(phase.start).toBeGreaterThanOrEqual(table.phases[index - 1]?.end ?? table.start);
+  });
+
+  it.each([
+    ["assembly and tokenizer", 40_000, ["Context assembly", "Tokenization"]],
+    ["the check", 12_000, ["Safety check of the message"]],
+  ])("tells %s apart when the other took longer beside it", (_, checkedAt, beside) => {
+    const packed = { window: 100, segments: [], dropped: [], duration_us: 10_000, at: 20_000 };
+    const view = foldAll([
+      ACCEPTED,
+      { type: "gateway.checked", at: 1000, principal: "user:1", limits: [], duration_us: 3000 },
+      { type: "safety.checked", layer: "input", at: checkedAt, duration_us: checkedAt - 5000, scores: [] },
+      { type: "context.assembled", ...packed },
+      { type: "prompt.tokenized", at: 22_000, duration_us: 2000, ids: [], pieces: [], special: [] },
+      { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
+    ] as unknown as AnyEvent[]);
+    const table = phaseTable(view);
+    expect(table.phases.filter((phase) => phase.isBeside).map(({ label }) => label)).toEqual(beside);
+    const path = table.phases.filter((phase) => !phase.isBeside);
+    for (const [index, phase] of path.entries())
+      expect(phase.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
+    const sum = path.reduce((total, phase) => total + phase.end - phase.start, 0);
+    expect(sum + table.unexplained).toBe(table.end - table.start);
   });
 
   it("copes with a trace that has nothing yet", () => {

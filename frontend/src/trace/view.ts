@@ -24,6 +24,8 @@ import type { Drafts } from "./drafts";
 
 export interface NumberedEvent {
   seq: number;
+  /** When it happened, µs since acceptance. */
+  at: number;
   event: AnyEvent;
 }
 
