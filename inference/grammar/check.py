@@ -7,7 +7,7 @@ from typing import Any
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 from inference.grammar.source import LIMITS, GrammarError, source, summary_of
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import Problem, SamplingParams
 
 _END = 256
 """Id after the 256 bytes."""
@@ -32,20 +32,20 @@ class GrammarCheck:
         wrapper: Any = TokenizerWrapper(_Bytes())
         self._tokenizer = LLTokenizer(wrapper, slices=[])
 
-    def problem(self, params: SamplingParams) -> str | None:
-        """What is wrong with the constraint, as a sentence that begins with the field's name; None if all is well."""
+    def problem(self, params: SamplingParams) -> Problem | None:
+        """What is wrong with the constraint; None if all is well."""
         field = "json_schema" if params.json_schema is not None else "regex"
         try:
             grammar = source(params)
         except GrammarError as error:
-            return f"{field} cannot be used: {error}; change it"
+            return Problem(field, f"cannot be used: {error}; change it")
         if grammar is None:
             return None
         is_error, notes = LLMatcher.validate_grammar_with_warnings(grammar, self._tokenizer, limits=LIMITS)
         if is_error or notes:
-            return f"{field} cannot be used: {summary_of(notes[0])}; change it"
+            return Problem(field, f"cannot be used: {summary_of(notes[0])}; change it")
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         matcher.compute_bitmask()
         if matcher.is_error():
-            return f"{field} cannot be used: no text satisfies it; change it"
+            return Problem(field, "cannot be used: no text satisfies it; change it")
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,18 @@ CacheTTL = Literal["none", "5m", "1h"]
 """How long blocks of the prefix cache live after their last use; `none`: until their room is needed."""
 
 NO_TTL: CacheTTL = "none"
+
+
+class Problem(NamedTuple):
+    """Why parameters are refused; as text, the sentence without its full stop."""
+
+    field: str
+    """Of SamplingParams."""
+    text: str
+    """What is wrong and what to do, to be read after the field's name or label."""
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.text}"
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -72,40 +84,48 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end the answer, besides the model's own end of turn; their text is not part of it."""
 
-    def problem(self) -> str | None:
-        """The first thing wrong with these parameters, as a sentence that says what to do; None if all is well."""
-        return next((text for is_wrong, text in self._checks() if is_wrong), None)
+    def problem(self) -> Problem | None:
+        """The first thing wrong with these parameters; None if all is well."""
+        return next((Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong), None)
 
-    def _checks(self) -> list[tuple[bool, str]]:
+    def _checks(self) -> list[tuple[bool, str, str]]:
         def outside(value: float, low: float, high: float) -> bool:
             return not (math.isfinite(value) and low <= value <= high)
 
         schema, regex = self.json_schema, self.regex
         return [
-            (schema is not None and regex is not None, "json_schema and regex cannot both be given; choose one"),
-            (len(schema or "") > MAX_SCHEMA_CHARS, f"json_schema may have at most {MAX_SCHEMA_CHARS} characters"),
-            (len(regex or "") > MAX_REGEX_CHARS, f"regex may have at most {MAX_REGEX_CHARS} characters"),
-            (len(self.logit_bias) > _MAX_IDS, f"logit_bias takes at most {_MAX_IDS} entries"),
-            (any(outside(entry.bias, -100, 100) for entry in self.logit_bias), "logit_bias must be from -100 to 100"),
-            (len({entry.id for entry in self.logit_bias}) < len(self.logit_bias), "logit_bias names a token twice"),
-            (len(self.banned_token_ids) > _MAX_IDS, f"banned_token_ids takes at most {_MAX_IDS} ids"),
-            (outside(self.repetition_penalty, 0.1, 10), "repetition_penalty must be between 0.1 and 10"),
-            (outside(self.frequency_penalty, -2, 2), "frequency_penalty must be between -2 and 2"),
-            (outside(self.presence_penalty, -2, 2), "presence_penalty must be between -2 and 2"),
-            (outside(self.temperature, 0, 5), "temperature must be between 0 and 5"),
-            (not 0 <= self.top_k <= 1_000_000, "top_k must be between 0 (off) and 1000000"),
-            (outside(self.top_p, 0, 1) or self.top_p == 0, "top_p must be greater than 0 and at most 1"),
-            (outside(self.min_p, 0, 1), "min_p must be between 0 and 1"),
-            (outside(self.typical_p, 0, 1) or self.typical_p == 0, "typical_p must be greater than 0 and at most 1"),
-            (self.seed is not None and not 0 <= self.seed < 2**53, "seed must be between 0 and 9007199254740991"),
-            (not 1 <= self.max_tokens <= 1_000_000, "max_tokens must be between 1 and 1000000"),
-            (len(self.stop) > 4, "stop takes at most 4 texts"),
-            (any(not text or len(text) > 200 for text in self.stop), "stop texts must each have 1 to 200 characters"),
-            (len(self.stop_token_ids) > _MAX_IDS, f"stop_token_ids takes at most {_MAX_IDS} ids"),
+            (schema is not None and regex is not None, "json_schema", "and regex cannot both be given; choose one"),
+            (len(schema or "") > MAX_SCHEMA_CHARS, "json_schema", f"may have at most {MAX_SCHEMA_CHARS} characters"),
+            (len(regex or "") > MAX_REGEX_CHARS, "regex", f"may have at most {MAX_REGEX_CHARS} characters"),
+            (len(self.logit_bias) > _MAX_IDS, "logit_bias", f"takes at most {_MAX_IDS} entries"),
+            (
+                any(outside(entry.bias, -100, 100) for entry in self.logit_bias),
+                "logit_bias",
+                "must be from -100 to 100",
+            ),
+            (len({entry.id for entry in self.logit_bias}) < len(self.logit_bias), "logit_bias", "names a token twice"),
+            (len(self.banned_token_ids) > _MAX_IDS, "banned_token_ids", f"takes at most {_MAX_IDS} ids"),
+            (outside(self.repetition_penalty, 0.1, 10), "repetition_penalty", "must be between 0.1 and 10"),
+            (outside(self.frequency_penalty, -2, 2), "frequency_penalty", "must be between -2 and 2"),
+            (outside(self.presence_penalty, -2, 2), "presence_penalty", "must be between -2 and 2"),
+            (outside(self.temperature, 0, 5), "temperature", "must be between 0 and 5"),
+            (not 0 <= self.top_k <= 1_000_000, "top_k", "must be between 0 (off) and 1000000"),
+            (outside(self.top_p, 0, 1) or self.top_p == 0, "top_p", "must be greater than 0 and at most 1"),
+            (outside(self.min_p, 0, 1), "min_p", "must be between 0 and 1"),
+            (outside(self.typical_p, 0, 1) or self.typical_p == 0, "typical_p", "must be greater than 0 and at most 1"),
+            (self.seed is not None and not 0 <= self.seed < 2**53, "seed", "must be between 0 and 9007199254740991"),
+            (not 1 <= self.max_tokens <= 1_000_000, "max_tokens", "must be between 1 and 1000000"),
+            (len(self.stop) > 4, "stop", "takes at most 4 texts"),
+            (
+                any(not text or len(text) > 200 for text in self.stop),
+                "stop",
+                "must have texts of 1 to 200 characters each",
+            ),
+            (len(self.stop_token_ids) > _MAX_IDS, "stop_token_ids", f"takes at most {_MAX_IDS} ids"),
         ]
 
-    def id_problem(self, vocab_size: int) -> str | None:
-        """The first token id that the model's vocabulary does not have, as `problem` would say it."""
+    def id_problem(self, vocab_size: int) -> Problem | None:
+        """The first token id that the model's vocabulary does not have."""
         ids_of = {
             "logit_bias": [entry.id for entry in self.logit_bias],
             "banned_token_ids": self.banned_token_ids,
@@ -113,7 +133,9 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         }
         wrong = ((name, token) for name, ids in ids_of.items() for token in ids if not 0 <= token < vocab_size)
         found = next(wrong, None)
-        return found and f"{found[0]} has the id {found[1]}; this model's ids go from 0 to {vocab_size - 1}"
+        if found is None:
+            return None
+        return Problem(found[0], f"has the id {found[1]}; this model's ids go from 0 to {vocab_size - 1}")
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

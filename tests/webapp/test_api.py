@@ -511,7 +511,7 @@ def test_pages_of_what_belongs_to_somebody_else_are_not_found(alice: Client, bob
     [
         (b'{"text": " \\n\\t\\u00a0\\u200b\\u2060"}', "empty", "empty"),
         (b'{"text": "a\\ud800b"}', "invalid_json", "surrogate"),
-        (b'{"text": "a", "params": {"stop": [""]}}', "invalid", "stop texts"),
+        (b'{"text": "a", "params": {"stop": [""]}}', "invalid", "stop must have texts"),
     ],
 )
 def test_what_is_wrong_with_a_message_is_named(

@@ -50,7 +50,8 @@ def test_nonsense_parameters_are_named(field: str, value: object) -> None:
     problem = msgspec.structs.replace(SamplingParams(), **{field: value}).problem()
 
     assert problem is not None
-    assert field in problem
+    assert problem.field == field
+    assert str(problem).startswith(f"{field} ")
 
 
 def test_the_default_parameters_are_sound() -> None:
