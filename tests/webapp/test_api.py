@@ -77,6 +77,8 @@ def test_a_sent_message_is_logged_and_queued(alice: Client, conversation: str) -
     assert status == 201
     request = Request.objects.get()
     assert body["assistant_message"]["request_id"] == request.pk
+    assert body["assistant_message"]["figures"] is None
+    assert body["title"] == Conversation.objects.get().title == "Hello"
     events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
     assert [type(event).__name__ for event in events] == ["RequestAccepted", "GatewayChecked"]
     assert request.input["messages"] == [
@@ -496,6 +498,14 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
     assert alice.get(f"/api/traces/{request_id}/export").status_code == 404
     messages = alice.get(f"/api/conversations/{conversation}").json()["messages"]
     assert messages[-1]["text"] == "An answer"
+    row = Request.objects.get(pk=request_id)
+    assert messages[-1]["figures"] == {
+        "usage": row.usage,
+        "cost_nano": row.cost_nano,
+        "currency": row.currency,
+        "finish_reason": row.finish_reason,
+        "first_token_us": row.first_token_us,
+    }
 
 
 def test_pages_of_what_belongs_to_somebody_else_are_not_found(alice: Client, bob: Client, conversation: str) -> None:

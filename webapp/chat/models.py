@@ -80,6 +80,7 @@ class Message(models.Model):
             "request_id": request.id if request else None,
             "status": _STATUS[request.status] if request else None,
             "error": request.error() if request else None,
+            "figures": request.figures() if request and request.is_settled else None,
         }
 
 

@@ -141,7 +141,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     with _refusals():
         sent = sending.send(found, parent, text, params, arrival)
     timing.mark("start")
-    return _started({"user_message": sent.user_message.as_json()}, sent.answers, timing)
+    return _started({"user_message": sent.user_message.as_json(), "title": found.title}, sent.answers, timing)
 
 
 @api("POST")

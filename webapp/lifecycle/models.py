@@ -76,6 +76,11 @@ class Request(models.Model):
             "is_imported": self.is_imported,
         }
 
+    def figures(self) -> dict[str, Any]:
+        """What the line below an answer needs of a settled request, so that its trace need not be read."""
+        names = ("usage", "cost_nano", "currency", "finish_reason", "first_token_us")
+        return {name: getattr(self, name) for name in names}
+
     def error(self) -> dict[str, str] | None:
         if not self.error_code:
             return None

@@ -2,15 +2,20 @@ import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
 import { ACCEPTED, CANCELLED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../trace/fixtures";
+import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
+import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
 
 const WRITTEN = [ACCEPTED, token(0, 100_000), token(1, 300_000), RELEASED];
 const QUEUED: AnyEvent = { type: "generation.queued", at: 5000, attempt: 1, queue_depth: 0 };
-let line: object;
-afterEach(() => unmount(line));
+let line: object | null = null;
+afterEach(() => {
+  if (line) void unmount(line);
+  line = null;
+});
 
 function summary(events: AnyEvent[]): string[] {
-  line = mount(SummaryLine, { target: document.body, props: { view: foldAll(events) } });
+  line = mount(SummaryLine, { target: document.body, props: { summary: summaryOfTrace(foldAll(events)) } });
   return [...document.querySelectorAll(".summary > span")].map((span) => span.textContent);
 }
 
@@ -44,4 +49,33 @@ it("tells what the cache had of the prompt as soon as that is known", () => {
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
   const figures = ["cached 0", "first text 310\u00a0ms", "2 tokens", "5 tok/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
+});
+
+const FIGURES = {
+  usage: { uncached_input: 6, cache_read: 48, cache_write_5m: 0, cache_write_1h: 0, output: 8 },
+  cost_nano: 856,
+  currency: "USD",
+  finish_reason: "stop",
+  first_token_us: 81_800,
+};
+
+it.each([
+  ["done", null, "stop", null],
+  ["done", null, "length", "cut at the length limit"],
+  ["done", null, "content_filter", "partly withheld"],
+  ["stopped", null, "abort", "stopped"],
+  ["failed", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
+  ["failed", { stage: "generation", code: "no_worker", message: "" }, "", "failed"],
+] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, phase) => {
+  const message = { status, error, figures: { ...FIGURES, finish_reason } } as unknown as Message;
+  expect(summaryOfMessage(message)?.phase).toBe(phase);
+});
+
+it("shows a message's kept figures, and none that it does not have", () => {
+  const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
+  const figures = ["context 54", "cached 48", "first text 81.8\u00a0ms", "8 tokens", "0.000000856\u00a0USD"];
+  expect(summaryOfMessage(message)!.figures).toEqual(figures);
+  const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
+  expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);
+  expect(summaryOfMessage({ ...message, figures: null })).toBeNull();
 });

@@ -1,9 +1,10 @@
 /** One conversation on the screen: its messages, the request under way, and what a person may do. */
 import { ClientClock } from "../chat/client-timing";
+import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
 import type { SamplingParams } from "../protocol/events";
 import { outcomeOf } from "../trace/outcome";
-import { api, ApiError, type Conversation, type Message, type Started } from "../transport/api";
+import { api, type Conversation, type Message, type Started } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -13,8 +14,8 @@ export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
 export class Chat {
   conversation = $state<Conversation | null>(null);
   /** A message that was sent but not yet accepted, or refused. */
-  pending = $state<{ text: string; parentId: string | null; error: string } | null>(null);
-  problem = $state("");
+  pending = $state<{ text: string; parentId: string | null; refusal: Refusal | null } | null>(null);
+  problem = $state<Refusal | null>(null);
   /** Of a conversation that has not begun. */
   systemPrompt = DEFAULT_SYSTEM_PROMPT;
   traces = $state<Record<string, RequestTrace>>({});
@@ -44,7 +45,7 @@ export class Chat {
       for (const message of this.conversation.messages)
         if (message.status === "streaming") this.follow(message, null);
     } catch (error) {
-      this.problem = error instanceof ApiError ? error.message : String(error);
+      this.problem = refusalOf(error);
     }
   }
 
@@ -61,8 +62,8 @@ export class Chat {
     params: SamplingParams,
     keydownAt: number,
   ): Promise<boolean> {
-    this.pending = { text, parentId, error: "" };
-    this.problem = "";
+    this.pending = { text, parentId, refusal: null };
+    this.problem = null;
     const clock = new ClientClock(keydownAt);
     try {
       const isNew = !this.conversation;
@@ -70,12 +71,13 @@ export class Chat {
       clock.sent();
       const body = { text, parent_id: parentId, params, client: { ...clock.timing } };
       const sent = await api.send(this.conversation.id, body);
+      this.conversation.title = sent.title;
       this.conversation.messages.push(sent.user_message);
       this.answer(sent, clock);
       if (isNew) this.onCreated(this.conversation.id);
       return true;
     } catch (error) {
-      this.pending = { text, parentId, error: error instanceof ApiError ? error.message : String(error) };
+      this.pending = { text, parentId, refusal: refusalOf(error) };
       return false;
     }
   }
@@ -91,19 +93,21 @@ export class Chat {
     this.systemPrompt = systemPrompt;
     if (!this.conversation) return;
     const change = { params, system_prompt: systemPrompt };
-    await api
-      .changeConversation(this.conversation.id, change)
-      .catch((error: Error) => (this.problem = `The settings were not kept: ${error.message}`));
+    this.problem = null;
+    await api.changeConversation(this.conversation.id, change).catch((error: unknown) => {
+      const { message, setting } = refusalOf(error);
+      this.problem = { message: `The settings were not kept: ${message}`, setting };
+    });
   }
 
   async regenerate(message: Message, params: SamplingParams, keydownAt: number): Promise<void> {
     const clock = new ClientClock(keydownAt);
-    this.problem = "";
+    this.problem = null;
     clock.sent();
     try {
       this.answer(await api.regenerate(message.id, { params, client: { ...clock.timing } }), clock);
     } catch (error) {
-      this.problem = error instanceof ApiError ? error.message : String(error);
+      this.problem = refusalOf(error);
     }
   }
 
@@ -147,7 +151,7 @@ export class Chat {
 
   async stop(): Promise<void> {
     if (this.running)
-      await api.cancel(this.running.requestId).catch((error) => (this.problem = String(error)));
+      await api.cancel(this.running.requestId).catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
   siblingsOf(message: Message): Message[] {

@@ -55,6 +55,16 @@ export interface RequestError {
   message: string;
 }
 
+/** What is kept with an answer, apart from its trace. */
+export interface Figures {
+  usage: Usage | null;
+  cost_nano: number | null;
+  currency: string;
+  finish_reason: string;
+  /** When the first text was released, µs since acceptance. */
+  first_token_us: number | null;
+}
+
 export interface Message {
   id: string;
   parent_id: string | null;
@@ -64,6 +74,8 @@ export interface Message {
   request_id: string | null;
   status: "streaming" | "done" | "stopped" | "failed" | null;
   error: RequestError | null;
+  /** Null until the request is settled. */
+  figures: Figures | null;
 }
 
 export interface ConversationSummary {
@@ -109,6 +121,7 @@ export interface Started {
 
 export interface Sent extends Started {
   user_message: Message;
+  title: string;
 }
 
 export interface NewMessage {

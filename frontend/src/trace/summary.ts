@@ -1,0 +1,83 @@
+/** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
+import type { Figures, Message } from "../transport/api";
+import { count, counted, duration, money } from "./format";
+import { outcomeOf, type Outcome } from "./outcome";
+import { tokensPerSecond } from "./sentences";
+import type { TraceView } from "./view";
+
+export interface Summary {
+  /** What it is doing, or how it ended when not by itself. */
+  phase: string | null;
+  isWrong: boolean;
+  figures: string[];
+}
+
+const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
+  done: null,
+  length: "cut at the length limit",
+  stopped: "stopped",
+  withheld: "partly withheld",
+  blocked: "blocked",
+  failed: "failed",
+};
+
+export function summaryOfTrace(view: TraceView): Summary {
+  const { context, generation, cache, releases, tokens, bill } = view;
+  const cached = generation?.is_cache_known ? generation.usage.cache_read : cache?.num_cached_tokens;
+  const isUnknown = generation?.is_cache_known === false;
+  const speed = tokensPerSecond(view);
+  const outcome = outcomeOf(view);
+  return summary(outcome, outcome === "running" ? phaseOf(view) : ENDINGS[outcome], [
+    context && `context ${count(context.num_prompt_tokens)}`,
+    isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
+    releases[0] && `first text ${duration(releases[0].at)}`,
+    tokens.length > 0 && counted(tokens.length, "token"),
+    speed !== null && `${speed.toFixed(0)} tok/s`,
+    bill && money(bill.total_nano, bill.currency),
+  ]);
+}
+
+/** Of a message whose trace was not read: less is known, and nothing is guessed. */
+export function summaryOfMessage({ status, error, figures }: Message): Summary | null {
+  if (!figures) return null;
+  const { usage, first_token_us, cost_nano, currency } = figures;
+  const outcome = endOf(status, error?.code, figures);
+  const context = usage
+    ? usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
+    : 0;
+  return summary(outcome, ENDINGS[outcome], [
+    context > 0 && `context ${count(context)}`,
+    // None may also mean that the server did not report it.
+    usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,
+    first_token_us !== null && `first text ${duration(first_token_us)}`,
+    outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
+    cost_nano !== null && money(cost_nano, currency),
+  ]);
+}
+
+function summary(
+  outcome: Outcome,
+  phase: string | null,
+  figures: (string | false | null | undefined)[],
+): Summary {
+  const isWrong = ["withheld", "blocked", "failed"].includes(outcome);
+  return { phase, isWrong, figures: figures.filter((text): text is string => !!text) };
+}
+
+function endOf(status: Message["status"], code: string | undefined, { finish_reason }: Figures) {
+  if (status === "stopped") return "stopped";
+  if (status === "failed") return code === "blocked" ? "blocked" : "failed";
+  if (finish_reason === "content_filter") return "withheld";
+  return finish_reason === "length" ? "length" : "done";
+}
+
+function phaseOf({ cancelledAt, tokens, prefill, started, queued, inputCheck }: TraceView): string {
+  const chunk = prefill.at(-1);
+  if (cancelledAt !== null) return "stopping";
+  if (tokens.length) return "writing";
+  if (chunk) return `reading ${Math.round((chunk.end / chunk.total) * 100)} %`;
+  if (started) return "reading";
+  if (queued?.queue_depth === null) return "waiting for the server";
+  if (queued) return queued.queue_depth ? `queued, ${count(queued.queue_depth)} in front` : "queued";
+  return inputCheck ? "assembling" : "checking";
+}
