@@ -158,6 +158,15 @@ def test_other_peoples_things_are_not_there(alice: Client, bob: Client, conversa
     assert bob.get("/api/conversations").json()["conversations"] == []
 
 
+def test_a_conversation_is_listed_once_it_has_a_message_or_a_title(alice: Client, conversation: str) -> None:
+    assert alice.get("/api/conversations").json()["conversations"] == []
+    assert send(alice, conversation, params={"top_p": 0})[0] == 400
+    assert alice.get("/api/conversations").json()["conversations"] == []
+    send(alice, conversation)
+    titles = [row["title"] for row in alice.get("/api/conversations").json()["conversations"]]
+    assert titles == ["Hello"]
+
+
 def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/api/conversations").status_code == 401
     assert Client().get("/").headers["Location"].startswith("/accounts/login/")

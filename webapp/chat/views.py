@@ -64,7 +64,8 @@ def conversations(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _create(request)
     rows = Conversation.objects.filter(user_id=user_id(request), title__icontains=request.GET.get("q", ""))
-    rows = rows.order_by("-updated_at")[:_MAX_LISTED]
+    # One whose first message was refused has nothing to show, not even a title.
+    rows = rows.exclude(leaf_id="", title="").order_by("-updated_at")[:_MAX_LISTED]
     listed = [{"id": row.pk, "title": row.title, "updated_at": row.updated_at.isoformat()} for row in rows]
     return JsonResponse({"conversations": listed})
 

@@ -145,6 +145,8 @@ export interface ProbeProgress {
   state: "queued" | "running";
 }
 
+export const UNREACHABLE = "The server could not be reached. Is it running?";
+
 async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
@@ -155,7 +157,7 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
     // A deletion may be sent while its page is being left, and outlives it.
     response = await fetch(path, { method, headers, body: payload, keepalive: method === "DELETE" });
   } catch {
-    throw new ApiError(0, { code: "offline", message: "The server cannot be reached. Is it running?" });
+    throw new ApiError(0, { code: "offline", message: UNREACHABLE });
   }
   if (response.status === 204) return undefined as T;
   const data: unknown = await response.json().catch(() => null);
