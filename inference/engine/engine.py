@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.processors import Grammar
-from inference.sampling.sampler import NUM_SORTED, Sampler
+from inference.sampling.sampler import NUM_SORTED, Sample, Sampler
 from inference.sampling.vocabulary import Summarise, Summary
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 """How torch says it, on a CPU and on a GPU."""
 _MEMORY_TRIES, _MEMORY_PAUSE_S = 20, 0.05
 """What a step of one token waits for memory that somebody else may give back, before its request fails."""
+_FAILED = "the engine failed; the worker's log has the details"
 
 
 class PromptTooLong(Exception):
@@ -66,6 +67,16 @@ class _Row(NamedTuple):
 
     logits: NDArray[np.float32]  # [vocab_size]
     summary: Summary
+
+
+class _Results(NamedTuple):
+    """What a share of a step gave."""
+
+    share: Scheduled
+    rows: list[_Row]
+    """One per row of logits."""
+    first: Sample | Exception | None
+    """The token sampled from the first; why there is none; None where there are no rows."""
 
 
 class Engine:
@@ -193,29 +204,31 @@ class Engine:
         """Trouble ends the sequences of this step alone; what ended before it is still reported."""
         facts = StepFacts(len(step.shares), step.num_rows)
         try:
-            logits = self._run(step)
-            if logits is not None:
-                self._advance(step.shares, logits, facts)
+            for results in self._run(step):
+                self._advance(results, facts)
         except Exception:
             logger.exception("a step failed")
             for share in step.shares:
-                share.sequence.finish("error", "the engine failed; the worker's log has the details")
+                share.sequence.finish("error", _FAILED)
 
-    def _run(self, step: Step) -> NDArray[np.float32] | None:
-        """Logits of all shares, [sum of num_logits, vocab_size]; None when memory ran out and less is to be tried."""
+    def _run(self, step: Step) -> list[_Results]:
+        """What each share gave, up to its first token; nothing when memory ran out and less is to be tried."""
         self._runner.copy(step.copies)
         start = self._now_ns()
         try:
-            logits = self._runner.run(step.shares)
+            rows = self._read_rows(step.shares, self._runner.run(step.shares))
+            us = (self._now_ns() - start) / 1000
+            # Before anybody advances, so that the step can be tried again.
+            results = [self._first(share, list(islice(rows, share.num_logits))) for share in step.shares]
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             self._give_way(step, error)
-            return None
-        self._learn(step, (self._now_ns() - start) / 1000)
+            return []
+        self._learn(step, us)
         self._scheduler.recover()
         self._num_memory_failures = 0
-        return logits
+        return results
 
     def _give_way(self, step: Step, error: Exception) -> None:
         """Out of memory: go on with half of it. Nothing is lost, since no sequence has advanced."""
@@ -233,24 +246,39 @@ class Engine:
         elif num_prefill == step.num_rows:
             self._costs.add_prefill(num_prefill, us)
 
-    def _advance(self, shares: list[Scheduled], logits: NDArray[np.float32], facts: StepFacts) -> None:
-        rows = self._read_rows(shares, logits)
-        for share in shares:
-            try:
-                self._advance_one(share, list(islice(rows, share.num_logits)), facts)
-            except Exception:  # whatever is wrong with one request must not end the others
-                logger.exception("%s failed in a step", share.sequence.request.request_id)
-                share.sequence.finish("error", "the engine failed; the worker's log has the details")
-
     def _read_rows(self, shares: list[Scheduled], logits: NDArray[np.float32]) -> Iterator[_Row]:
         """All rows' summaries are made at once: together they take less time than one by one."""
         samplers = [(self._slot(share.sequence).sampler, share.num_logits) for share in shares]
         temperatures = [sampler.summary_temperature for sampler, num_logits in samplers for _ in range(num_logits)]
         return map(_Row, logits, self._summarise(logits, temperatures, NUM_SORTED) if temperatures else [])
 
-    def _advance_one(self, share: Scheduled, rows: list[_Row], facts: StepFacts) -> None:
-        """rows: one per logits row of the share."""
-        sequence = share.sequence
+    def _first(self, share: Scheduled, rows: list[_Row]) -> _Results:
+        """Raises what says that memory ran out."""
+        first = self._sample(share.sequence, rows[0]) if rows else None
+        if isinstance(first, Exception) and is_out_of_memory(first):
+            raise first
+        return _Results(share, rows, first)
+
+    def _sample(self, sequence: Sequence, row: _Row) -> Sample | Exception:
+        """The next token, or why there is none. Changes nothing that would matter if it were asked again."""
+        try:
+            return self._slot(sequence).sampler.sample(row.logits, sequence.output_ids, row.summary)
+        except Exception as error:
+            return error
+
+    def _advance(self, results: _Results, facts: StepFacts) -> None:
+        sequence = results.share.sequence
+        try:
+            self._advance_one(results, facts)
+            self._store(sequence)
+        except SamplingFailed as error:
+            sequence.finish("error", str(error))
+        except Exception:  # whatever is wrong with one request must not end the others
+            logger.exception("%s failed in a step", sequence.request.request_id)
+            sequence.finish("error", _FAILED)
+
+    def _advance_one(self, results: _Results, facts: StepFacts) -> None:
+        share, sequence = results.share, results.share.sequence
         was_prefilling = sequence.is_prefilling
         sequence.advance(share.num_tokens)
         if was_prefilling:
@@ -258,41 +286,35 @@ class Engine:
             self._slot(sequence).events.append(record.prefilled(share, facts))
         else:
             sequence.decode_us += facts.step_us
-        if sequence.status is Status.RUNNING and len(rows):
-            self._sample(share, rows, facts)
-        if sequence.finish_reason != "error":
-            self._store(sequence)
+        if sequence.status is Status.RUNNING and results.first is not None:
+            self._accept(results, facts)
 
-    def _sample(self, share: Scheduled, rows: list[_Row], facts: StepFacts) -> None:
-        """One token, and one more for each draft that proves to be the token sampled."""
-        sequence, slot = share.sequence, self._slot(share.sequence)
+    def _accept(self, results: _Results, facts: StepFacts) -> None:
+        """The first token, and one more for each draft that proves to be the token sampled."""
+        share, slot = results.share, self._slot(results.share.sequence)
+        sequence, drafts = share.sequence, share.drafts
         at, position = sequence.clock.at(), len(sequence.output_ids)
         events: list[AnyEvent] = []
-        num_accepted = 0
-        for row, draft in zip_longest(rows, share.drafts):
-            token = self._sample_one(slot, row, facts, events)
-            if token is None or token != draft:
+        sample, num_accepted = results.first, 0
+        while isinstance(sample, Sample):
+            events += record.sampled(sequence, sample, facts, self._pieces)
+            sequence.accept(sample.id)
+            if num_accepted == len(drafts) or sample.id != drafts[num_accepted]:
                 break
             num_accepted += 1
             if sequence.status is not Status.RUNNING:
                 break
-            sequence.advance(1)
-        if share.drafts:
-            slot.drafter.verified(len(share.drafts), num_accepted)
-            slot.events.append(record.verified(at, position, share.drafts, num_accepted, self._pieces))
+            sample = self._sample(sequence, results.rows[num_accepted])
+            if isinstance(sample, Sample):
+                sequence.advance(1)
+        if isinstance(sample, Exception) and num_accepted and is_out_of_memory(sample):
+            sample, drafts = None, drafts[:num_accepted]  # the others will be guessed again
+        if drafts:
+            slot.drafter.verified(len(drafts), num_accepted)
+            slot.events.append(record.verified(at, position, drafts, num_accepted, self._pieces))
         slot.events += events
-
-    def _sample_one(self, slot: _Slot, row: _Row, facts: StepFacts, events: list[AnyEvent]) -> int | None:
-        """The next token; None when there can be none."""
-        sequence = slot.sequence
-        try:
-            sample = slot.sampler.sample(row.logits, sequence.output_ids, row.summary)
-        except SamplingFailed as error:
-            sequence.finish("error", str(error))
-            return None
-        events += record.sampled(sequence, sample, facts, self._pieces)
-        sequence.accept(sample.id)
-        return sample.id
+        if isinstance(sample, Exception):
+            raise sample
 
     def _store(self, sequence: Sequence) -> None:
         slot = self._slot(sequence)

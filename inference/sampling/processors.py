@@ -75,7 +75,7 @@ class GrammarMask:
         start = time.perf_counter_ns()
         for token in output[self._num_accepted :]:
             self._grammar.accept(token)
-        self._num_accepted = len(output)
+            self._num_accepted += 1
         try:
             allowed = self._grammar.allowed()
         except ValueError as error:
@@ -133,7 +133,7 @@ class Penalties:
     def process(self, logits: Row, output: Sequence[int]) -> None:
         for token in output[self._num_counted :]:
             self._count(token)
-        self._num_counted = len(output)
+            self._num_counted += 1
         values = logits[self._ids]
         if self._repetition != 1:
             values = np.where(values > 0, values / self._repetition, values * self._repetition)

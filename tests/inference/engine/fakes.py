@@ -19,6 +19,8 @@ from inference.models.decoder import Chunk
 from inference.models.kv_cache import KVCache
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
+from inference.sampling import vocabulary
+from inference.sampling.vocabulary import Summarise
 
 VOCAB = 50
 CONFIG = ModelConfig(
@@ -157,9 +159,10 @@ def engine(
     cache: PrefixCache | None = None,
     limits: Limits = DEFAULT_LIMITS,
     has_drafts: bool = False,
+    summarise: Summarise = vocabulary.summarise,
 ) -> Engine:
     runner = ModelRunner(decoder, num_blocks * block_bytes(decoder.config))
-    return Engine(runner, Pieces(), cache, limits, has_drafts=has_drafts, now_ns=lambda: 1000 * decoder.now_us)
+    return Engine(runner, Pieces(), cache, limits, summarise, has_drafts, now_ns=lambda: 1000 * decoder.now_us)
 
 
 def run(engine: Engine, *requests: GenerationRequest) -> dict[str, Run]:

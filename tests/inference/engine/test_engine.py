@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
@@ -22,7 +26,8 @@ from inference.protocol.events import (
     PrefillAdvanced,
     TokenSampled,
 )
-from inference.protocol.request import GenerationRequest, Usage
+from inference.protocol.request import GenerationRequest, SamplingParams, Usage
+from inference.sampling.vocabulary import Summary, summarise
 from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, request, run
 
 LIMITS = Limits(max_num_running=8, token_budget=64, mixed_budget=32)
@@ -232,6 +237,89 @@ def test_out_of_memory_shrinks_the_batch_and_loses_nothing() -> None:
     assert {each.request_id: alone(each.prompt_ids, 10) for each in requests} == {n: r.ids for n, r in runs.items()}
     failed = sum(sum(rows) > 5 for rows in decoder.steps)
     assert 0 < failed < 0.1 * len(decoder.steps)
+
+
+@dataclass
+class Scarce:
+    """vocabulary.summarise with too little memory for many rows, and now and then for any."""
+
+    most_rows: int = 64
+    fails_every: int = 0
+    num_calls: int = 0
+    num_failures: int = 0
+
+    def __call__(self, logits: NDArray[np.float32], temperatures: Sequence[float], num_sorted: int) -> list[Summary]:
+        self.num_calls += 1
+        if len(logits) > self.most_rows or (self.fails_every and self.num_calls % self.fails_every == 0):
+            self.num_failures += 1
+            raise MemoryError("no memory to read the logits")
+        return summarise(logits, temperatures, num_sorted)
+
+
+PENALTY = SamplingParams(temperature=1.0, top_p=1.0, seed=7, max_tokens=20, frequency_penalty=0.5)
+
+
+@pytest.mark.parametrize("has_drafts", [False, True])
+@pytest.mark.parametrize("scarce", [Scarce(most_rows=2), Scarce(fails_every=7)], ids=["many rows", "now and then"])
+def test_memory_that_runs_out_where_logits_are_read_costs_no_token(scarce: Scarce, has_drafts: bool) -> None:
+    scarce.num_failures = 0
+    requests = [
+        msgspec.structs.replace(request(f"r{n}", prompt(n % 4, 40), cache_salt=f"user {n}"), params=PENALTY)
+        for n in range(6)
+    ]
+    expected = run(engine(FakeDecoder(period=5)), *requests)
+    decoder = FakeDecoder(period=5)
+    actual = run(engine(decoder, limits=LIMITS, has_drafts=has_drafts, summarise=scarce), *requests)
+    assert {name: each.ids for name, each in actual.items()} == {name: each.ids for name, each in expected.items()}
+    assert [each.usage for each in actual.values()] == [each.usage for each in expected.values()]
+    assert 0 < scarce.num_failures < 0.3 * len(decoder.steps)
+    for each in actual.values():
+        tokens = [event for event in each.events if isinstance(event, TokenSampled)]
+        assert [token.position for token in tokens] == list(range(20))
+        drafts = [event for event in each.events if isinstance(event, DraftVerified)]
+        for draft in drafts:
+            followed = each.ids[draft.position :]
+            for index, (guess, token) in enumerate(zip(draft.ids, followed, strict=False)):
+                assert (guess == token) == (index < draft.num_accepted) or index > draft.num_accepted
+
+
+def test_logits_that_can_never_be_read_fail_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.engine.engine._MEMORY_PAUSE_S", 0)
+    (each,) = run(engine(FakeDecoder(), summarise=Scarce(most_rows=0)), request("a", prompt(1, 9))).values()
+    assert each.finish_reason == "error"
+
+
+class BrokenGrammar:
+    """Allows all, until it meets a bug."""
+
+    num_accepted = 0
+
+    def accept(self, token: int) -> None:
+        self.num_accepted += 1
+
+    def allowed(self) -> NDArray[np.bool_]:
+        if self.num_accepted == 4:
+            raise ArithmeticError("only this request meets it")
+        return np.ones(50, np.bool_)
+
+    def fork(self) -> BrokenGrammar:
+        return self
+
+
+def test_one_requests_trouble_ends_that_request_alone() -> None:
+    served = engine(FakeDecoder())
+    prompts = {name: prompt(n, 20) for n, name in enumerate("abc")}
+    runs = {name: Run() for name in prompts}
+    for name, ids in prompts.items():
+        grammar = BrokenGrammar() if name == "b" else None
+        served.submit(request(name, ids), frozenset(), StoppedClock(), grammar)
+    while served.has_work():
+        steps_until(served, runs, 1)
+        served._scheduler.check_integrity()
+    assert {name: each.finish_reason for name, each in runs.items()} == {"a": "length", "b": "error", "c": "length"}
+    assert {name: runs[name].ids for name in "ac"} == {name: alone(prompts[name]) for name in "ac"}
+    assert runs["b"].ids == alone(prompts["b"])[:4]
+    assert "log has the details" in runs["b"].message
 
 
 def test_no_memory_at_all_fails_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
