@@ -142,6 +142,8 @@ class Engine:
         num_tokens, vocab_size = len(request.prompt_ids), self._runner.config.vocab_size
         if not num_tokens or min(request.prompt_ids) < 0 or max(request.prompt_ids) >= vocab_size:
             raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
+        if problem := request.params.id_problem(vocab_size):
+            raise ValueError(str(problem))
         if num_tokens >= self.window:
             raise PromptTooLong(f"the prompt has {num_tokens} tokens; {self._limit()}")
         if request.request_id in self._slots:

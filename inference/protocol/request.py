@@ -124,18 +124,18 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (len(self.stop_token_ids) > _MAX_IDS, "stop_token_ids", f"takes at most {_MAX_IDS} ids"),
         ]
 
-    def id_problem(self, vocab_size: int) -> Problem | None:
-        """The first token id that the model's vocabulary does not have."""
+    def id_problem(self, num_ids: int) -> Problem | None:
+        """The first token id that is not below num_ids."""
         ids_of = {
             "logit_bias": [entry.id for entry in self.logit_bias],
             "banned_token_ids": self.banned_token_ids,
             "stop_token_ids": self.stop_token_ids,
         }
-        wrong = ((name, token) for name, ids in ids_of.items() for token in ids if not 0 <= token < vocab_size)
+        wrong = ((name, token) for name, ids in ids_of.items() for token in ids if not 0 <= token < num_ids)
         found = next(wrong, None)
         if found is None:
             return None
-        return Problem(found[0], f"has the id {found[1]}; this model's ids go from 0 to {vocab_size - 1}")
+        return Problem(found[0], f"has the id {found[1]}; this model's ids go from 0 to {num_ids - 1}")
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -80,8 +80,9 @@ class GrammarMask:
             allowed = self._grammar.allowed()
         except ValueError as error:
             raise SamplingFailed(f"the grammar cannot go on: {error}") from None
-        np.copyto(logits[: len(allowed)], -np.inf, where=~allowed)
-        logits[len(allowed) :] = -np.inf
+        size = min(len(allowed), len(logits))  # tokenizer and model may know different numbers of tokens
+        np.copyto(logits[:size], -np.inf, where=~allowed[:size])
+        logits[size:] = -np.inf
         self.duration_us = (time.perf_counter_ns() - start) // 1000
 
 

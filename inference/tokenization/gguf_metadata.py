@@ -27,6 +27,9 @@ class Metadata:
     name: str
     architecture: str
     context_length: int
+    num_embeddings: int
+    """Ids that the model knows: more than there are tokens where a vocabulary was filled up to a round number, fewer
+    where it was given tokens that the model never learnt."""
     model: str
     """gpt2: byte-level BPE; llama: SentencePiece's."""
     pre: str
@@ -53,7 +56,8 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def _read_gguf(path: Path) -> Metadata:
-    fields = read_header(path, lambda _: True).fields
+    header = read_header(path, lambda _: True)
+    fields, embedding = header.fields, header.tensors.get("token_embd.weight")
 
     def need(name: str) -> Any:
         if name not in fields:
@@ -71,6 +75,7 @@ def _read_gguf(path: Path) -> Metadata:
         name=str(fields.get("general.name", path.stem)),
         architecture=architecture,
         context_length=numbers.count(f"{architecture}.context_length"),
+        num_embeddings=len(tokens) if embedding is None else embedding.shape[0],
         model=str(model),
         pre=str(fields.get("tokenizer.ggml.pre", "default")),
         tokens=tokens,
@@ -110,10 +115,12 @@ def _read_folder(path: Path) -> Metadata:
     )
     if eos is None and not ends:
         raise TokenizerError(f"{path}: no eos_token in tokenizer_config.json nor eos_token_id in config.json; add one")
+    numbers = Fields(path / "config.json", config)
     return Metadata(
         name=path.name,
         architecture=str(config.get("model_type", "")),
-        context_length=Fields(path / "config.json", config).count("max_position_embeddings"),
+        context_length=numbers.count("max_position_embeddings"),
+        num_embeddings=numbers.count("vocab_size", len(tokens)),
         model=model,
         pre="",
         tokens=tuple(tokens),

@@ -6,7 +6,9 @@ import dataclasses
 import json
 import tomllib
 from contextlib import closing
+from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +24,8 @@ from django.utils import timezone
 
 from inference.eventlog.keys import log_key
 from inference.protocol.events import ClientTiming, Frame, GatewayChecked, RequestAccepted, RequestObserved
+from inference.tokenization.gguf_metadata import Metadata, read_metadata
+from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
 from webapp.chat.models import Conversation, Message
 from webapp.chat.views import ConversationChange, _change
@@ -571,6 +575,27 @@ def test_settings_that_cannot_be_kept_to_are_refused_before_anything_is_queued(
     assert answer["error"]["field"] == f"params.{field}"
     assert words in answer["error"]["message"]
     assert not Request.objects.exists()
+
+
+@pytest.mark.parametrize("num_more_ids", [-2, 64])
+def test_ids_that_tokenizer_or_model_do_not_know_are_refused(
+    alice: Client,
+    conversation: str,
+    monkeypatch: pytest.MonkeyPatch,
+    metadata: Metadata,
+    tmp_path: Path,
+    num_more_ids: int,
+) -> None:
+    path = write_byte_level(tmp_path / "model.gguf", metadata, "qwen2", num_more_ids)
+    file = replace(read_metadata(path), chat_template=metadata.chat_template)
+    monkeypatch.setattr(services, "read_metadata", lambda _path: file)
+    found = services.prompt_services.__wrapped__()
+    monkeypatch.setattr(services, "prompt_services", lambda: found)
+    last = 49151 + min(0, num_more_ids)
+    status, answer = send(alice, conversation, params={"logit_bias": [{"id": last + 1, "bias": 1}]})
+    assert (status, answer["error"]["field"]) == (400, "params.logit_bias")
+    assert f"from 0 to {last}" in answer["error"]["message"]
+    assert send(alice, conversation, params={"logit_bias": [{"id": last, "bias": 1}]})[0] == 201
 
 
 def test_a_conversation_keeps_its_schema(alice: Client, conversation: str) -> None:

@@ -24,10 +24,10 @@ def _id_problem(params: SamplingParams) -> Problem | None:
     if not (params.logit_bias or params.banned_token_ids or params.stop_token_ids):
         return None
     try:
-        vocab_size = services.prompt_services().tokenizer.vocab_size
+        num_ids = services.prompt_services().num_ids
     except (TokenizerError, TemplateError) as error:
         raise ApiError(503, "model_unavailable", str(error)) from None
-    return params.id_problem(vocab_size)
+    return params.id_problem(num_ids)
 
 
 def _grammar_problem(params: SamplingParams) -> Problem | None:

@@ -23,6 +23,8 @@ class PromptServices:
     tokenizer: Tokenizer
     assembler: Assembler
     window: int
+    num_ids: int
+    """Token ids from 0 on that mean something to tokenizer and model alike."""
 
 
 @cache
@@ -43,4 +45,5 @@ def prompt_services() -> PromptServices:
     tokenizer = Tokenizer(metadata)
     template = ChatTemplate(metadata, tokenizer)
     window = metadata.context_length
-    return PromptServices(tokenizer, Assembler(template, tokenizer, window), window)
+    num_ids = min(tokenizer.vocab_size, metadata.num_embeddings)
+    return PromptServices(tokenizer, Assembler(template, tokenizer, window), window, num_ids)

@@ -341,6 +341,14 @@ def test_an_answer_that_fills_the_cache_ends_there() -> None:
     assert (each.finish_reason, len(each.ids)) == ("length", 14)
 
 
+@pytest.mark.parametrize("name", ["banned_token_ids", "stop_token_ids"])
+def test_an_id_that_the_model_does_not_have_is_refused_by_name(name: str) -> None:
+    params = msgspec.convert({name: [50]}, SamplingParams)
+    wrong = msgspec.structs.replace(request("a", (1, 2)), params=params)
+    with pytest.raises(ValueError, match=f"{name} has the id 50; this model's ids go from 0 to 49"):
+        engine(FakeDecoder()).submit(wrong, frozenset(), StoppedClock())
+
+
 def steps_until(served: Engine, runs: dict[str, Run], num_steps: int) -> None:
     for _ in range(num_steps):
         for output in served.step():

@@ -208,3 +208,14 @@ def test_a_hostile_expression_is_checked_and_begun_in_bounded_time(grammars: Gra
     grammar = grammars.compile(params)
     assert grammar is not None
     assert grammar.allowed().any()
+
+
+@pytest.mark.parametrize("num_more_ids", [-2, 0, 64])
+def test_a_mask_fits_a_model_with_more_or_fewer_ids_than_the_tokenizer(
+    grammars: Grammars, tokenizer: Tokenizer, num_more_ids: int
+) -> None:
+    params = SamplingParams(regex="[0-9]+", temperature=0)
+    sampler = Sampler(params, grammar=grammars.compile(params))
+    logits = np.zeros(tokenizer.vocab_size + num_more_ids, np.float32)
+    logits[-1] = 9
+    assert tokenizer.piece(sampler.sample(logits, []).id).isdigit()

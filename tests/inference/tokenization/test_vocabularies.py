@@ -94,6 +94,19 @@ def test_a_folder_gives_what_the_same_models_gguf_gives(
     assert ChatTemplate(own_metadata, own).render(messages).ids == template.render(messages).ids
 
 
+@pytest.mark.parametrize("num_more_ids", [-2, 0, 64])
+def test_the_models_own_number_of_ids_is_read_too(
+    tmp_path: Path, metadata: Metadata, tokenizer: Tokenizer, num_more_ids: int
+) -> None:
+    file = read_metadata(write_byte_level(tmp_path / "model.gguf", metadata, "qwen2", num_more_ids))
+    assert (Tokenizer(file).vocab_size, file.num_embeddings) == (49152, 49152 + num_more_ids)
+    path = folder(tmp_path / "model", metadata, tokenizer)
+    assert read_metadata(path).num_embeddings == 49152
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"vocab_size": 49152 + num_more_ids}))
+    assert read_metadata(path).num_embeddings == 49152 + num_more_ids
+
+
 def test_a_folders_own_template_file_stands_above_its_options(
     tmp_path: Path, metadata: Metadata, tokenizer: Tokenizer
 ) -> None:

@@ -24,9 +24,9 @@ TRICKY = [
 ]
 
 
-def write_byte_level(path: Path, metadata: Metadata, pre: str) -> Path:
-    """SmolLM2's vocabulary under another model's pre-tokenizer."""
-    writer = _writer(path, len(metadata.tokens))
+def write_byte_level(path: Path, metadata: Metadata, pre: str, num_more_ids: int = 0) -> Path:
+    """SmolLM2's vocabulary under another model's pre-tokenizer; the model may know more ids, or fewer."""
+    writer = _writer(path, len(metadata.tokens) + num_more_ids)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(pre)
     writer.add_token_list(list(metadata.tokens))
