@@ -227,8 +227,8 @@ class Scheduler:
             return False
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
-        sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(found))
         sequence.found(max(len(found) * self.blocks.block_size, self._share_prompt(sequence)))
+        sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(sequence.block_table))
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
         self.running.append(sequence)
