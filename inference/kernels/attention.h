@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { BLOCK = 16, SCORE_ROWS = 12, VALUE_ROWS = 6 };
+enum { BLOCK = 16, SCORE_ROWS = 12, VALUE_ROWS = 6, FEW_ROWS = 6 };
 
 typedef uint16_t bf16;
 
@@ -60,9 +60,12 @@ __attribute__((always_inline)) static inline void score_rows(
         __m512 sum[SCORE_ROWS];
         for (int r = 0; r < num; r++) sum[r] = _mm512_setzero_ps();
         for (int i = 0; i < context->head_dim / 2; i++) {
-            /* Blocks lie scattered: the hardware does not guess the next, nor that the values come after. */
-            _mm_prefetch((const char *)(ahead + i * 32), _MM_HINT_T0);
-            _mm_prefetch((const char *)(values + i * 32), _MM_HINT_T1);
+            /* Blocks lie scattered: the hardware does not guess the next, nor that the values come after. With many
+             * rows the arithmetic takes longer than the memory. */
+            if (num <= FEW_ROWS) {
+                _mm_prefetch((const char *)(ahead + i * 32), _MM_HINT_T0);
+                _mm_prefetch((const char *)(values + i * 32), _MM_HINT_T1);
+            }
             __m512bh key = pairs(keys + i * 32);
 #pragma GCC unroll 12
             for (int r = 0; r < num; r++) sum[r] = _mm512_dpbf16_ps(sum[r], key, pair(queries[r] + 2 * i));

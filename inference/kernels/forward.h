@@ -43,6 +43,7 @@ typedef struct {
 typedef struct {
     const Model *model;
     const Batch *batch;
+    Batch wanted;   /* the tokens whose logits are wanted, alone */
     float *x;       /* [tokens][hidden]: the residual stream */
     float *update;  /* [tokens][hidden]: what a post-norm waits for */
     float *qkv;     /* [tokens][(heads + 2 kv heads) * head_dim] */
@@ -51,9 +52,12 @@ typedef struct {
     Rows rows, wide, logit_rows;
     float *scores;  /* [threads][SCORE_ROWS][pitch] */
     int64_t pitch;
+    int32_t *wanted_memory;
     _Atomic int *next; /* a counter of pieces taken, per stage */
     int num_stages;
 } Pass;
+
+enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, STAGES = 9 };
 
 /* Shares out `count` pieces of a stage, `step` at a time. Each thread walks through the same stages in the same order. */
 #define FOR_PIECES(pass, stage, count, step, first, last)                                                       \
@@ -103,37 +107,61 @@ static void embed(Pass *pass, int64_t token) {
     for (int64_t i = 0; i < model->hidden; i++) x[i] *= model->embedding_scale;
 }
 
-/* out [tokens][num_out] = or += rows @ matrix, one piece: tiles first to last. */
-static void multiply(const Matrix *matrix, const Rows *rows, int64_t num_rows, int64_t first, int64_t last, float *out,
-                     int64_t pitch, int adds) {
+/* Pieces of a matrix product: a tile of outputs, and up to PANEL of the step's tokens. */
+typedef struct {
+    int64_t num_panels, num_pieces, step, num_tokens;
+} Pieces;
+
+static Pieces pieces_of(int64_t num_tiles, int64_t num_tokens, int64_t step) {
+    int64_t num_panels = (num_tokens + PANEL - 1) / PANEL;
+    return (Pieces){num_panels, num_tiles * num_panels, num_panels > 1 ? 1 : step, num_tokens};
+}
+
+typedef struct {
+    int64_t tile, first, last; /* tokens */
+} Piece;
+
+static Piece piece_at(const Pieces *pieces, int64_t index) {
+    int64_t first = index % pieces->num_panels * PANEL, last = first + PANEL;
+    return (Piece){index / pieces->num_panels, first, last < pieces->num_tokens ? last : pieces->num_tokens};
+}
+
+/* out [tokens][num_out] = or += rows @ matrix, one piece. */
+static void multiply(const Matrix *matrix, const Rows *rows, Piece piece, float *out, int64_t pitch, int adds) {
     __m512 part[MAX_ROWS];
-    for (int64_t tile = first; tile < last; tile++) {
-        int64_t left = matrix->num_out - tile * TILE;
-        __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
-        for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
-            int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
-            product(matrix, (int)tile, rows, row / MAX_ROWS, num, part);
-            for (int r = 0; r < num; r++) {
-                float *target = out + (row + r) * pitch + tile * TILE;
-                if (adds) part[r] = _mm512_add_ps(part[r], _mm512_maskz_loadu_ps(mask, target));
-                _mm512_mask_storeu_ps(target, mask, part[r]);
-            }
+    int64_t left = matrix->num_out - piece.tile * TILE;
+    __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
+    for (int64_t row = piece.first; row < piece.last; row += MAX_ROWS) {
+        int num = piece.last - row < MAX_ROWS ? (int)(piece.last - row) : MAX_ROWS;
+        product(matrix, (int)piece.tile, rows, row / MAX_ROWS, num, part);
+        for (int r = 0; r < num; r++) {
+            float *target = out + (row + r) * pitch + piece.tile * TILE;
+            if (adds) part[r] = _mm512_add_ps(part[r], _mm512_maskz_loadu_ps(mask, target));
+            _mm512_mask_storeu_ps(target, mask, part[r]);
         }
     }
 }
 
+static void multiply_all(Pass *pass, int stage, const Matrix *matrix, const Rows *rows, float *out, int adds) {
+    Pieces pieces = pieces_of((matrix->num_out + TILE - 1) / TILE, pass->batch->num_tokens, TILE_STEP);
+    FOR_PIECES(pass, stage, pieces.num_pieces, pieces.step, first, last)
+        for (int64_t i = first; i < last; i++)
+            multiply(matrix, rows, piece_at(&pieces, i), out, matrix->num_out, adds);
+}
+
 /* act(gate) * up of 32 neighbouring outputs, quantised: four tiles, gate and up by turns. */
-static void gate(Pass *pass, const Matrix *matrix, int64_t group) {
-    int64_t num_rows = pass->batch->num_tokens, groups = pass->model->intermediate / GROUP;
+static void gate(Pass *pass, const Matrix *matrix, Piece piece) {
+    int64_t groups = pass->model->intermediate / GROUP;
     __m512 part[4][MAX_ROWS];
-    for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
-        int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
-        for (int i = 0; i < 4; i++) product(matrix, (int)group * 4 + i, &pass->rows, row / MAX_ROWS, num, part[i]);
+    for (int64_t row = piece.first; row < piece.last; row += MAX_ROWS) {
+        int num = piece.last - row < MAX_ROWS ? (int)(piece.last - row) : MAX_ROWS;
+        for (int i = 0; i < 4; i++)
+            product(matrix, (int)piece.tile * 4 + i, &pass->rows, row / MAX_ROWS, num, part[i]);
         for (int r = 0; r < num; r++) {
             __m512 low = pass->model->is_gelu ? gelu16(part[0][r]) : silu16(part[0][r]);
             __m512 high = pass->model->is_gelu ? gelu16(part[2][r]) : silu16(part[2][r]);
             quantize_group(_mm512_mul_ps(low, part[1][r]), _mm512_mul_ps(high, part[3][r]), &pass->wide, row + r,
-                           groups, group);
+                           groups, piece.tile);
         }
     }
 }
@@ -235,12 +263,11 @@ static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, floa
     }
 }
 
-enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, STAGES = 9 };
-
-static void compute_layer(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+/* The first stages of a layer: every token's query, and its key and value in the cache. */
+static void project(Team *team, Pass *pass, int64_t index, int stage) {
     const Model *model = pass->model;
     const Layer *layer = &model->layers[index];
-    int64_t num_tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
+    int64_t num_tokens = pass->batch->num_tokens;
     FOR_PIECES(pass, stage, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) {
             if (index) add_update(pass, layer[-1].post_mlp_norm, t);
@@ -248,21 +275,25 @@ static void compute_layer(Team *team, Pass *pass, int64_t index, int stage, floa
             norm_row(pass->x + t * model->hidden, layer->attention_norm, model->hidden, model->norm_eps, &pass->rows, t);
         }
     barrier(team);
-    FOR_PIECES(pass, stage + 1, (layer->qkv.num_out + TILE - 1) / TILE, TILE_STEP, first, last)
-        multiply(&layer->qkv, &pass->rows, num_tokens, first, last, pass->qkv, layer->qkv.num_out, 0);
+    multiply_all(pass, stage + 1, &layer->qkv, &pass->rows, pass->qkv, 0);
     barrier(team);
     FOR_PIECES(pass, stage + 2, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) place(pass, index, t);
     barrier(team);
+}
+
+/* The other stages: attention and MLP, added to the residual stream. */
+static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+    const Model *model = pass->model;
+    const Layer *layer = &model->layers[index];
+    int64_t num_tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
     attend_pieces(team, pass, index, stage + 3, scores);
     barrier(team);
     FOR_PIECES(pass, stage + 4, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) quantize_row(pass->mixed + t * heads_width, heads_width, &pass->wide, t);
     barrier(team);
     int has_post = layer->post_attention_norm != NULL;
-    FOR_PIECES(pass, stage + 5, model->hidden / TILE, TILE_STEP, first, last)
-        multiply(&layer->output, &pass->wide, num_tokens, first, last, has_post ? pass->update : pass->x, model->hidden,
-                 !has_post);
+    multiply_all(pass, stage + 5, &layer->output, &pass->wide, has_post ? pass->update : pass->x, !has_post);
     barrier(team);
     FOR_PIECES(pass, stage + 6, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) {
@@ -270,20 +301,19 @@ static void compute_layer(Team *team, Pass *pass, int64_t index, int stage, floa
             norm_row(pass->x + t * model->hidden, layer->mlp_norm, model->hidden, model->norm_eps, &pass->rows, t);
         }
     barrier(team);
-    FOR_PIECES(pass, stage + 7, model->intermediate / GROUP, 1, group, end) gate(pass, &layer->gate_up, group);
+    Pieces gates = pieces_of(model->intermediate / GROUP, num_tokens, 1);
+    FOR_PIECES(pass, stage + 7, gates.num_pieces, 1, i, end) gate(pass, &layer->gate_up, piece_at(&gates, i));
     barrier(team);
     has_post = layer->post_mlp_norm != NULL;
-    FOR_PIECES(pass, stage + 8, model->hidden / TILE, TILE_STEP, first, last)
-        multiply(&layer->down, &pass->wide, num_tokens, first, last, has_post ? pass->update : pass->x, model->hidden,
-                 !has_post);
+    multiply_all(pass, stage + 8, &layer->down, &pass->wide, has_post ? pass->update : pass->x, !has_post);
     barrier(team);
 }
 
 /* The output layer decides between close rivals: its rows are rounded to 16 bits, as two rows of 8, what rounding took
  * from the first being the second. */
-static void norm_logit_row(Pass *pass, int64_t token, int64_t row) {
+static void norm_logit_row(Pass *pass, int64_t row) {
     const Model *model = pass->model;
-    const float *x = pass->x + token * model->hidden, *weight = model->norm;
+    const float *x = pass->x + row * model->hidden, *weight = model->norm;
     __m512 factor = _mm512_set1_ps(inverse_rms(x, model->hidden, model->norm_eps));
     int64_t groups = model->hidden / GROUP;
     for (int64_t i = 0; i < groups; i++) {
@@ -316,20 +346,42 @@ static void multiply_logits(const Pass *pass, int64_t tile) {
 static void compute_logits(Team *team, Pass *pass, int stage) {
     const Model *model = pass->model;
     FOR_PIECES(pass, stage, pass->batch->num_logits, 1, i, end) {
-        add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, pass->batch->logit_rows[i]);
-        norm_logit_row(pass, pass->batch->logit_rows[i], i);
+        add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, i);
+        norm_logit_row(pass, i);
     }
     barrier(team);
     FOR_PIECES(pass, stage + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last)
         for (int64_t tile = first; tile < last; tile++) multiply_logits(pass, tile);
 }
 
+/* Moves what the wanted tokens have so far to the front. In order: a row may be the source of one before it. */
+static void gather_wanted(const Pass *pass) {
+    const Model *model = pass->model;
+    const int32_t *rows = pass->batch->logit_rows;
+    int64_t heads_width = model->num_heads * model->head_dim;
+    for (int64_t i = 0; i < pass->batch->num_logits; i++) {
+        memmove(pass->x + i * model->hidden, pass->x + rows[i] * model->hidden, model->hidden * sizeof(float));
+        memmove(pass->query + i * heads_width, pass->query + rows[i] * heads_width, heads_width * sizeof(bf16));
+    }
+}
+
 static void compute(Team *team, int thread, void *argument) {
     Pass *pass = argument;
     float *scores = pass->scores + thread * SCORE_ROWS * pass->pitch;
-    for (int64_t layer = 0; layer < pass->model->num_layers; layer++)
-        compute_layer(team, pass, layer, (int)layer * STAGES, scores);
-    if (pass->batch->num_logits) compute_logits(team, pass, (int)pass->model->num_layers * STAGES);
+    int last = (int)pass->model->num_layers - 1;
+    for (int layer = 0; layer < last; layer++) {
+        project(team, pass, layer, layer * STAGES);
+        mix_and_transform(team, pass, layer, layer * STAGES, scores);
+    }
+    /* Of the last layer the others' keys and values are all that is needed. */
+    project(team, pass, last, last * STAGES);
+    if (!pass->batch->num_logits) return;
+    if (thread == 0) gather_wanted(pass);
+    barrier(team);
+    Pass wanted = *pass;
+    wanted.batch = &pass->wanted;
+    mix_and_transform(team, &wanted, last, last * STAGES, scores);
+    compute_logits(team, &wanted, (last + 1) * STAGES);
 }
 
 static void *carve(char **at, int64_t bytes) {
@@ -366,8 +418,25 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     pass->wide = carve_rows(&at, tokens, widest);
     pass->logit_rows = carve_rows(&at, 2 * pass->batch->num_logits, model->hidden);
     pass->scores = carve(&at, team->num_threads * SCORE_ROWS * pass->pitch * 4);
+    pass->wanted_memory = carve(&at, (2 * pass->batch->num_logits + pass->batch->num_chunks + 1) * 4);
     pass->next = carve(&at, pass->num_stages * (int64_t)sizeof(_Atomic int));
     return at;
+}
+
+/* The batch of the tokens whose logits are wanted; of each chunk they are the last. */
+static Batch wanted_of(const Batch *batch, int32_t *memory) {
+    Batch wanted = *batch;
+    int32_t *positions = memory, *chunks = positions + batch->num_logits, *starts = chunks + batch->num_logits;
+    wanted.num_tokens = batch->num_logits;
+    wanted.positions = positions, wanted.chunks = chunks, wanted.starts = starts;
+    memset(starts, 0, (batch->num_chunks + 1) * sizeof(int32_t));
+    for (int64_t i = 0; i < batch->num_logits; i++) {
+        positions[i] = batch->positions[batch->logit_rows[i]];
+        chunks[i] = batch->chunks[batch->logit_rows[i]];
+        starts[chunks[i] + 1]++;
+    }
+    for (int64_t chunk = 0; chunk < batch->num_chunks; chunk++) starts[chunk + 1] += starts[chunk];
+    return wanted;
 }
 
 /* Computes a step. Returns 0, or 1 when memory has run out (nothing has been written then). */
@@ -376,6 +445,7 @@ int forward(Team *team, const Model *model, const Batch *batch) {
     char *memory = team_memory(team, (int64_t)(intptr_t)lay_out(&pass, team, NULL));
     if (!memory) return 1;
     lay_out(&pass, team, memory);
+    pass.wanted = wanted_of(batch, pass.wanted_memory);
     for (int stage = 0; stage < pass.num_stages; stage++) atomic_init(&pass.next[stage], 0);
     team_run(team, compute, &pass);
     return 0;
