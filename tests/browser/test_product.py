@@ -178,6 +178,26 @@ def test_stop_ends_an_answer_in_its_middle(page: Page) -> None:
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
+def test_several_answers_stream_at_once_and_are_branches(page: Page) -> None:
+    page.get_by_role("link", name="New chat").click()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Answers").fill("3")
+    page.get_by_role("button", name="Done").click()
+    ask(page, "Write a very long story about a river, with many chapters.")
+    answer = page.get_by_test_id("assistant-message").last
+    for place in ("1/3", "2/3", "3/3"):
+        expect(page.get_by_text(place)).to_be_visible()
+        expect(page.get_by_text("2 more being written")).to_be_visible()
+        expect(answer).not_to_be_empty(timeout=30_000)
+        if place != "3/3":
+            page.get_by_role("button", name="Next branch").click()
+    page.get_by_role("button", name="Stop all 3").click()
+    for _ in range(2):
+        expect(page.get_by_text("Stopped.", exact=True)).to_be_visible(timeout=5_000)
+        page.get_by_role("button", name="Previous branch").click()
+    expect(page.get_by_text("Stopped.", exact=True)).to_be_visible(timeout=5_000)
+
+
 def client_of(page: Page, product: Running) -> httpx.Client:
     cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
     base = product.link.split("/signin/")[0]
@@ -225,6 +245,31 @@ def test_two_requests_at_once_share_steps(page: Page, product: Running) -> None:
         ids = [start(client, "Tell me about rivers.", max_tokens=80) for _ in range(2)]
         sizes = [e["batch_size"] for i in ids for _, e in read(client, i) if e["type"] == "token.sampled"]
         assert max(sizes) == 2
+
+
+def test_three_answers_to_one_message_read_its_prompt_once(page: Page, product: Running) -> None:
+    text = "Tell a long story of three lighthouses in one storm, and of the people who keep their lamps burning."
+    with client_of(page, product) as client:
+        conversation = client.post("/api/conversations", json={}).json()["id"]
+        body = {"text": text, "n": 3, "params": {"temperature": 1, "seed": 5, "max_tokens": 150}}
+        sent = client.post(f"/api/conversations/{conversation}/messages", json=body).raise_for_status().json()
+        answers = [sent["assistant_message"], *sent["siblings"]]
+        logs = [[event for _, event in read(client, answer["request_id"])] for answer in answers]
+        assert len({"".join(e["text"] for e in log if e["type"] == "text.released") for log in logs}) == 3
+        assert [next(e["params"]["seed"] for e in log if e["type"] == "request.accepted") for log in logs] == [5, 6, 7]
+        assert max(e["batch_size"] for log in logs for e in log if e["type"] == "token.sampled") == 3
+        usages = [log[-1]["usage"] for log in logs]
+        assert len({usage["uncached_input"] + usage["cache_read"] for usage in usages}) == 1
+        one, two, leader = sorted(usage["uncached_input"] for usage in usages)
+        assert (one, two) == (1, 1) and leader > 1
+        for log, usage in zip(logs, usages, strict=True):
+            (looked_up,) = (e for e in log if e["type"] == "cache.looked_up")
+            assert looked_up["num_cached_tokens"] == usage["cache_read"]
+            (bill,) = (e for e in log if e["type"] == "bill.posted")
+            billed = {line["kind"]: line["num_tokens"] for line in bill["lines"]}
+            assert billed.get("cache_read", 0) == usage["cache_read"]
+        traces = client.get("/api/traces", params={"q": "three lighthouses"}).json()["traces"]
+        assert {trace["id"] for trace in traces} == {answer["request_id"] for answer in answers}
 
 
 def test_a_message_that_breaks_the_policy_never_reaches_the_model(page: Page, product: Running) -> None:

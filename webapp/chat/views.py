@@ -194,7 +194,7 @@ def _seeds(first: int | None, n: int) -> list[int]:
 
 def _checked_n(n: int) -> int:
     if not 1 <= n <= MAX_ANSWERS:
-        raise ApiError(400, "invalid", f"n, the number of answers, must be between 1 and {MAX_ANSWERS}.", "n")
+        raise ApiError(400, "invalid", f"n must be between 1 and {MAX_ANSWERS}.", "n")
     return n
 
 

@@ -14,7 +14,7 @@ function show(more: object = {}) {
     tokenizerUrl: "",
     usedTokens: null,
     window: null,
-    isRunning: false,
+    numWriting: 0,
     onSend,
     onStop: vi.fn(),
     onSettings: vi.fn(),
@@ -65,7 +65,7 @@ it("sends nothing that is empty", () => {
 
 it("offers Stop instead of Send while an answer is written, and keeps the draft", () => {
   const onStop = vi.fn();
-  const { onSend, area } = show({ isRunning: true, onStop });
+  const { onSend, area } = show({ numWriting: 1, onStop });
   write(area, "Next question");
   press(area, {});
   expect(onSend).not.toHaveBeenCalled();
@@ -74,4 +74,11 @@ it("offers Stop instead of Send while an answer is written, and keeps the draft"
   buttons.find((button) => button.textContent === "Stop")!.click();
   expect(onStop).toHaveBeenCalledOnce();
   expect(buttons.some((button) => button.type === "submit")).toBe(false);
+});
+
+it("says how many answers Stop ends", () => {
+  show({ numWriting: 3 });
+  expect([...document.querySelectorAll("button")].map((button) => button.textContent)).toContain(
+    "Stop all 3",
+  );
 });

@@ -7,6 +7,7 @@ import SettingsDialog from "./SettingsDialog.svelte";
 let dialog: object;
 const given = { systemPrompt: "", defaults: PARAMS, onClose: vi.fn() };
 let params = PARAMS;
+let n = 1;
 let draft: SettingsDraft | null = null;
 
 function open(setting: string | null = null) {
@@ -18,6 +19,12 @@ function open(setting: string | null = null) {
     },
     set draft(value) {
       draft = value;
+    },
+    get n() {
+      return n;
+    },
+    set n(value) {
+      n = value;
     },
     get params() {
       return params;
@@ -34,6 +41,7 @@ beforeEach(() => {
   // jsdom has no modal dialogs.
   HTMLDialogElement.prototype.showModal ??= () => {};
   params = PARAMS;
+  n = 1;
   draft = null;
   open();
 });
@@ -81,6 +89,7 @@ it("keeps what was entered when it is closed before it is valid, and says what i
   enter("Form of the answer", "json_schema");
   enter("JSON Schema", '{"type": ');
   enter("System prompt", "In rhyme.");
+  enter("Answers", "3");
   close();
   expect(params).toBe(PARAMS);
   expect(given.onClose).toHaveBeenLastCalledWith(false);
@@ -94,7 +103,7 @@ it("keeps what was entered when it is closed before it is valid, and says what i
   expect(document.activeElement).toBe(field("JSON Schema"));
   enter("JSON Schema", "{}");
   close("done");
-  expect(params.json_schema).toBe("{}");
+  expect([params.json_schema, n]).toEqual(["{}", 3]);
   expect(draft).toBeNull();
 });
 

@@ -80,6 +80,7 @@ export const FIELDS = [
 
 const LABELS: Record<string, string> = {
   ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label])),
+  n: "Answers",
   json_schema: "JSON Schema",
   regex: "Regular expression",
 };
@@ -89,6 +90,7 @@ export type Form = "free" | "json_schema" | "regex";
 /** What stands in the dialog before it holds. */
 export interface SettingsDraft {
   entered: SamplingParams;
+  n: number;
   prompt: string;
   form: Form;
   schema: string;

@@ -2,9 +2,8 @@
 import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
-import type { SamplingParams } from "../protocol/events";
 import { outcomeOf } from "../trace/outcome";
-import { api, type Conversation, type Message, type Started } from "../transport/api";
+import { api, type Asking, type Conversation, type Message, type Started } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -39,6 +38,14 @@ export class Chat {
     return trace && last!.status === "streaming" && !trace.isOver ? trace : null;
   }
 
+  /** The answer that is shown and those beside it, as far as they are being written. */
+  get writing(): Message[] {
+    const last = this.path.at(-1);
+    return last && this.running
+      ? this.siblingsOf(last).filter((message) => message.status === "streaming")
+      : [];
+  }
+
   async open(id: string): Promise<void> {
     try {
       this.conversation = await api.conversation(id);
@@ -56,20 +63,15 @@ export class Chat {
     return this.traces[message.request_id]!;
   }
 
-  async send(
-    text: string,
-    parentId: string | null,
-    params: SamplingParams,
-    keydownAt: number,
-  ): Promise<boolean> {
+  async send(text: string, parentId: string | null, asking: Asking, keydownAt: number): Promise<boolean> {
     this.pending = { text, parentId, refusal: null };
     this.problem = null;
     const clock = new ClientClock(keydownAt);
     try {
       const isNew = !this.conversation;
-      this.conversation ??= await api.createConversation({ params, system_prompt: this.systemPrompt });
+      this.conversation ??= await api.createConversation({ ...asking, system_prompt: this.systemPrompt });
       clock.sent();
-      const body = { text, parent_id: parentId, params, client: { ...clock.timing } };
+      const body = { text, parent_id: parentId, ...asking, client: { ...clock.timing } };
       const sent = await api.send(this.conversation.id, body);
       this.conversation.title = sent.title;
       this.conversation.messages.push(sent.user_message);
@@ -83,16 +85,16 @@ export class Chat {
   }
 
   /** Send again what was refused or lost. */
-  async retry(params: SamplingParams, keydownAt: number): Promise<boolean> {
+  async retry(asking: Asking, keydownAt: number): Promise<boolean> {
     const { pending } = this;
-    return pending ? this.send(pending.text, pending.parentId, params, keydownAt) : false;
+    return pending ? this.send(pending.text, pending.parentId, asking, keydownAt) : false;
   }
 
   /** Settings hold from the next message on. */
-  async configure(params: SamplingParams, systemPrompt: string): Promise<void> {
+  async configure(asking: Asking, systemPrompt: string): Promise<void> {
     this.systemPrompt = systemPrompt;
     if (!this.conversation) return;
-    const change = { params, system_prompt: systemPrompt };
+    const change = { ...asking, system_prompt: systemPrompt };
     this.problem = null;
     await api.changeConversation(this.conversation.id, change).catch((error: unknown) => {
       const { message, setting } = refusalOf(error);
@@ -100,12 +102,12 @@ export class Chat {
     });
   }
 
-  async regenerate(message: Message, params: SamplingParams, keydownAt: number): Promise<void> {
+  async regenerate(message: Message, asking: Asking, keydownAt: number): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
     clock.sent();
     try {
-      this.answer(await api.regenerate(message.id, { params, client: { ...clock.timing } }), clock);
+      this.answer(await api.regenerate(message.id, { ...asking, client: { ...clock.timing } }), clock);
     } catch (error) {
       this.problem = refusalOf(error);
     }
@@ -114,9 +116,11 @@ export class Chat {
   private answer(started: Started, clock: ClientClock): void {
     clock.responded(started.received_unix_us, started.responded_unix_us);
     this.pending = null;
-    this.conversation!.messages.push(started.assistant_message);
+    this.conversation!.messages.push(started.assistant_message, ...started.siblings);
     this.conversation!.leaf_id = started.assistant_message.id;
     this.follow(started.assistant_message, clock);
+    // What is not on the screen has no paint to be timed.
+    for (const sibling of started.siblings) this.follow(sibling, null);
   }
 
   private follow(message: Message, clock: ClientClock | null): void {
@@ -149,9 +153,10 @@ export class Chat {
     await api.observed(trace.requestId, timing).catch(() => {});
   }
 
+  /** Ends all answers to the message, also those not on the screen: nobody waits for them any more. */
   async stop(): Promise<void> {
-    if (this.running)
-      await api.cancel(this.running.requestId).catch((error: unknown) => (this.problem = refusalOf(error)));
+    const cancelled = this.writing.map((message) => api.cancel(message.request_id!));
+    await Promise.all(cancelled).catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
   siblingsOf(message: Message): Message[] {

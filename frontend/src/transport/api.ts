@@ -88,6 +88,8 @@ export interface Conversation extends ConversationSummary {
   model: string;
   system_prompt: string;
   params: SamplingParams;
+  /** Answers to each message. */
+  n: number;
   leaf_id: string;
   created_at: string;
   messages: Message[];
@@ -115,6 +117,8 @@ export interface RequestSummary {
 
 export interface Started {
   assistant_message: Message;
+  /** The other answers that were asked for. */
+  siblings: Message[];
   received_unix_us: number;
   responded_unix_us: number;
 }
@@ -124,10 +128,15 @@ export interface Sent extends Started {
   title: string;
 }
 
-export interface NewMessage {
+/** How a message is to be answered, and how often. */
+export interface Asking {
+  params: SamplingParams;
+  n: number;
+}
+
+export interface NewMessage extends Asking {
   text: string;
   parent_id: string | null;
-  params: SamplingParams;
   client: Partial<ClientTiming>;
 }
 
