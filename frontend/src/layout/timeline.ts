@@ -1,73 +1,164 @@
-/** Geometry of the timeline: spans to rectangles. Every input gives finite coordinates. */
-import type { StageId } from "../theme/stages";
-import type { Span } from "../trace/spans";
-
-export const MIN_WIDTH = 2;
+/** Geometry of the timeline: the box, the window on the axis and its ticks. Every input gives finite coordinates. */
+import { UNCOMPRESSED, type Warp } from "./warp";
 
 export interface Range {
   start: number;
   end: number;
 }
 
-export interface Bar {
-  span: Span;
-  x: number;
+/** Nothing at the edges is cut off. */
+const PAD_PX = 6;
+/** Closer than this nothing can be told apart: times are whole microseconds. */
+const MIN_WINDOW_US = 20;
+
+/** Times to pixels and back. */
+export interface Scale {
   width: number;
+  /** The times at the edges, µs since acceptance. */
+  start: number;
+  end: number;
+  usPerPx: number;
+  toX: (time: number) => number;
+  toTime: (x: number) => number;
 }
 
-/** The whole of the spans, with a little air; never empty. */
-export function wholeRange(spans: Span[]): Range {
-  if (!spans.length) return { start: 0, end: 1000 };
-  const start = Math.min(...spans.map((span) => span.start));
-  const end = Math.max(...spans.map((span) => span.end));
+/** The window is in places of the warped axis; what is asked and answered is in the trace's own time. */
+export function scale(window: Range, width: number, warp: Warp = UNCOMPRESSED): Scale {
+  const inner = Math.max(1, width - 2 * PAD_PX);
+  const usPerPx = Math.max(1e-6, window.end - window.start) / inner;
+  const toX = (time: number) => PAD_PX + (warp.toAxis(time) - window.start) / usPerPx;
+  const toTime = (x: number) => warp.toTime(window.start + (x - PAD_PX) * usPerPx);
+  return { width, start: toTime(0), end: toTime(width), usPerPx, toX, toTime };
+}
+
+/** The whole of the stretches; never empty. */
+export function wholeRange(stretches: Range[]): Range {
+  if (!stretches.length) return { start: 0, end: 1000 };
+  const start = stretches.reduce((least, each) => Math.min(least, each.start), Infinity);
+  const end = stretches.reduce((most, each) => Math.max(most, each.end), -Infinity);
   return { start, end: Math.max(end, start + 1000) };
 }
 
-export function toX(at: number, range: Range, width: number): number {
-  return ((at - range.start) / (range.end - range.start)) * width;
+/** While a request runs the axis has room ahead and grows in steps: bars do not shrink with every event. */
+export function roomAhead({ start, end }: Range): Range {
+  const least = 250_000;
+  const step = Math.max(0, Math.ceil(Math.log((end - start) / least) / Math.log(1.5)));
+  return { start, end: start + least * 1.5 ** step };
 }
 
-export function toTime(x: number, range: Range, width: number): number {
-  return range.start + (x / Math.max(1, width)) * (range.end - range.start);
-}
-
-/** The bars of one lane that are within the range; short ones get a minimum width. */
-export function laneBars(spans: Span[], stage: StageId, range: Range, width: number): Bar[] {
-  return spans
-    .filter((span) => span.stage === stage && span.end >= range.start && span.start <= range.end)
-    .map((span) => {
-      const left = Math.max(0, toX(span.start, range, width));
-      const right = Math.min(width, toX(span.end, range, width));
-      const size = Math.max(MIN_WIDTH, right - left);
-      return { span, x: Math.min(left, Math.max(0, width - size)), width: size };
-    });
-}
-
-/** Round times for the axis, as many as the width has room for. */
-export function ticks(range: Range, width: number): number[] {
-  const room = Math.max(1, Math.floor(width / 90));
-  const rough = (range.end - range.start) / room;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough)!;
-  const first = Math.ceil(range.start / step) * step;
-  const found = [];
-  for (let at = first; at <= range.end && found.length < 50; at += step) found.push(at);
-  return found;
-}
-
-/** Zoom about a moment; the result stays within the whole. */
-export function zoom(range: Range, whole: Range, factor: number, about: number): Range {
-  const size = Math.min(whole.end - whole.start, Math.max(100, (range.end - range.start) * factor));
-  const share = (about - range.start) / (range.end - range.start);
+/** Zoom about a place on the axis; the result stays within the whole. */
+export function zoom(window: Range, whole: Range, factor: number, about: number): Range {
+  const full = whole.end - whole.start;
+  const size = Math.min(full, Math.max(Math.min(full, MIN_WINDOW_US), (window.end - window.start) * factor));
+  const share = Math.min(1, Math.max(0, (about - window.start) / (window.end - window.start)));
   return clamp({ start: about - share * size, end: about + (1 - share) * size }, whole);
 }
 
-export function pan(range: Range, whole: Range, us: number): Range {
-  return clamp({ start: range.start + us, end: range.end + us }, whole);
+export function pan(window: Range, whole: Range, us: number): Range {
+  return clamp({ start: window.start + us, end: window.end + us }, whole);
 }
 
-function clamp(range: Range, whole: Range): Range {
-  const size = range.end - range.start;
-  const start = Math.min(Math.max(range.start, whole.start), Math.max(whole.start, whole.end - size));
+/** A window on something, with air around it. */
+export function around({ start, end }: Range, whole: Range): Range {
+  const size = Math.max(MIN_WINDOW_US, (end - start) * 1.5);
+  const middle = (start + end) / 2;
+  return clamp({ start: middle - size / 2, end: middle + size / 2 }, whole);
+}
+
+/** The same window, moved no more than needed to hold the place. */
+export function holding(window: Range, whole: Range, { start, end }: Range): Range {
+  const air = (window.end - window.start) / 12;
+  if (start < window.start) return pan(window, whole, start - window.start - air);
+  if (end <= window.end) return window;
+  return pan(window, whole, Math.min(end - window.end + air, start - window.start - air));
+}
+
+export function clamp(window: Range, whole: Range): Range {
+  const size = Math.min(window.end - window.start, whole.end - whole.start);
+  const start = Math.min(Math.max(window.start, whole.start), Math.max(whole.start, whole.end - size));
   return { start, end: start + size };
+}
+
+export interface Tick {
+  x: number;
+  label: string;
+}
+
+const TICK_PX = 96;
+
+/** Round times for the axis, as many as the width has room for; none within a compressed gap. */
+export function ticks(on: Scale, warp: Warp = UNCOMPRESSED): Tick[] {
+  const rough = Math.max(1, on.usPerPx * TICK_PX);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999)!;
+  const found: Tick[] = [];
+  const most = Math.ceil(on.width / TICK_PX) + 2;
+  for (let at = Math.ceil(on.start / step) * step; at <= on.end && found.length < most; at += step) {
+    const gap = warp.gaps.find(({ start, end }) => at > start && at < end);
+    if (gap) at = Math.ceil(gap.end / step) * step - step;
+    else if (on.toX(at) - (found.at(-1)?.x ?? -TICK_PX) > TICK_PX * 0.6)
+      found.push({ x: on.toX(at), label: tickLabel(at, step) });
+  }
+  return found;
+}
+
+/** As many digits as the step needs, in one unit for the whole axis. */
+function tickLabel(at: number, step: number): string {
+  if (Math.abs(at) < step / 2) return "0";
+  const [unit, size] =
+    step >= 100_000 ? (["s", 6] as const) : step >= 100 ? (["ms", 3] as const) : (["µs", 0] as const);
+  const digits = Math.max(0, size - Math.floor(Math.log10(step) + 1e-9));
+  return `${(at / 10 ** size).toFixed(digits)}\u00a0${unit}`;
+}
+
+export interface Box {
+  isStacked: boolean;
+  nameWidth: number;
+  /** Of the canvas. */
+  width: number;
+  height: number;
+  rowHeight: number;
+  rowsTop: number;
+  barTop: number;
+  barHeight: number;
+  /** Marks stand below the bars. */
+  markTop: number;
+  markHeight: number;
+}
+
+export const AXIS_HEIGHT = 24;
+/** Under this width a lane's name stands above its bars. */
+const STACKED_BELOW = 480;
+const NAME_WIDTH = 136;
+
+/** Density follows the pointer, never the height of the box. */
+export function box(width: number, numRows: number, isCoarse: boolean): Box {
+  const isStacked = width < STACKED_BELOW;
+  const nameWidth = isStacked ? 0 : NAME_WIDTH;
+  const rowHeight = isCoarse ? 44 : isStacked ? 38 : 26;
+  const barHeight = isCoarse && !isStacked ? 20 : 13;
+  const barTop = isStacked ? rowHeight - barHeight - 7 : Math.round((rowHeight - barHeight - 4) / 2);
+  return {
+    isStacked,
+    nameWidth,
+    width: Math.max(0, Math.floor(width) - nameWidth),
+    height: AXIS_HEIGHT + numRows * rowHeight + 1,
+    rowHeight,
+    rowsTop: AXIS_HEIGHT,
+    barTop,
+    barHeight,
+    markTop: barTop + barHeight + 2,
+    markHeight: 3,
+  };
+}
+
+/** Which row a point of the canvas is in; null above and below them. */
+export function rowAt(y: number, { rowsTop, rowHeight }: Box, numRows: number): number | null {
+  const row = Math.floor((y - rowsTop) / rowHeight);
+  return row >= 0 && row < numRows ? row : null;
+}
+
+/** Where a note stands: beside what it is about, and within the width. */
+export function notePlace(x: number, size: number, width: number): number {
+  return Math.max(0, Math.min(x + 12 + size > width ? x - 12 - size : x + 12, width - size));
 }

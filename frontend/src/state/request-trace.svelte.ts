@@ -7,6 +7,8 @@ import { EventStream } from "../transport/stream";
 
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
 
+type Arrived = Pick<NumberedEvent, "seq" | "event">;
+
 interface TimedEvent extends NumberedEvent {
   /** When it may be shown in a replay: never before its predecessors. */
   time: number;
@@ -31,6 +33,8 @@ export class RequestTrace {
   onEnd: (() => void) | null = null;
 
   private log: TimedEvent[] = [];
+  /** What arrives between two frames is shown at once: a saved trace sends thousands of events in a moment. */
+  private readonly arrived: Arrived[] = [];
   private shown = 0;
   private time = $state(0);
   private lastTick = 0;
@@ -40,8 +44,9 @@ export class RequestTrace {
 
   open(socket: Socket): void {
     const handlers = {
-      onEvent: (event: AnyEvent, seq: number) => this.receive(event, seq),
+      onEvent: (event: AnyEvent, seq: number) => this.take(event, seq),
       onEnd: () => {
+        this.readArrived();
         this.isEnded = true;
         this.onEnd?.();
       },
@@ -57,13 +62,32 @@ export class RequestTrace {
   }
 
   receive(event: AnyEvent, seq: number): void {
-    this.whole = fold(this.whole, event, seq);
-    const entry = this.whole.events.at(-1)!;
-    const time = Math.max(this.log.at(-1)?.time ?? 0, entry.at);
-    this.log.push({ ...entry, time });
-    this.duration = time;
-    if (this.isLive) this.toLive();
+    this.read([{ event, seq }]);
     this.onEvent?.(event);
+  }
+
+  private take(event: AnyEvent, seq: number): void {
+    if (!this.arrived.length) beforeNextPaint(() => this.readArrived());
+    this.arrived.push({ event, seq });
+    this.onEvent?.(event);
+  }
+
+  private readArrived(): void {
+    this.read(this.arrived.splice(0));
+  }
+
+  private read(arrived: Arrived[]): void {
+    let { whole } = this;
+    let time = this.log.at(-1)?.time ?? 0;
+    for (const { event, seq } of arrived) {
+      whole = fold(whole, event, seq);
+      const entry = whole.events.at(-1)!;
+      time = Math.max(time, entry.at);
+      this.log.push({ ...entry, time });
+    }
+    this.duration = time;
+    this.whole = whole;
+    if (this.isLive) this.toLive();
   }
 
   /** The browser's own timing, which this page knows before the server does. */
@@ -148,5 +172,18 @@ export class RequestTrace {
     this.shown = end;
     this.time = time;
     this.view = { ...view, at: time };
+  }
+}
+
+/** Frames stop in a hidden tab; what arrives there is read all the same. */
+const HIDDEN_MS = 200;
+
+function beforeNextPaint(work: () => void): void {
+  const timer = setTimeout(run, HIDDEN_MS);
+  const frame = requestAnimationFrame(run);
+  function run() {
+    clearTimeout(timer);
+    cancelAnimationFrame(frame);
+    work();
   }
 }

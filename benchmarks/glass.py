@@ -1,0 +1,185 @@
+"""How quickly the inspector opens a long trace and how smoothly it moves on it, in headless Chromium.
+
+Starts the product as `make up` does, imports a log of 4,000 tokens and more than 20,000 events, opens it from the
+library, then scrubs, zooms and pans on the timeline. A frame's time is the distance between two animation frames: 16.7
+ms is the most that 60 Hz allows. Also the size of the script that the first page loads.
+
+    python -m benchmarks.glass
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks.rows import write
+from benchmarks.synthetic_trace import NUM_TOKENS, trace_file
+
+PORT = "8766"
+NUM_OPENINGS = 7
+FRAME_MS, OPEN_MS, SCRIPT_KB = 20.0, 500.0, 170.0
+
+_RECORD = """() => {
+  const frames = window.frameTimes = [];
+  let last = performance.now();
+  const next = (now) => {
+    frames.push(now - last);
+    last = now;
+    window.frameRecorder = requestAnimationFrame(next);
+  };
+  window.frameRecorder = requestAnimationFrame(next);
+}"""
+_RECORDED = "() => { cancelAnimationFrame(window.frameRecorder); return window.frameTimes.slice(2); }"
+
+_OPEN = """(numTokens) => new Promise((resolve) => {
+  const start = performance.now();
+  document.querySelector('a[href^="/requests/"]').click();
+  const look = () => {
+    const shown = document.querySelector('[data-testid="replay-position"]')?.textContent ?? "";
+    const isDone = shown.startsWith(`${numTokens} /`) && document.querySelector("a[download]");
+    if (isDone) requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - start)));
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+_WHEEL = """([numFrames, deltas, isZoom]) => new Promise((resolve) => {
+  const plot = document.querySelector('[data-testid="timeline-plot"]');
+  const {left, top, width} = plot.getBoundingClientRect();
+  let frame = 0;
+  const next = () => {
+    const delta = deltas[Math.floor((frame / numFrames) * deltas.length)];
+    plot.dispatchEvent(new WheelEvent("wheel", {deltaY: delta, ctrlKey: isZoom, cancelable: true, bubbles: true,
+      clientX: left + width * (0.5 + 0.3 * Math.sin(frame / 20)), clientY: top + 200}));
+    if (++frame < numFrames) requestAnimationFrame(next);
+    else resolve();
+  };
+  requestAnimationFrame(next);
+})"""
+
+
+def main() -> None:
+    data = Path(tempfile.mkdtemp(prefix="sightglass-bench-"))
+    settings = {"PORT": PORT, "SIGHTGLASS_DATA": str(data)}
+    command = ["env", *[f"{key}={value}" for key, value in settings.items()], sys.executable, "manage.py", "up"]
+    product = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        write("glass", [*_drive(_signin_link(product)), _script_row()])
+    finally:
+        product.terminate()
+        product.wait(timeout=30)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _signin_link(product: subprocess.Popen[str]) -> str:
+    assert product.stdout is not None
+    for line in product.stdout:
+        if found := re.search(r"http://\S+/signin/\S+", line):
+            return found.group()
+    raise SystemExit("the product stopped before it printed its sign-in link")
+
+
+def _drive(link: str) -> list[dict[str, Any]]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
+        )
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(link)
+        _import(page)
+        opened = [_open(page) for _ in range(NUM_OPENINGS)]
+        rows = [_row("open a trace of 4,000 tokens", opened, OPEN_MS, statistics.median(opened), "median")]
+        moves = {"scrub": _scrub, "zoom": _zoom, "pan": _pan}
+        rows += [_frames(f"{name} on it", page, move) for name, move in moves.items()]
+        browser.close()
+    return rows
+
+
+def _import(page: Page) -> None:
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    file = {"name": "long.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file()}
+    headers = {"X-CSRFToken": token, "Referer": page.url}
+    answer = page.request.post(f"http://127.0.0.1:{PORT}/api/traces/import", headers=headers, multipart={"file": file})
+    if not answer.ok:
+        raise SystemExit(f"the trace was not imported: {answer.text()}")
+
+
+def _open(page: Page) -> float:
+    page.goto(f"http://127.0.0.1:{PORT}/library")
+    page.locator('a[href^="/requests/"]').first.wait_for()
+    page.wait_for_timeout(500)
+    return float(page.evaluate(_OPEN, NUM_TOKENS))
+
+
+def _frames(name: str, page: Page, move: Callable[[Page], None]) -> dict[str, Any]:
+    page.evaluate(_RECORD)
+    move(page)
+    frames: list[float] = page.evaluate(_RECORDED)
+    return _row(f"{name}, 95th percentile of frames", frames, FRAME_MS, statistics.quantiles(frames, n=20)[18], "p95")
+
+
+def _scrub(page: Page) -> None:
+    """The playhead from one end to the other and back, by the mouse."""
+    box = page.get_by_test_id("timeline-plot").bounding_box()
+    assert box is not None
+    y = box["y"] + 10
+    page.mouse.move(box["x"] + 10, y)
+    page.mouse.down()
+    for x in (box["width"] - 10, 10, box["width"] * 0.7):
+        page.mouse.move(box["x"] + x, y, steps=120)
+    page.mouse.up()
+    page.get_by_role("button", name="To the end").click()
+
+
+def _zoom(page: Page) -> None:
+    page.evaluate(_WHEEL, [300, [-8, 8, -20, 20], True])
+    page.evaluate(_WHEEL, [60, [-12], True])
+
+
+def _pan(page: Page) -> None:
+    page.evaluate(_WHEEL, [300, [30, -30, 90, -60], False])
+
+
+def _row(name: str, samples: list[float], target: float, value: float, what: str) -> dict[str, Any]:
+    median = statistics.median(samples)
+    return {
+        "name": name,
+        "ours": round(value, 1),
+        "peer": None,
+        "ratio": None,
+        "target": f"<= {target:g} ms",
+        "unit": "ms",
+        "spread": f"{what} of {len(samples)}; median {median:.1f}, most {max(samples):.1f}",
+    }
+
+
+def _script_row() -> dict[str, Any]:
+    """All scripts that the first page names, compressed as gzip does at its best."""
+    built = Path(__file__).resolve().parents[1] / "webapp/static/app"
+    manifest = (built / ".vite/manifest.json").read_text("utf-8")
+    main_file = re.search(r'"file": "(assets/main-[^"]+\.js)"', manifest)
+    assert main_file is not None
+    size = len(gzip.compress((built / main_file[1]).read_bytes(), 9)) / 1000
+    return {
+        "name": "script of the first load, compressed",
+        "ours": round(size, 1),
+        "peer": None,
+        "ratio": None,
+        "target": f"<= {SCRIPT_KB:g} kB",
+        "unit": "kB",
+        "spread": "gzip, level 9",
+    }
+
+
+if __name__ == "__main__":
+    main()

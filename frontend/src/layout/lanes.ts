@@ -1,0 +1,219 @@
+/** The spans of each lane in the order of their start, found by binary search and merged where a pixel holds many. */
+import { STAGES, type StageId } from "../theme/stages";
+import { SpanReader, stageSpans, type Span } from "../trace/spans";
+import type { TraceView } from "../trace/view";
+import { wholeRange, type Range, type Scale } from "./timeline";
+
+/** Whatever is shorter is shown this wide. */
+export const MIN_WIDTH = 2;
+/** Narrower spans are not drawn one by one where they stand side by side. */
+const FINE = 3;
+/** How many candidates under the pointer are compared. */
+const MOST_COMPARED = 256;
+
+/** Spans by start; `reach` is the latest end up to and including each. */
+export class Track {
+  readonly spans: Span[] = [];
+  readonly starts: number[] = [];
+  readonly reach: number[] = [];
+
+  add(span: Span): void {
+    let at = this.spans.length;
+    while (at > 0 && this.starts[at - 1]! > span.start) at--;
+    this.spans.splice(at, 0, span);
+    this.starts.splice(at, 0, span.start);
+    this.reach.length = at;
+    for (let index = at; index < this.spans.length; index++)
+      this.reach.push(Math.max(this.reach[index - 1] ?? -Infinity, reachOf(this.spans[index]!)));
+  }
+}
+
+const reachOf = (span: Span) => (span.isOpen ? Infinity : span.end);
+
+/** First index whose value is at least (or, `above`, more than) the limit. */
+function search(values: number[], limit: number, above = false, from = 0, to = values.length): number {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (above ? values[middle]! <= limit : values[middle]! < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export interface Lane {
+  id: StageId;
+  /** Spans made of several events: few, and made anew with every update. */
+  stage: Track;
+  bars: Track;
+  marks: Track;
+}
+
+/** Grows with a view; reads each event once. */
+export class Lanes {
+  private lanes: Lane[] = [];
+  private reader = new SpanReader();
+  private log: TraceView["events"] | null = null;
+  private numRead = 0;
+
+  update(view: TraceView): Laid {
+    if (view.events !== this.log || view.events.length < this.numRead) this.restart(view);
+    const lane = new Map(this.lanes.map((each) => [each.id, each]));
+    for (const each of this.lanes) each.stage = new Track();
+    for (const span of stageSpans(view)) lane.get(span.stage)!.stage.add(span);
+    for (; this.numRead < view.events.length; this.numRead++)
+      for (const span of this.reader.read(view.events[this.numRead]!))
+        lane.get(span.stage)![span.isMark ? "marks" : "bars"].add(span);
+    return laidOut(this.lanes);
+  }
+
+  private restart(view: TraceView): void {
+    this.log = view.events;
+    this.numRead = 0;
+    this.reader = new SpanReader();
+    this.lanes = STAGES.map(({ id }) => ({ id, stage: new Track(), bars: new Track(), marks: new Track() }));
+  }
+}
+
+/** The lanes as they stand after an update: a value of its own, whose tracks go on growing. */
+export interface Laid {
+  lanes: Lane[];
+  /** Of all lanes, in the order in which spans of the same start are walked. */
+  tracks: Track[];
+  whole: Range;
+  /** Every span, for whoever must look at all of them. */
+  stretches: () => Range[];
+}
+
+function laidOut(lanes: Lane[]): Laid {
+  const tracks = lanes.flatMap(({ stage, bars, marks }) => [stage, bars, marks]);
+  const ends = tracks
+    .filter((track) => track.spans.length)
+    .map(({ spans, starts, reach }) => ({
+      start: starts[0]!,
+      end: Number.isFinite(reach.at(-1)) ? reach.at(-1)! : spans.at(-1)!.end,
+    }));
+  return { lanes, tracks, whole: wholeRange(ends), stretches: () => tracks.flatMap(({ spans }) => spans) };
+}
+
+/** What is drawn as one rectangle: one span, or several that share their pixels. */
+export interface Run {
+  x: number;
+  width: number;
+  count: number;
+  span: Span;
+}
+
+/** The rectangles of a track, in O(pixels) searches however many spans there are. `now`: where open spans end. */
+export function runs({ spans, starts, reach }: Track, on: Scale, now: number): Run[] {
+  const found: Run[] = [];
+  const to = search(starts, on.end, true);
+  let next = search(reach, on.start);
+  while (next < to) {
+    const span = spans[next++]!;
+    const end = endOf(span, now);
+    if (end < on.start) continue;
+    const x = Math.max(0, on.toX(span.start));
+    let edge = Math.max(x + MIN_WIDTH, Math.min(on.width, on.toX(end)));
+    const first = next - 1;
+    // Only spans too narrow to be told apart are merged, with whatever as narrow begins where they stand.
+    while (edge - x < FINE || next > first + 1) {
+      const last = search(starts, Math.min(on.end, on.toTime(edge)), true, next, to);
+      if (last === next) break;
+      const isAllNarrow = on.toX(reach[last - 1]!) - edge < FINE;
+      if (!isAllNarrow && on.toX(endOf(spans[next]!, now)) - on.toX(starts[next]!) >= FINE) break;
+      const joined = isAllNarrow ? last : next + 1;
+      const far = isAllNarrow ? reach[joined - 1]! : spans[next]!.end;
+      edge = Math.min(on.width, Math.max(edge, on.toX(far), on.toX(starts[joined - 1]!) + MIN_WIDTH));
+      next = joined;
+    }
+    found.push(within({ x, width: edge - x, count: next - first, span }, on.width));
+  }
+  return found;
+}
+
+function endOf(span: Span, now: number): number {
+  return span.isOpen ? Math.max(span.end, now) : span.end;
+}
+
+function within(run: Run, width: number): Run {
+  const size = Math.min(run.width, width);
+  return { ...run, x: Math.max(0, Math.min(run.x, width - size)), width: size };
+}
+
+/** The spans under the pointer: the nearest one, the shortest where several hold the place, and how many there are. */
+export interface Hit {
+  span: Span;
+  count: number;
+}
+
+export function hit(tracks: Track[], x: number, on: Scale, tolerance: number, now: number): Hit | null {
+  let best: Span | null = null;
+  let bestKey = [Infinity, Infinity];
+  let count = 0;
+  for (const { spans, starts, reach } of tracks) {
+    const last = search(starts, on.toTime(x + tolerance), true) - 1;
+    const first = Math.max(search(reach, on.toTime(x - tolerance)), last - MOST_COMPARED);
+    for (let index = last; index >= first; index--) {
+      const span = spans[index]!;
+      const left = on.toX(span.start);
+      const right = Math.max(left + MIN_WIDTH, on.toX(endOf(span, now)));
+      const away = Math.max(0, left - x, x - right);
+      if (away > tolerance) continue;
+      if (away < 1 && right - left < FINE) count += 1;
+      const key = [away, right - left];
+      if (key[0]! < bestKey[0]! || (key[0] === bestKey[0] && key[1]! < bestKey[1]!))
+        [best, bestKey] = [span, key];
+    }
+  }
+  return best && { span: best, count: Math.max(1, count) };
+}
+
+/** The span before or after another one, by start, then by track. Without one: the first, or the last. */
+export function neighbour(tracks: Track[], from: Span | null, direction: 1 | -1): Span | null {
+  const at = from && placeOf(tracks, from);
+  const found = tracks.map((track, rank) => {
+    if (!at) return direction > 0 ? 0 : track.spans.length - 1;
+    if (rank === at.rank) return at.index + direction;
+    const isAfter = rank > at.rank;
+    if (direction > 0) return search(track.starts, from.start, !isAfter);
+    return search(track.starts, from.start, !isAfter) - 1;
+  });
+  let best: Span | null = null;
+  found.forEach((index, rank) => {
+    const span = tracks[rank]!.spans[index];
+    if (!span) return;
+    // Of equal starts the walk takes the first track, and backwards the last.
+    const isNearer = !best || (direction > 0 ? span.start < best.start : span.start >= best.start);
+    if (isNearer) best = span;
+  });
+  return best;
+}
+
+/** The span of these tracks that is nearest to a moment. */
+export function nearest(tracks: Track[], time: number): Span | null {
+  let best: Span | null = null;
+  let least = Infinity;
+  for (const { spans, starts } of tracks) {
+    const after = search(starts, time, true);
+    for (const span of [spans[after - 1], spans[after]]) {
+      if (!span) continue;
+      const away = Math.max(0, span.start - time, time - span.end);
+      if (away < least) [best, least] = [span, away];
+    }
+  }
+  return best;
+}
+
+/** Spans that several events make are made anew when the view grows: the same title at the same start is the same. */
+function placeOf(tracks: Track[], span: Span): { rank: number; index: number } | null {
+  for (let rank = 0; rank < tracks.length; rank++) {
+    const { spans, starts } = tracks[rank]!;
+    for (let index = search(starts, span.start); starts[index] === span.start; index++) {
+      const each = spans[index]!;
+      if (each === span || (span.title !== null && each.title === span.title)) return { rank, index };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,90 @@
+/** What the user waited for, moment by moment: the phases end to end, with the stretches that no event covers named. */
+import type { StageId } from "../theme/stages";
+import { browserMoments, phaseTable } from "./phases";
+import type { TraceView } from "./view";
+
+export const BETWEEN = "Between stages";
+
+export interface Wait {
+  /** Null: between stages, where no event covers the time. */
+  stage: StageId | null;
+  label: string;
+  /** µs since acceptance. */
+  start: number;
+  end: number;
+}
+
+/** Without holes and without overlaps, from the key press (or the arrival) to the last paint (or the last text). */
+export function criticalPath(view: TraceView): Wait[] {
+  const { start, end, phases } = phaseTable(view);
+  const path: Wait[] = [];
+  const reach = (moment: number) => {
+    const from = path.at(-1)?.end ?? start;
+    if (moment > from) path.push({ stage: null, label: BETWEEN, start: from, end: moment });
+  };
+  for (const { stage, label, start: from, end: to, isBeside } of phases) {
+    if (isBeside) continue;
+    reach(from);
+    path.push({ stage, label, start: from, end: to });
+  }
+  reach(end);
+  return path;
+}
+
+export interface FirstText {
+  /** Between which two moments it was measured. */
+  from: string;
+  to: string;
+  start: number;
+  end: number;
+  /** They follow each other without holes: their sum is the whole. */
+  parts: Wait[];
+}
+
+/** The time to the first text in its parts; null while there is no text. */
+export function firstText(view: TraceView): FirstText | null {
+  const { keydown, firstPaint } = browserMoments(view);
+  const path = criticalPath(view);
+  const released = view.releases[0]?.at;
+  const end = firstPaint ?? released;
+  const start = path[0]?.start;
+  if (end == null || start === undefined || end <= start) return null;
+  const parts = path
+    .filter((part) => part.start < end)
+    .map((part) => ({ ...part, end: Math.min(part.end, end) }));
+  const last = parts.at(-1)!.end;
+  if (last < end) parts.push({ stage: null, label: BETWEEN, start: last, end });
+  return {
+    from: keydown == null ? "its arrival" : "the key press",
+    to: firstPaint == null ? "the first text released" : "the first text painted",
+    start,
+    end,
+    parts,
+  };
+}
+
+/** Milliseconds with one decimal (microseconds below two of them) that add up to the whole as it is shown, exactly. */
+export function shownParts(lengths: number[]): {
+  figures: number[];
+  total: number;
+  unit: "ms" | "µs";
+  digits: number;
+} {
+  const whole = lengths.reduce((sum, length) => sum + length, 0);
+  const isShort = whole < 2000;
+  const grain = isShort ? 1 : 100;
+  const exact = lengths.map((length) => length / grain);
+  const figures = exact.map(Math.floor);
+  let left = Math.round(whole / grain) - figures.reduce((sum, figure) => sum + figure, 0);
+  const byRemainder = exact
+    .map((value, index) => [value - figures[index]!, index] as const)
+    .sort((a, b) => b[0] - a[0]);
+  for (const [, index] of byRemainder) if (left-- > 0) figures[index]! += 1;
+  const scale = isShort ? 1 : 10;
+  return {
+    figures: figures.map((figure) => figure / scale),
+    total: Math.round(whole / grain) / scale,
+    unit: isShort ? "µs" : "ms",
+    digits: isShort ? 0 : 1,
+  };
+}
