@@ -83,14 +83,14 @@ class Log:
         return self._random.random()
 
 
-def frames() -> list[Frame]:
+def frames(num_tokens: int = NUM_TOKENS) -> list[Frame]:
     """The whole log."""
     log = Log()
     _prepare(log)
     _prefill(log)
-    for position in range(NUM_TOKENS):
+    for position in range(num_tokens):
         _token(log, position)
-        if position == NUM_TOKENS // 3:
+        if position == num_tokens // 3:
             _preempt(log)
     _finish(log)
     return log.frames
@@ -289,7 +289,8 @@ def _client(first_text: int, last_text: int) -> ClientTiming:
     )
 
 
-def trace_file() -> bytes:
+def trace_file(num_tokens: int = NUM_TOKENS) -> bytes:
     """The log as a file that the library imports."""
-    duration = max(event.at for frame in frames() for event in frame.events)
-    return archive.encode(frames(), {"title": "A long answer", "model": "smollm2-135m-instruct", "duration_us": duration})
+    log = frames(num_tokens)
+    duration = max(event.at for frame in log for event in frame.events)
+    return archive.encode(log, {"title": "A long answer", "model": "smollm2-135m-instruct", "duration_us": duration})

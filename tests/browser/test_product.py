@@ -8,100 +8,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
+from tests.browser.running import ROOT, Running
 from tests.ports import free_port
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from browser import find_chromium  # noqa: E402
-
-
-class Running:
-    """A started product."""
-
-    def __init__(self, data: Path, port: int, **settings: str) -> None:
-        self.data = data
-        environment = os.environ | {"SIGHTGLASS_DATA": str(data), "PORT": str(port), **settings}
-        environment.pop("SIGHTGLASS_REDIS_URL", None)
-        self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        self.lines: list[str] = []
-        self.link = ""
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if found := re.search(r"http://\S+/signin/\S+", line):
-                self.link = found.group()
-                break
-        assert self.link, "".join(self.lines)
-        self.pids = descendants(self.process.pid)
-
-    def children(self) -> dict[str, int]:
-        """Process ids of what it started, by name."""
-        marks = {"valkey": "redis", "inference.worker.app": "inference", "webapp worker": "lifecycle", "daphne": "web"}
-        return {name: pid for pid, command in self.pids.items() for mark, name in marks.items() if mark in command}
-
-    def wait_until_all_gone(self) -> None:
-        deadline = time.monotonic() + 20
-        while left := [pid for pid in self.pids if is_alive(pid)]:
-            assert time.monotonic() < deadline, left
-            time.sleep(0.05)
-
-    def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-
-def descendants(pid: int) -> dict[int, str]:
-    """The commands of a process's children and theirs."""
-    found: dict[int, str] = {}
-    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        found[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        found |= descendants(child)
-    return found
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(tmp_path_factory.mktemp("data"), free_port())
-    yield running
-    running.end()
-    running.wait_until_all_gone()
-
-
-@pytest.fixture(scope="module")
-def page(product: Running) -> Iterator[Page]:
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*options, "--disable-sync"])
-        page = browser.new_page(viewport={"width": 1360, "height": 860})
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(product.link)
-        yield page
-        assert errors == []
-        browser.close()
-
 
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure: between 0.05 and 0.4."""

@@ -82,8 +82,8 @@ export interface Laid {
   /** Of all lanes, in the order in which spans of the same start are walked. */
   tracks: Track[];
   whole: Range;
-  /** Every span, for whoever must look at all of them. */
-  stretches: () => Range[];
+  /** When anything was done for the request: all spans and marks but the queue's, which is waiting. */
+  busy: () => Range[];
 }
 
 function laidOut(lanes: Lane[]): Laid {
@@ -94,7 +94,11 @@ function laidOut(lanes: Lane[]): Laid {
       start: starts[0]!,
       end: Number.isFinite(reach.at(-1)) ? reach.at(-1)! : spans.at(-1)!.end,
     }));
-  return { lanes, tracks, whole: wholeRange(ends), stretches: () => tracks.flatMap(({ spans }) => spans) };
+  const busy = () =>
+    lanes
+      .filter(({ id }) => id !== "queue")
+      .flatMap(({ stage, bars, marks }) => [...stage.spans, ...bars.spans, ...marks.spans]);
+  return { lanes, tracks, whole: wholeRange(ends), busy };
 }
 
 /** What is drawn as one rectangle: one span, or several that share their pixels. */

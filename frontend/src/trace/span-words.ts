@@ -97,6 +97,10 @@ export function meaning(span: Span): string {
   return (span.event && EVENT_MEANINGS[span.event.type]) ?? STAGE_MEANINGS[span.stage];
 }
 
+export function waitMeaning(stage: StageId | null): string {
+  return stage ? STAGE_MEANINGS[stage] : "No event covers this time: one process hands over to the next.";
+}
+
 /** For ears: name, start and duration. */
 export function announcement(span: Span, lane: string): string {
   const length = span.isMark

@@ -1,7 +1,8 @@
 /** Pointer and wheel on the canvas: scrubbing, panning, zooming, measuring, pinching and pointing. */
-import { hit, type Hit } from "../../layout/lanes";
+import { hit, type Hit, type Track } from "../../layout/lanes";
 import { AXIS_HEIGHT, rowAt } from "../../layout/timeline";
 import { STAGES, type StageId } from "../../theme/stages";
+import type { Wait } from "../../trace/waits";
 import { NUM_ROWS, type TimelineView } from "./view.svelte";
 
 /** A pointer that moved less has clicked. */
@@ -13,6 +14,8 @@ export interface Pointed {
   /** Null: the row of what was waited for. */
   stage: StageId | null;
   found: Hit | null;
+  /** In that row: the part of the wait. */
+  wait: Wait | null;
   x: number;
   y: number;
 }
@@ -76,8 +79,9 @@ export class Gestures {
     else this.drag = "pan";
   }
 
-  leave(): void {
-    if (this.pointers.size) return;
+  /** A finger that is lifted has left too; what it tapped stays told. */
+  leave(event: PointerEvent): void {
+    if (this.pointers.size || event.pointerType === "touch") return;
     this.view.hoveredRow = null;
     this.point(null, false);
   }
@@ -98,10 +102,18 @@ export class Gestures {
     const { view } = this;
     const row = rowAt(at.y, view.box, NUM_ROWS);
     if (row === null) return null;
-    if (row === 0) return { stage: null, found: null, ...at };
+    if (row === 0) {
+      const time = view.on.toTime(at.x);
+      return { stage: null, found: null, wait: view.waits.find(({ end }) => end >= time) ?? null, ...at };
+    }
     const stage = STAGES[row - 1]!.id;
-    const found = hit(view.tracksOf(stage), at.x, view.on, REACH_PX[pointer], view.now);
-    return { stage, found, ...at };
+    const { rowsTop, rowHeight, markTop } = view.box;
+    const [made, bars, marks] = view.tracksOf(stage);
+    const isAtMarks = (at.y - rowsTop) % rowHeight >= markTop - 1;
+    const [first, second] = isAtMarks ? [[marks!], [made!, bars!]] : [[made!, bars!], [marks!]];
+    const look = (tracks: Track[]) => hit(tracks, at.x, view.on, REACH_PX[pointer], view.now);
+    const found = look(first) ?? look(second);
+    return { stage, found, wait: null, ...at };
   }
 
   private hover(at: { x: number; y: number }, pointer: keyof typeof REACH_PX): void {

@@ -62,7 +62,7 @@ export class TimelineView {
     if (this.trace.isOver) return { start, end };
     return roomAhead({ start, end: Math.max(end, this.now) });
   });
-  readonly gaps = $derived.by(() => (this.trace.isOver ? idleGaps(this.laid.stretches(), this.whole) : []));
+  readonly gaps = $derived.by(() => (this.trace.isOver ? idleGaps(this.laid.busy(), this.whole) : []));
   readonly warp = $derived.by(() =>
     this.isCompressed ? compress(this.gaps, this.whole, this.box.width) : UNCOMPRESSED,
   );

@@ -1,0 +1,38 @@
+"""Each module of browser tests has a product of its own, and one page of a signed-in browser."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.running import ROOT, Running
+from tests.ports import free_port
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from browser import find_chromium
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(tmp_path_factory.mktemp("data"), free_port())
+    yield running
+    running.end()
+    running.wait_until_all_gone()
+
+
+@pytest.fixture(scope="module")
+def page(product: Running) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*options, "--disable-sync"])
+        page = browser.new_page(viewport={"width": 1360, "height": 860})
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(product.link)
+        yield page
+        assert errors == []
+        browser.close()
