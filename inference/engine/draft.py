@@ -14,8 +14,8 @@ from inference.engine.step_costs import StepCosts
 _SIZES = (3, 2)
 """Lengths of the n-grams looked for, longest first."""
 MAX_DRAFTS = 8
-_FIRST_DRAFTS = 4
-"""Tried while what a row costs is unknown."""
+_TRIAL_DRAFTS, _TRIAL_ROWS = 2, 8
+"""Tried to learn what a row costs: by each sequence, and by all together."""
 _MEMORY = 0.98
 """What is left of a sequence's record with each token: one that stopped drafting tries again after a hundred or so."""
 _PRIOR_TRIED, _PRIOR_ACCEPTED = 2.0, 0.8
@@ -86,16 +86,18 @@ def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
 
     A step of batch_size rows that takes T makes a token in T / batch_size; k drafts must yield more than they cost.
     """
-    step_us, row_us = costs.decode_us(batch_size), costs.us_per_row
+    step_us = costs.decode_us(batch_size)
     if step_us is None:
         return 0
-    if row_us is None:
-        return _FIRST_DRAFTS
+    trial = min(_TRIAL_DRAFTS, _TRIAL_ROWS // batch_size) if costs.is_due(batch_size) else 0
+    if not costs.is_known:
+        return trial
     best, most, expected, chance = 0, 0.0, 0.0, 1.0
     for length in range(1, MAX_DRAFTS + 1):
         chance *= min(acceptance, 1.0)
         expected += chance
-        gain = expected * step_us / batch_size - length * row_us
+        more_us = max(0.0, (costs.decode_us(batch_size + length) or step_us) - step_us)
+        gain = expected * step_us / batch_size - more_us
         if gain > most:
             best, most = length, gain
-    return best
+    return max(best, trial)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -98,6 +99,13 @@ class FakeDecoder:
     us_per_row: int = 300
     now_us: int = 0
     """Its own clock, on which a step takes as long as these say."""
+    slowdown: Callable[[], float] = lambda: 1.0
+    """How many times as long a step takes by that clock."""
+
+    @property
+    def undisturbed_us(self) -> int:
+        """What all steps so far would have taken with no slowdown."""
+        return sum(self.us_per_step + self.us_per_row * sum(rows) for rows in self.steps)
 
     def build_cache(self, num_blocks: int) -> KVCache:
         return KVCache(self.config, num_blocks)
@@ -106,7 +114,7 @@ class FakeDecoder:
         self.steps.append([len(chunk.ids) for chunk in chunks])
         if self.most_rows is not None and sum(self.steps[-1]) > self.most_rows:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes.")
-        self.now_us += self.us_per_step + self.us_per_row * sum(self.steps[-1])
+        self.now_us += round((self.us_per_step + self.us_per_row * sum(self.steps[-1])) * self.slowdown())
         for chunk in chunks:
             self._write(chunk, kv)
         rows = [self._row(chunk, end, kv) for chunk in chunks for end in self._ends(chunk)]

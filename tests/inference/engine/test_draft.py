@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +13,9 @@ from inference.engine.step_costs import StepCosts
 
 
 def costs(step_us: float, row_us: float) -> StepCosts:
-    """Of an engine that has seen steps of one row and of five."""
+    """Of an engine that has seen steps of one row, of five and of fifty."""
     result = StepCosts()
-    for num_rows in (1, 5) * 20:
+    for num_rows in (1, 5, 50) * 20:
         result.add_decode(num_rows, step_us + row_us * num_rows)
     return result
 
@@ -48,7 +50,8 @@ def test_nothing_is_guessed_before_the_first_step_was_measured() -> None:
 
 def test_guesses_are_tried_while_the_price_of_a_row_is_unknown() -> None:
     same = StepCosts()
-    same.add_decode(1, 4000)
+    for _ in range(3):
+        same.add_decode(1, 4000)
     assert best_length(0.4, 1, same) > 0
 
 
@@ -90,14 +93,39 @@ def test_the_last_free_tokens_bound_a_draft() -> None:
     assert Drafter().propose([1, 2, 3] * 5, 0, 1, known) == Drafter().propose([1, 2, 3] * 5, -1, 1, known) == ()
 
 
-def test_the_line_through_the_steps_is_found_and_forgotten() -> None:
+def test_a_steps_cost_is_read_between_and_beyond_the_sizes_seen() -> None:
     known = costs(3000, 500)
-    assert known.us_per_row == pytest.approx(500)
-    assert known.decode_us(8) == pytest.approx(7000)
-    for _ in range(300):
-        known.add_decode(1, 3500)
-    assert known.us_per_row is None
-    assert known.decode_us(1) == pytest.approx(3500, rel=1e-3)
+    assert [known.decode_us(num_rows) for num_rows in (1, 3, 8)] == pytest.approx([3500, 4500, 7000])
+
+
+def test_the_last_durations_count_and_sizes_not_seen_again_are_forgotten() -> None:
+    known = costs(3000, 500)
+    for _ in range(20):
+        known.add_decode(1, 4000)
+    assert known.decode_us(1) == 4000 and known.decode_us(5) == 5500
+    for _ in range(600):
+        known.add_decode(1, 4000)
+    assert known.is_due(1) and known.decode_us(5) == 4000
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.floats(1, 1000)), max_size=60),
+    st.lists(st.integers(1, 12), min_size=2, max_size=4, unique=True),
+    st.randoms(),
+)
+def test_interrupted_steps_change_no_cost_as_long_as_some_are_not(
+    interrupted: list[tuple[int, float]], sizes: list[int], random: Random
+) -> None:
+    """Where the steps of the smallest and the largest size are not all interrupted, the line is found exactly."""
+    outer = {min(sizes), max(sizes)}
+    noise = [step for step in interrupted if min(outer) <= step[0] <= max(outer)][:13]  # all are kept
+    steps = [(num_rows, 1.0) for num_rows in outer for _ in range(3)] + noise
+    random.shuffle(steps)
+    known = StepCosts()
+    for num_rows, slowdown in steps:
+        known.add_decode(num_rows, (3000 + 500 * num_rows) * slowdown)
+    for num_rows in range(1, 13):
+        assert known.decode_us(num_rows) == pytest.approx(3000 + 500 * num_rows)
 
 
 def test_prefill_speed_is_that_of_late() -> None:

@@ -215,6 +215,32 @@ def test_drafts_that_do_not_pay_are_given_up() -> None:
     assert 0 < num_drafts < 15
 
 
+@pytest.mark.parametrize("us_per_row", [300, 1000, 2000])
+def test_interrupted_steps_switch_no_drafts_off_that_pay(us_per_row: int) -> None:
+    """A third of the steps take up to ten times as long, for reasons that are not the engine's."""
+
+    def undisturbed_us(seed: int | None, has_drafts: bool = True) -> int:
+        noise = random.Random(seed)
+        decoder = FakeDecoder(period=5, us_per_row=us_per_row)
+        if seed is not None:
+            decoder.slowdown = lambda: noise.uniform(0.95, 1.05) * (noise.uniform(2, 10) if noise.random() < 0.3 else 1)
+        run(engine(decoder, has_drafts=has_drafts), request("a", prompt(1, 30), 256))
+        return decoder.undisturbed_us
+
+    quiet, plain = undisturbed_us(None), undisturbed_us(None, has_drafts=False)
+    assert quiet < 0.6 * plain
+    ratios = sorted(undisturbed_us(seed) / quiet for seed in range(9))
+    assert ratios[4] < 1.1 and ratios[-1] < 1.6
+
+
+def test_interrupted_steps_switch_no_drafts_on_that_do_not_pay() -> None:
+    noise = random.Random(1)
+    dear = FakeDecoder(period=5, us_per_step=100, us_per_row=4000)
+    dear.slowdown = lambda: noise.uniform(2, 10) if noise.random() < 0.3 else 1.0
+    run(engine(dear, has_drafts=True), request("a", prompt(1, 30), 256))
+    assert 0 < sum(rows - 1 for (rows,) in dear.steps[1:]) < 30
+
+
 @pytest.mark.parametrize("num_output", [1, 2, 17])
 def test_drafts_do_not_overshoot_the_end(num_output: int) -> None:
     (each,) = run(engine(FakeDecoder(period=3), has_drafts=True), request("a", (4, 5, 6) * 9, num_output)).values()
