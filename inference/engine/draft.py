@@ -86,8 +86,8 @@ def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
 
     A step of batch_size rows that takes T makes a token in T / batch_size; k drafts must yield more than they cost.
     """
-    step_us = costs.decode_us(batch_size)
-    if step_us is None:
+    step_us, usual_us = costs.decode_us(batch_size), costs.usual_us(batch_size)
+    if step_us is None or usual_us is None:
         return 0
     trial = min(_TRIAL_DRAFTS, _TRIAL_ROWS // batch_size) if costs.is_due(batch_size) else 0
     if not costs.is_known:
@@ -97,7 +97,7 @@ def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
         chance *= min(acceptance, 1.0)
         expected += chance
         more_us = max(0.0, (costs.decode_us(batch_size + length) or step_us) - step_us)
-        gain = expected * step_us / batch_size - more_us
+        gain = expected * usual_us / batch_size - more_us
         if gain > most:
             best, most = length, gain
     return max(best, trial)

@@ -98,6 +98,16 @@ def test_a_steps_cost_is_read_between_and_beyond_the_sizes_seen() -> None:
     assert [known.decode_us(num_rows) for num_rows in (1, 3, 8)] == pytest.approx([3500, 4500, 7000])
 
 
+def test_on_a_machine_that_interrupts_most_steps_a_draft_saves_such_steps() -> None:
+    busy = StepCosts()
+    for us in (4000, 30_000, 40_000) * 4:
+        busy.add_decode(1, us)
+    for _ in range(3):
+        busy.add_decode(3, 35_000)
+    assert busy.decode_us(3) == 35_000
+    assert best_length(0.9, 1, busy) > 0
+
+
 def test_the_last_durations_count_and_sizes_not_seen_again_are_forgotten() -> None:
     known = costs(3000, 500)
     for _ in range(20):
