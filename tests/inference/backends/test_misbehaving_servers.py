@@ -7,6 +7,7 @@ import json
 import pytest
 
 from inference.backends.parameters import Kind
+from inference.backends.remote_backend import RemoteBackend
 from inference.backends.server import Server, ServerUnavailable, connect
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.backends.conftest import Flags, Script, Start, job, outputs_of, refusal_of, tokens_of
@@ -209,3 +210,17 @@ def test_what_is_no_model_server_is_said(stub: str, script: Script, tokenizer: T
 def test_a_server_that_is_not_there_is_said(tokenizer: Tokenizer) -> None:
     with pytest.raises(ServerUnavailable, match="cannot be reached"):
         connect(f"http://127.0.0.1:{free_port()}", KEY, "one", tokenizer)
+
+
+def test_a_request_that_comes_before_the_thread_runs_is_answered(
+    stub: str, script: Script, flags: Flags, tokenizer: Tokenizer
+) -> None:
+    script.stream(vllm_chunk({5: -1.0}, "length"), DONE)
+    backend = RemoteBackend(server_at(stub), tokenizer, flags)
+    early = job(tokenizer)
+    backend.submit(early)
+    backend.start()
+    assert [token.id for token in tokens_of(outputs_of(early))] == [5]
+    backend.stop("over")
+    backend.join(5)
+    assert not backend.is_alive()

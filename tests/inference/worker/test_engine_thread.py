@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.backends.backend import AlreadyRunning, Job, Refused
+from inference.backends.backend import AlreadyRunning, Description, Job, Refused
 from inference.engine.engine import Engine, load_engine
 from inference.engine.scheduler import Limits
 from inference.engine.step_output import StepOutput
@@ -22,6 +22,7 @@ from inference.protocol.events import (
     AnyEvent,
     CacheLookedUp,
     GenerationFinished,
+    GenerationPreempted,
     GenerationQueued,
     GenerationStarted,
     GrammarMasked,
@@ -29,7 +30,7 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
 )
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams, Usage
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
@@ -294,6 +295,49 @@ def test_requests_behind_a_full_batch_say_how_many_are_in_front(
     thread.join(5)
     events = [event for each in asked for frame in log.read(each.request_id) for event in frame.events]
     assert {event.queue_depth for event in events if isinstance(event, GenerationQueued)} >= {0, 1}
+
+
+class Preempting:
+    """A back end that admits a request, preempts it, and lets it wait until that was said."""
+
+    description, is_stopping, pulse = Description(), False, 0
+    num_looks = 0
+
+    def submit(self, job: Job) -> None:
+        self.job = job
+        self._deliver(CacheLookedUp(at=1, block_size=16, hits=(), num_cached_tokens=0))
+        self._deliver(GenerationPreempted(at=2, num_tokens=4, num_blocks=1))
+        self.pulse += 1
+
+    def num_ahead(self, request_id: str) -> int:
+        self._deliver(CacheLookedUp(at=3, block_size=16, hits=(), num_cached_tokens=0))
+        self._deliver(None)
+        return 7
+
+    def is_alive(self) -> bool:
+        self.num_looks += 1
+        return self.num_looks < 100
+
+    def finish(self, request_id: str, reason: FinishReason) -> None:
+        pass
+
+    def stop(self, message: str) -> None:
+        pass
+
+    def _deliver(self, event: AnyEvent | None) -> None:
+        reason: FinishReason | None = "abort" if event is None else None
+        self.job.outputs.put(StepOutput("a", [] if event is None else [event], Usage(), reason))
+
+
+def test_a_preempted_request_says_that_it_waits_again(
+    log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
+    services = Services("test", Preempting(), tokenizer, Grammars(tokenizer), guard, log)
+    events = run_to_log(services, request(tokenizer, "a"))
+    preempted = next(index for index, event in enumerate(events) if isinstance(event, GenerationPreempted))
+    queued = events[preempted + 1]
+    assert isinstance(queued, GenerationQueued) and queued.queue_depth == 7
 
 
 def test_a_request_stopped_while_it_waits_was_never_started(
