@@ -1,4 +1,4 @@
-"""Guesses a sequence's next tokens from its own text, where that pays. Knows nothing of models or sampling.
+"""Guesses a sequence's next tokens from its own text, and decides how many pay. Knows nothing of models or sampling.
 
 Prompt lookup: when the last few tokens have occurred before, what followed them then is the draft (the n-gram case of
 speculative decoding, arXiv 2302.01318). The model checks all of a draft in one pass, and a guess is kept while it is
@@ -65,11 +65,15 @@ class Drafter:
         """The share of guesses that were right, of those after nothing but right ones."""
         return self._num_accepted / self._num_tried
 
-    def propose(self, ids: Sequence[int], num_free: int, batch_size: int, costs: StepCosts) -> tuple[int, ...]:
-        """As many tokens as pay, at most num_free; batch_size: sequences that decode in the same step."""
-        num_tokens = min(num_free, best_length(self.acceptance, batch_size, costs))
+    def num_wanted(self, num_free: int, batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> int:
+        """As many guesses as pay, at most num_free; once per step. The rest as in best_length."""
+        length = best_length(self.acceptance, batch_size, costs, guess_us)
         self._forget()
-        return self._index.propose(ids, num_tokens) if num_tokens > 0 else ()
+        return max(0, min(num_free, length))
+
+    def look_up(self, ids: Sequence[int], num_tokens: int) -> tuple[int, ...]:
+        """So many guesses from the text itself, if it repeats itself."""
+        return self._index.propose(ids, num_tokens) if num_tokens else ()
 
     def _forget(self) -> None:
         self._num_tried = _PRIOR_TRIED + _MEMORY * (self._num_tried - _PRIOR_TRIED)
@@ -81,10 +85,11 @@ class Drafter:
         self._num_accepted += num_accepted
 
 
-def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
+def best_length(acceptance: float, batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> int:
     """How many drafts raise the step's tokens per second the most; 0 when none do.
 
     A step of batch_size rows that takes T makes a token in T / batch_size; k drafts must yield more than they cost.
+    batch_size: sequences that decode in the same step. guess_us: what it takes to guess one token for each of them.
     """
     step_us, usual_us = costs.decode_us(batch_size), costs.usual_us(batch_size)
     if step_us is None or usual_us is None:
@@ -97,7 +102,7 @@ def best_length(acceptance: float, batch_size: int, costs: StepCosts) -> int:
         chance *= min(acceptance, 1.0)
         expected += chance
         more_us = max(0.0, (costs.decode_us(batch_size + length) or step_us) - step_us)
-        gain = expected * usual_us / batch_size - more_us
+        gain = expected * usual_us / batch_size - more_us - length * guess_us / batch_size
         if gain > most:
             best, most = length, gain
     return max(best, trial)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from inference.engine import record
 from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockManager
 from inference.engine.draft import Drafter
+from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
 from inference.engine.record import PieceSource, StepFacts
@@ -30,7 +31,7 @@ from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
 from inference.models.source import open_model
-from inference.protocol.events import AnyEvent
+from inference.protocol.events import AnyEvent, DraftSource
 from inference.protocol.request import FinishReason, GenerationRequest
 from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
@@ -91,8 +92,10 @@ class Engine:
         summarise: Summarise = vocabulary.summarise,
         has_drafts: bool = True,
         now_ns: Callable[[], int] = time.perf_counter_ns,
+        draft_model: DraftModel | None = None,
     ) -> None:
-        """now_ns: the clock by which steps are measured, to decide whether drafts pay."""
+        """now_ns: the clock by which steps are measured, to decide whether drafts pay. draft_model: guesses instead of
+        prompt lookup."""
         self._runner = runner
         self._pieces = pieces
         blocks = BlockManager(runner.num_blocks, runner.block_size, cache or LruPrefixCache(time.monotonic))
@@ -100,6 +103,7 @@ class Engine:
         self._summarise = summarise
         # Where a row's result depends on how many are computed beside it, a guess could change the answer.
         self._has_drafts = has_drafts and runner.is_batch_invariant
+        self._draft_model = draft_model
         self._now_ns = now_ns
         self._costs = StepCosts()
         self._slots: dict[str, _Slot] = {}
@@ -174,37 +178,57 @@ class Engine:
         for sequence in self._scheduler.remove_finished():
             outputs.append(self._output(self._slots[sequence.request.request_id]))
             del self._slots[sequence.request.request_id]
+            if self._draft_model:
+                self._draft_model.forget(sequence.request.request_id)
         return outputs
 
     def step(self) -> list[StepOutput]:
         """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
         ended = self.take_finished()
+        start_ns = time.perf_counter_ns()
         self._draft()
         step = self._scheduler.schedule()
         self.num_steps += 1
         self._note(step)
         if step.shares:
-            self._compute(step)
+            self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns))
         return ended + self._report() + self.take_finished()
 
     def _draft(self) -> None:
         if not self._has_drafts:
             return
         decoding = [sequence for sequence in self._scheduler.running if not sequence.is_prefilling]
+        guess_us = self._draft_model.us_per_guess(len(decoding)) if self._draft_model and decoding else 0.0
+        wanted: list[tuple[Sequence, int]] = []
         for sequence in decoding:
-            drafter = self._slot(sequence).drafter
             # The last token needs no guess after it.
-            num_free = sequence.num_free_tokens - 1
-            sequence.drafts = drafter.propose(sequence.ids, num_free, len(decoding), self._costs)
+            num_free, drafter = sequence.num_free_tokens - 1, self._slot(sequence).drafter
+            wanted.append((sequence, drafter.num_wanted(num_free, len(decoding), self._costs, guess_us)))
+        guesses = self._guess(wanted) if self._draft_model else {}
+        for sequence, num_wanted in wanted:
+            if self._draft_model:
+                sequence.drafts = guesses.get(sequence.request.request_id, ())
+            else:
+                sequence.drafts = self._slot(sequence).drafter.look_up(sequence.ids, num_wanted)
+
+    def _guess(self, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
+        """The draft model's guesses; a step goes on without them when memory runs out for it."""
+        assert self._draft_model is not None
+        try:
+            return self._draft_model.propose(wanted)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            logger.warning("no memory to guess ahead: %s", error)
+            return {}
 
     def _note(self, step: Step) -> None:
         for note in step.notes:
             event = record.noted(note, self._runner.block_size, self._costs.prefill_us_per_token)
             self._slot(note.sequence).events.append(event)
 
-    def _compute(self, step: Step) -> None:
+    def _compute(self, step: Step, facts: StepFacts) -> None:
         """Trouble ends the sequences of this step alone; what ended before it is still reported."""
-        facts = StepFacts(len(step.shares), step.num_rows)
         try:
             for results in self._run(step):
                 self._advance(results, facts)
@@ -313,7 +337,8 @@ class Engine:
             sample, drafts = None, drafts[:num_accepted]  # the others will be guessed again
         if drafts:
             slot.drafter.verified(len(drafts), num_accepted)
-            slot.events.append(record.verified(at, position, drafts, num_accepted, self._pieces))
+            source: DraftSource = "draft_model" if self._draft_model else "ngram"
+            slot.events.append(record.verified(at, position, drafts, num_accepted, self._pieces, source))
         slot.events += events
         if isinstance(sample, Exception):
             raise sample
@@ -356,8 +381,19 @@ def load_engine(
     kernels: Kernels | None = None,
     kv_bytes: int = DEFAULT_KV_BYTES,
     has_drafts: bool = True,
+    draft_path: Path | None = None,
 ) -> Engine:
-    """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError."""
+    """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError.
+
+    draft_path: a smaller model with the same tokenizer, to guess ahead.
+    """
     decoder = load_decoder(open_model(path), on_progress, cache, kernels, num_threads=num_threads)
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
-    return Engine(ModelRunner(decoder, kv_bytes), pieces, has_drafts=has_drafts, summarise=summarise)
+    runner = ModelRunner(decoder, kv_bytes)
+    draft_model = None
+    if draft_path and not runner.is_batch_invariant:
+        logger.warning("the draft model is not used: computed by PyTorch, a guess could change the answer")
+    elif draft_path:
+        smaller = load_decoder(open_model(draft_path), cache=cache, kernels=kernels, num_threads=num_threads)
+        draft_model = DraftModel(smaller, runner.num_blocks, time.perf_counter_ns)
+    return Engine(runner, pieces, summarise=summarise, has_drafts=has_drafts, draft_model=draft_model)

@@ -13,6 +13,7 @@ from inference.protocol.events import (
     CacheEvicted,
     CacheLookedUp,
     CacheStored,
+    DraftSource,
     DraftVerified,
     GenerationPreempted,
     GrammarMasked,
@@ -89,7 +90,14 @@ def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:
     )
 
 
-def verified(at: int, position: int, drafts: tuple[int, ...], num_accepted: int, pieces: PieceSource) -> DraftVerified:
+def verified(
+    at: int,
+    position: int,
+    drafts: tuple[int, ...],
+    num_accepted: int,
+    pieces: PieceSource,
+    source: DraftSource,
+) -> DraftVerified:
     """at: from before their tokens were sampled; position: of the first draft among the generated tokens."""
     return DraftVerified(
         at=at,
@@ -97,7 +105,7 @@ def verified(at: int, position: int, drafts: tuple[int, ...], num_accepted: int,
         ids=drafts,
         pieces=tuple(pieces.piece(token) for token in drafts),
         num_accepted=num_accepted,
-        source="ngram",
+        source=source,
     )
 
 

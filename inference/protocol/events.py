@@ -438,6 +438,9 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
 # ---- draft, grammar ------------------------------------------------------------------------------------------------
 
 
+DraftSource = Literal["ngram", "draft_model"]
+
+
 class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     """Guesses of the next tokens were checked in one pass; the tokens sampled follow."""
 
@@ -449,7 +452,7 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     """Their bytes (base64 in JSON)."""
     num_accepted: int
     """How many of them, from the first on, are what was then sampled; the others were computed for nothing."""
-    source: Literal["ngram", "draft_model"]
+    source: DraftSource
 
 
 class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+from pathlib import Path
 
 import redis
 
@@ -101,6 +102,7 @@ class Host:
             cache,
             kernels,
             settings.kv_bytes,
+            draft_path=_checked(settings.draft_path, tokenizer),
         )
         thread = EngineThread(engine, log)
         thread.start()
@@ -145,6 +147,16 @@ class Host:
             pipeline.execute()
         except redis.RedisError as error:
             logger.warning("heartbeat failed: %s", error)
+
+
+def _checked(draft_path: Path | None, tokenizer: Tokenizer) -> Path | None:
+    """Raises ModelUnavailable, or what reading the draft model raises."""
+    if draft_path and Tokenizer(read_metadata(draft_path)).version != tokenizer.version:
+        raise ModelUnavailable(
+            f"SIGHTGLASS_DRAFT_MODEL: {draft_path} has another tokenizer than the model itself; "
+            "choose a smaller model of the same family"
+        )
+    return draft_path
 
 
 def _flat(fields: dict[str, str]) -> list[str]:

@@ -25,6 +25,8 @@ class WorkerSettings:
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
+    draft_path: Path | None = None
+    """A smaller model that guesses ahead; None: prompt lookup does."""
     backend_url: str | None = None
     """Of a server that makes the tokens; None: the worker's own engine does."""
     backend_key: str | None = field(default=None, repr=False)
@@ -33,7 +35,7 @@ class WorkerSettings:
 def read_settings() -> WorkerSettings:
     env = os.environ
     data = Path(env.get("SIGHTGLASS_DATA") or _ROOT / "data")
-    policy = env.get("SIGHTGLASS_SAFETY_POLICY")
+    policy, draft = env.get("SIGHTGLASS_SAFETY_POLICY"), env.get("SIGHTGLASS_DRAFT_MODEL")
     return WorkerSettings(
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
@@ -43,6 +45,7 @@ def read_settings() -> WorkerSettings:
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
         kernels_path=data / "kernels",
+        draft_path=Path(draft) if draft else None,
         backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
         backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
     )

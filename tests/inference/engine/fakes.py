@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.engine.draft_model import DraftModel
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import PrefixCache
@@ -63,6 +65,10 @@ class Pieces:
 
     def is_special(self, token: int) -> bool:
         return token == 0
+
+
+def prompt(seed: int, num_tokens: int) -> tuple[int, ...]:
+    return tuple(random.Random(seed).choices(range(1, 50), k=num_tokens))
 
 
 def request(name: str, ids: tuple[int, ...], num_output: int = 8, **fields: object) -> GenerationRequest:
@@ -168,9 +174,14 @@ def engine(
     limits: Limits = DEFAULT_LIMITS,
     has_drafts: bool = False,
     summarise: Summarise = vocabulary.summarise,
+    draft_model: DraftModel | None = None,
 ) -> Engine:
     runner = ModelRunner(decoder, num_blocks * block_bytes(decoder.config))
-    return Engine(runner, Pieces(), cache, limits, summarise, has_drafts, now_ns=lambda: 1000 * decoder.now_us)
+    return Engine(runner, Pieces(), cache, limits, summarise, has_drafts, lambda: 1000 * decoder.now_us, draft_model)
+
+
+def draft_model(decoder: FakeDecoder, num_blocks: int = 64) -> DraftModel:
+    return DraftModel(decoder, num_blocks, lambda: 1000 * decoder.now_us)
 
 
 def run(engine: Engine, *requests: GenerationRequest) -> dict[str, Run]:

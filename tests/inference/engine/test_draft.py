@@ -81,16 +81,24 @@ def test_cheap_rows_and_good_guesses_make_long_drafts() -> None:
 def test_wrong_guesses_end_them_and_time_brings_them_back() -> None:
     drafter, known, ids = Drafter(), costs(4000, 2000), [1, 2, 3] * 5
     for _ in range(30):
-        if drafts := drafter.propose(ids, 8, 1, known):
+        if drafts := drafter.look_up(ids, drafter.num_wanted(8, 1, known)):
             drafter.verified(len(drafts), 0)
-    assert drafter.propose(ids, 8, 1, known) == ()
-    assert any(drafter.propose(ids, 8, 1, known) for _ in range(300))
+    assert drafter.look_up(ids, drafter.num_wanted(8, 1, known)) == ()
+    assert any(drafter.look_up(ids, drafter.num_wanted(8, 1, known)) for _ in range(300))
 
 
 def test_the_last_free_tokens_bound_a_draft() -> None:
     known = costs(4000, 1)
-    assert len(Drafter().propose([1, 2, 3] * 5, 2, 1, known)) == 2
-    assert Drafter().propose([1, 2, 3] * 5, 0, 1, known) == Drafter().propose([1, 2, 3] * 5, -1, 1, known) == ()
+    assert Drafter().num_wanted(2, 1, known) == len(Drafter().look_up([1, 2, 3] * 5, 2)) == 2
+    assert Drafter().num_wanted(0, 1, known) == Drafter().num_wanted(-1, 1, known) == 0
+    assert Drafter().look_up([1, 2, 3] * 5, 0) == ()
+
+
+def test_guesses_that_take_time_must_yield_more() -> None:
+    known = costs(4000, 100)
+    assert best_length(0.9, 1, known, guess_us=500) == MAX_DRAFTS
+    assert 0 < best_length(0.5, 1, known, guess_us=500) < best_length(0.5, 1, known)
+    assert best_length(0.5, 1, known, guess_us=4000) == 0
 
 
 def test_a_steps_cost_is_read_between_and_beyond_the_sizes_seen() -> None:

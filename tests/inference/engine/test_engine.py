@@ -28,13 +28,9 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.sampling.vocabulary import Summary, summarise
-from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, request, run
+from tests.inference.engine.fakes import FakeDecoder, Run, SetClock, StoppedClock, engine, prompt, request, run
 
 LIMITS = Limits(max_num_running=8, token_budget=64, mixed_budget=32)
-
-
-def prompt(seed: int, num_tokens: int) -> tuple[int, ...]:
-    return tuple(random.Random(seed).choices(range(1, 50), k=num_tokens))
 
 
 def alone(ids: tuple[int, ...], num_output: int = 8) -> list[int]:
