@@ -187,11 +187,12 @@ class Engine:
         ended = self.take_finished()
         start_ns = time.perf_counter_ns()
         self._draft()
+        draft_us = (time.perf_counter_ns() - start_ns) // 1000
         step = self._scheduler.schedule()
         self.num_steps += 1
         self._note(step)
         if step.shares:
-            self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns))
+            self._compute(step, StepFacts(len(step.shares), step.num_rows, draft_us))
         return ended + self._report() + self.take_finished()
 
     def _draft(self) -> None:
@@ -311,7 +312,7 @@ class Engine:
             sequence.prefill_us += facts.step_us
             self._slot(sequence).events.append(record.prefilled(share, facts))
         else:
-            sequence.decode_us += facts.step_us
+            sequence.decode_us += facts.decode_us
         if sequence.status is Status.RUNNING and results.first is not None:
             self._accept(results, facts)
 
