@@ -67,9 +67,16 @@ export class RequestTrace {
   }
 
   private take(event: AnyEvent, seq: number): void {
-    if (!this.arrived.length) beforeNextPaint(() => this.readArrived());
+    if (!this.arrived.length) beforeNextPaint(() => this.readUnlessMore(0, 0));
     this.arrived.push({ event, seq });
     this.onEvent?.(event);
+  }
+
+  /** While a past pours in, drawing each of its frames would only delay the whole. */
+  private readUnlessMore(numBefore: number, numFrames: number): void {
+    const num = this.arrived.length;
+    if (num - numBefore < POURING || numFrames >= MOST_FRAMES) this.readArrived();
+    else beforeNextPaint(() => this.readUnlessMore(num, numFrames + 1));
   }
 
   private readArrived(): void {
@@ -174,6 +181,10 @@ export class RequestTrace {
     this.view = { ...view, at: time };
   }
 }
+
+/** No engine gives so many events within a frame. */
+const POURING = 100;
+const MOST_FRAMES = 30;
 
 /** Frames stop in a hidden tab; what arrives there is read all the same. */
 const HIDDEN_MS = 200;

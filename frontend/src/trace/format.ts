@@ -15,8 +15,10 @@ export function percent(share: number): string {
   return share > 0 ? "<\u00a00.1\u00a0%" : "0\u00a0%";
 }
 
+const groups = new Intl.NumberFormat("en-US");
+
 export function count(value: number): string {
-  return value.toLocaleString("en-US");
+  return groups.format(value);
 }
 
 /** A count with its noun: "1 token", "8 tokens". */

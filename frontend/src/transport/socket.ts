@@ -41,7 +41,9 @@ export class Socket {
   private numMessages = 0;
   private numUnackedChars = 0;
 
+  /** Once for the page; whoever follows a request before that opens it too. */
   open(): void {
+    if (this.socket) return;
     clearTimeout(this.timer);
     const socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/events`);
     const patience = setTimeout(() => socket.close(), OPEN_MS);

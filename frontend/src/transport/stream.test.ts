@@ -196,3 +196,12 @@ test("a stream that the server refuses over SSE says why and is not asked for ag
   expect(found.refusal).toBe("The trace is damaged.");
   expect(FakeSource.all.length).toBeLessThan(3);
 });
+
+test("a page that opens what a stream has opened before has one connection", () => {
+  const { stream: first } = stream("req_a");
+  socket.open();
+  expect(FakeSocket.all).toHaveLength(1);
+  FakeSocket.last.accept();
+  expect(FakeSocket.last.sent).toMatchObject([{ type: "follow", request_id: "req_a" }]);
+  first.close();
+});

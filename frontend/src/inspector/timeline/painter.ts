@@ -35,6 +35,8 @@ export interface Picture {
 /** Text is not written where less of it than this would be seen. */
 const LEAST_LABEL = 18;
 const LABEL_PAD = 5;
+/** No character of either font is narrower on average. */
+const LEAST_CHAR = 3.5;
 
 export function paint(ctx: Context, picture: Picture, palette: Palette): void {
   const { box, on, lanes, now } = picture;
@@ -171,14 +173,17 @@ function paintBars(
 
 const widths = new Map<string, number>();
 
-function textWidth(ctx: Context, text: string): number {
-  const key = `${ctx.font} ${text}`;
+/** Sets the font, which costs as much as writing: only for a text that may fit. */
+function fits(ctx: Context, text: string, font: string, room: number): boolean {
+  if (text.length * LEAST_CHAR > room) return false;
+  const key = `${font} ${text}`;
   let width = widths.get(key);
   if (width === undefined) {
     if (widths.size > 4000) widths.clear();
+    ctx.font = `10.5px ${font}`;
     widths.set(key, (width = ctx.measureText(text).width));
   }
-  return width;
+  return width <= room;
 }
 
 /** Fonts that arrive late measure differently. */
@@ -199,9 +204,9 @@ function write(
   halo: string | null = null,
 ): boolean {
   if (width < LEAST_LABEL) return false;
-  ctx.font = `10.5px ${font}`;
-  const text = texts.find((each) => textWidth(ctx, each) + 2 * LABEL_PAD <= width);
+  const text = texts.find((each) => fits(ctx, each, font, width - 2 * LABEL_PAD));
   if (!text) return false;
+  ctx.font = `10.5px ${font}`;
   const middle = y + box.barHeight / 2 + 0.5;
   if (halo) {
     ctx.strokeStyle = halo;
