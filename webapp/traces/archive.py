@@ -23,7 +23,7 @@ MAGIC = b"SGTRACE1"
 MAX_BYTES = 32 << 20
 MAX_UNPACKED_BYTES = 32 << 20
 """8,192 tokens with 20 candidates each unpack to about 4 MiB. Objects take up to ten times their bytes here."""
-_MAX_SUMMARY_BYTES = 64 << 10
+MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
 _LEVEL = 9
 
@@ -110,7 +110,7 @@ def _document(body: bytes) -> _Document:
 
 
 def _summary(packed: msgspec.Raw) -> dict[str, Any]:
-    if len(bytes(packed)) > _MAX_SUMMARY_BYTES:
+    if len(bytes(packed)) > MAX_SUMMARY_BYTES:
         raise ValueError("the summary is too large")
     return msgspec.msgpack.decode(packed, type=dict[str, Any])
 

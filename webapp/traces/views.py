@@ -16,8 +16,9 @@ from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome
 from webapp.lifecycle.settle import record
 from webapp.traces import foreign, store
-from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError, decode, encode
+from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.cursor import CursorError, after, cursor_of
+from webapp.traces.formats import FORMATS, decode_file
 from webapp.traces.models import Trace
 
 _PAGE = 50
@@ -63,16 +64,21 @@ def trace(request: HttpRequest, request_id: str) -> HttpResponse:
 
 @api("GET")
 def export(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The saved trace as a file; `format` names one of FORMATS, by default our own."""
     found = find(request, request_id)
+    form = FORMATS.get(request.GET.get("format", "sgtrace"))
+    if form is None:
+        raise ApiError(400, "invalid", f"format must be one of {', '.join(FORMATS)}.", "format")
     try:
         frames = store.load_frames(found.pk)
+        data = form.encode(frames, found.summary()) if frames else b""
     except TraceFileError:
         message = "The saved trace of this request is damaged and cannot be read."
         raise ApiError(409, "trace_unreadable", message) from None
     if not frames:
         raise not_found("saved trace")
-    response = HttpResponse(encode(frames, found.summary()), content_type="application/octet-stream")
-    response["Content-Disposition"] = f'attachment; filename="sightglass-{found.pk}.sgtrace"'
+    response = HttpResponse(data, content_type=form.content_type)
+    response["Content-Disposition"] = f'attachment; filename="sightglass-{found.pk}{form.suffix}"'
     return response
 
 
@@ -88,7 +94,7 @@ def import_file(request: HttpRequest) -> HttpResponse:
     if (file.size or 0) > MAX_BYTES:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
     try:
-        archive = decode(file.read())
+        archive = decode_file(file.read())
         accepted, outcome = foreign.check(archive)
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None

@@ -1,0 +1,172 @@
+"""What other programs get of the recorded logs: it has the form they ask for, tells what the log tells and no more."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference.protocol.codec import decode_frame
+from inference.protocol.events import Frame, GenerationFinished, PromptTokenized, RequestFailed, TokenSampled
+from webapp.traces.jsonfile import decode_json, encode_json
+from webapp.traces.otel import to_otlp
+from webapp.traces.perfetto import to_perfetto
+from webapp.traces.spans import STAGES, Log
+
+LOGS = sorted((Path(__file__).parent / "logs").glob("*.json"))
+
+
+@pytest.fixture(params=LOGS, ids=lambda path: path.stem)
+def frames(request: pytest.FixtureRequest) -> list[Frame]:
+    return read(request.param)
+
+
+def read(path: Path) -> list[Frame]:
+    return [decode_frame(json.dumps(frame)) for frame in json.loads(path.read_text("utf-8"))["frames"]]
+
+
+def golden(name: str) -> list[Frame]:
+    return read(next(path for path in LOGS if path.stem == name))
+
+
+def test_the_json_comes_back_as_it_went(frames: list[Frame]) -> None:
+    archive = decode_json(encode_json(frames, {"title": "T"}))
+    assert (archive.frames, archive.summary) == (frames, {"title": "T"})
+
+
+def test_the_json_is_the_wire_with_a_header() -> None:
+    path = LOGS[0]
+    document = json.loads(encode_json(read(path), {}))
+    assert document["trace"]["frames"] == json.loads(path.read_text("utf-8"))["frames"]
+    assert document.keys() == {"format", "version", "request_id", "sha256", "trace"}
+    assert document["request_id"] == document["trace"]["frames"][0]["events"][0]["request_id"]
+
+
+# ---- Perfetto ------------------------------------------------------------------------------------------------------
+
+
+def trace_events(frames: list[Frame]) -> list[dict[str, Any]]:
+    return list(json.loads(to_perfetto(frames))["traceEvents"])
+
+
+def test_perfettos_events_have_the_fields_of_their_phase(frames: list[Frame]) -> None:
+    wanted = {
+        "M": {"name", "pid", "tid", "args"},
+        "X": {"name", "cat", "ts", "dur", "pid", "tid"},
+        "i": {"name", "cat", "ts", "s", "pid", "tid"},
+        "C": {"name", "ts", "pid", "tid", "args"},
+    }
+    for event in trace_events(frames):
+        assert event.keys() - {"args"} == wanted[event["ph"]] - {"args"} | {"ph"}
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        if event["ph"] != "M":
+            assert isinstance(event["ts"], int)
+        if event["ph"] == "X":
+            assert event["dur"] >= 0
+        if event["ph"] == "C":
+            assert all(isinstance(value, int | float) for value in event["args"].values())
+
+
+def test_every_lane_is_named_after_its_stage_and_none_overlaps_itself(frames: list[Frame]) -> None:
+    events = trace_events(frames)
+    names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    lanes = defaultdict(list)
+    for event in events:
+        if event["ph"] in "Xi":
+            assert names[event["tid"]].split(" (")[0] == STAGES[event["cat"]].split(" (")[0]
+        if event["ph"] == "X":
+            lanes[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
+    for spans in lanes.values():
+        spans.sort()
+        assert all(before[1] <= after[0] for before, after in pairwise(spans))
+
+
+def test_each_token_is_there_with_its_step_and_batch(frames: list[Frame]) -> None:
+    log = Log(frames)
+    zero = log.accepted_unix_us
+    events = trace_events(frames)
+    shown = {e["args"]["position"]: e for e in events if e.get("args", {}).get("event") == "token.sampled"}
+    tokens = log.all(TokenSampled)
+    assert shown.keys() == {token.position for token in tokens}
+    for token in tokens[1:]:
+        event = shown[token.position]
+        assert event["ts"] + event["dur"] == zero + token.at
+        if token.step_us is not None:
+            assert event["dur"] == token.step_us
+    batch = {e["ts"]: e["args"]["sequences"] for e in events if e["name"] == "batch size"}
+    for token in tokens:
+        if token.batch_size is not None:
+            assert batch[zero + token.at] == token.batch_size
+
+
+def test_what_a_server_elsewhere_does_not_tell_is_no_counter() -> None:
+    counters = {event["name"] for event in trace_events(golden("remote")) if event["ph"] == "C"}
+    assert counters == {"tokens generated", "prompt read", "queue depth"}
+
+
+# ---- OpenTelemetry -------------------------------------------------------------------------------------------------
+
+
+def otel_spans(frames: list[Frame]) -> list[dict[str, Any]]:
+    (resource,) = json.loads(to_otlp(frames))["resourceSpans"]
+    assert resource["resource"]["attributes"] == [{"key": "service.name", "value": {"stringValue": "sightglass"}}]
+    (scope,) = resource["scopeSpans"]
+    return list(scope["spans"])
+
+
+def attributes(span: dict[str, Any]) -> dict[str, Any]:
+    def plain(value: dict[str, Any]) -> Any:
+        ((kind, content),) = value.items()
+        if kind == "arrayValue":
+            return [plain(each) for each in content["values"]]
+        assert isinstance(content, {"stringValue": str, "intValue": str, "doubleValue": float, "boolValue": bool}[kind])
+        return int(content) if kind == "intValue" else content
+
+    keys = [entry["key"] for entry in span["attributes"]]
+    assert len(set(keys)) == len(keys)
+    return {entry["key"]: plain(entry["value"]) for entry in span["attributes"]}
+
+
+def test_the_spans_are_one_tree_in_otlps_form(frames: list[Frame]) -> None:
+    root, *below = otel_spans(frames)
+    assert "parentSpanId" not in root
+    assert all(span["parentSpanId"] == root["spanId"] for span in below)
+    spans = [root, *below]
+    assert len({span["spanId"] for span in spans}) == len(spans)
+    for span in spans:
+        assert (len(bytes.fromhex(span["traceId"])), len(bytes.fromhex(span["spanId"]))) == (16, 8)
+        assert span["traceId"] == root["traceId"]
+        assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+        attributes(span)
+    assert otel_spans(frames) == spans
+
+
+def test_the_requests_span_has_the_conventions_attributes(frames: list[Frame]) -> None:
+    log = Log(frames)
+    root = otel_spans(frames)[0]
+    found = attributes(root)
+    assert (found["gen_ai.operation.name"], found["gen_ai.request.model"]) == ("chat", "smollm2-135m-instruct")
+    assert root["name"] == "chat smollm2-135m-instruct"
+    finished, failed = log.first(GenerationFinished), log.first(RequestFailed)
+    assert ("gen_ai.usage.input_tokens" in found) == (finished is not None)
+    if finished:
+        usage = finished.usage
+        assert found["gen_ai.usage.input_tokens"] == usage.uncached_input + usage.cache_read
+        assert found["gen_ai.usage.output_tokens"] == usage.output
+        assert found["gen_ai.response.finish_reasons"] == [finished.finish_reason]
+    assert found.get("error.type") == (failed.code if failed else None)
+    assert root.get("status", {}).get("code") == (2 if failed else None)
+
+
+def test_neither_prompt_nor_answer_is_in_the_spans(frames: list[Frame]) -> None:
+    text = to_otlp(frames).decode()
+    log = Log(frames)
+    for prompt in log.all(PromptTokenized):
+        assert not any(piece.decode("utf-8", "ignore").strip() in text for piece in prompt.pieces if len(piece) > 9)
+    assert "gen_ai.input.messages" not in text
+    assert not any("Paris" in span["name"] for span in otel_spans(frames))

@@ -1,0 +1,136 @@
+"""Exports and their way back over the API: whose they are, and what is said of a file that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.protocol.events import Frame, RequestAccepted, RequestFinished, TextReleased
+from inference.protocol.request import SamplingParams, Usage
+from webapp.lifecycle.models import Request
+from webapp.traces import store
+from webapp.traces.archive import MAX_BYTES, TraceFileError
+from webapp.traces.formats import FORMATS, decode_file
+from webapp.traces.jsonfile import decode_json, encode_json
+
+FRAMES = [
+    Frame(
+        seq=1,
+        events=(
+            RequestAccepted(
+                at=0, request_id="req_a", surface="chat", model="m", params=SamplingParams(), accepted_unix_us=9
+            ),
+        ),
+    ),
+    Frame(
+        seq=2,
+        events=(
+            TextReleased(at=4, text="é🙂", num_tokens=1),
+            RequestFinished(at=5, finish_reason="stop", usage=Usage(output=1)),
+        ),
+    ),
+]
+
+
+def signed_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.create_user(name))
+    return client
+
+
+def import_(client: Client, data: bytes) -> Any:
+    return client.post("/api/traces/import", {"file": SimpleUploadedFile("a.json", data)})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_a_download_for_its_owner_alone(name: str) -> None:
+    alice, bob = signed_in("alice"), signed_in("bob")
+    request_id = import_(alice, encode_json(FRAMES, {"title": "T"})).json()["id"]
+    path = f"/api/traces/{request_id}/export?format={name}"
+    response = alice.get(path)
+    assert response.status_code == 200
+    disposition = f'attachment; filename="sightglass-{request_id}{FORMATS[name].suffix}"'
+    assert response["Content-Disposition"] == disposition
+    assert response["Content-Type"] == FORMATS[name].content_type
+    assert response.content == FORMATS[name].encode(FRAMES, Request.objects.get().summary())
+    assert bob.get(path).status_code == 404
+    assert Client().get(path).status_code == 401
+
+
+@pytest.mark.django_db
+def test_an_unknown_format_is_told_which_there_are() -> None:
+    alice = signed_in("alice")
+    request_id = import_(alice, encode_json(FRAMES, {})).json()["id"]
+    response = alice.get(f"/api/traces/{request_id}/export?format=pdf")
+    assert (response.status_code, response.json()["error"]["field"]) == (400, "format")
+    assert "perfetto" in response.json()["error"]["message"]
+
+
+@pytest.mark.django_db
+def test_a_json_trace_is_kept_under_a_new_id() -> None:
+    alice = signed_in("alice")
+    answer = import_(alice, encode_json(FRAMES, {"title": "rivers"}))
+    assert (answer.status_code, answer.json()["title"], answer.json()["is_imported"]) == (201, "rivers", True)
+    assert store.load_frames(answer.json()["id"]) == FRAMES
+    again = alice.get(f"/api/traces/{answer.json()['id']}/export?format=json").content
+    assert decode_file(again).frames == FRAMES
+
+
+WHOLE = encode_json(FRAMES, {"title": "T"})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (WHOLE[:-40], "truncated"),
+        (WHOLE.replace(b'"at":4', b'"at":3'), "checksum"),
+        (WHOLE.replace(b'"version":1', b'"version":99'), "version 99"),
+        (WHOLE.replace(b'"sightglass-trace"', b'"other"'), '"format"'),
+        (FORMATS["perfetto"].encode(FRAMES, {}), "can be imported"),
+        (FORMATS["otlp"].encode(FRAMES, {}), "can be imported"),
+        (b"{", "truncated"),
+        (b"[]", "magic"),
+        (encode_json(FRAMES[:1], {}), "no end"),
+        (encode_json(FRAMES[1:], {}), "follow"),
+        (encode_json([], {}), "begin with request.accepted"),
+        (encode_json(FRAMES, {"title": "x" * 70_000}), "summary"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_the_reason(data: bytes, said: str) -> None:
+    response = import_(signed_in("alice"), data)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_trace")
+    assert said in response.json()["error"]["message"]
+    assert not Request.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_not_read() -> None:
+    with pytest.raises(TraceFileError, match="32 MiB"):
+        decode_json(WHOLE + b" " * MAX_BYTES)
+
+
+@given(st.data())
+def test_any_damage_is_noticed(data: st.DataObject) -> None:
+    if data.draw(st.booleans()):
+        broken = WHOLE[: data.draw(st.integers(0, len(WHOLE) - 1))]
+    else:
+        at = data.draw(st.integers(0, len(WHOLE) - 1))
+        broken = WHOLE[:at] + bytes([WHOLE[at] ^ data.draw(st.integers(1, 255))]) + WHOLE[at + 1 :]
+    with pytest.raises(TraceFileError):
+        decode_file(broken)
+
+
+def test_the_checksum_holds_for_a_file_that_another_program_laid_out_anew() -> None:
+    """Only what stands inside `trace` is summed up, byte by byte."""
+    header, trace = WHOLE.split(b'"trace":', 1)
+    assert decode_json(header.replace(b",", b",\n  ") + b'"trace": ' + trace + b"\n").frames == FRAMES
+    with pytest.raises(TraceFileError, match="checksum"):
+        decode_json(json.dumps(json.loads(WHOLE), indent=1).encode())

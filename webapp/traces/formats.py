@@ -1,0 +1,37 @@
+"""The kinds of file as which a trace leaves, and those as which it comes back. Pure: frames in, bytes out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inference.protocol.events import Frame
+from webapp.traces import archive
+from webapp.traces.archive import Archive
+from webapp.traces.jsonfile import decode_json, encode_json
+from webapp.traces.otel import to_otlp
+from webapp.traces.perfetto import to_perfetto
+
+
+@dataclass(frozen=True)
+class Format:
+    """One kind of file."""
+
+    suffix: str
+    content_type: str
+    encode: Callable[[Sequence[Frame], dict[str, Any]], bytes]
+    """Frames and the request's summary to the file's bytes. Raises TraceFileError."""
+
+
+FORMATS = {
+    "sgtrace": Format(".sgtrace", "application/octet-stream", archive.encode),
+    "json": Format(".json", "application/json", encode_json),
+    "perfetto": Format(".perfetto.json", "application/json", lambda frames, _: to_perfetto(frames)),
+    "otlp": Format(".otlp.json", "application/json", lambda frames, _: to_otlp(frames)),
+}
+
+
+def decode_file(data: bytes) -> Archive:
+    """A trace file or a JSON trace, told apart by how it begins. Raises TraceFileError."""
+    return decode_json(data) if data.lstrip()[:1] == b"{" else archive.decode(data)

@@ -1,0 +1,123 @@
+"""A trace for Perfetto (ui.perfetto.dev) and chrome://tracing. Pure: frames in, JSON out.
+
+Follows the Trace Event Format, JSON object form: metadata (`M`) names process and lanes, `X` are spans, `i` moments,
+`C` counters; times are µs since the epoch, so that traces of one machine can be laid side by side. What the log does
+not tell is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from inference.protocol.events import (
+    Frame,
+    GenerationQueued,
+    PrefillAdvanced,
+    RequestAccepted,
+    TokenSampled,
+)
+from inference.protocol.request import PROTOCOL_VERSION
+from webapp.traces.spans import STAGES, Log, Span, kind, spans
+
+_PID = 1
+_LANES_PER_STAGE = 100
+"""Thread ids of a stage: its first, and those after it for spans that overlap, which one thread cannot hold."""
+
+
+def to_perfetto(frames: Sequence[Frame]) -> bytes:
+    """The JSON of a trace file that both viewers open."""
+    log = Log(frames)
+    laid = list(_laid(spans(log)))
+    return msgspec.json.encode(
+        {
+            "displayTimeUnit": "ms",
+            "otherData": _other(log),
+            "traceEvents": [
+                *_metadata(log, sorted({tid for tid, _ in laid})),
+                *(_event(span, tid, log.accepted_unix_us) for tid, span in laid),
+                *_counters(log),
+            ],
+        }
+    )
+
+
+def _other(log: Log) -> dict[str, Any]:
+    accepted = log.first(RequestAccepted)
+    known = {"request_id": accepted.request_id, "model": accepted.model} if accepted else {}
+    return {"producer": "Sightglass", "version": PROTOCOL_VERSION} | known
+
+
+def _laid(found: Sequence[Span]) -> Iterator[tuple[int, Span]]:
+    """Each span with its thread id: the first lane of its stage on which nothing overlaps it."""
+    ends: dict[int, int] = {}
+    base = {stage: (rank + 1) * _LANES_PER_STAGE for rank, stage in enumerate(STAGES)}
+    for span in found:
+        tid = base[span.stage]
+        if span.end is not None:
+            last = tid + _LANES_PER_STAGE - 1
+            tid = next((lane for lane in range(tid, last) if ends.get(lane, span.start) <= span.start), last)
+            ends[tid] = max(span.end, ends.get(tid, span.end))
+        yield tid, span
+
+
+def _metadata(log: Log, tids: Sequence[int]) -> Iterator[dict[str, Any]]:
+    accepted = log.first(RequestAccepted)
+    yield _named("process_name", 0, name=f"Sightglass {accepted.request_id}" if accepted else "Sightglass")
+    labels = list(STAGES.values())
+    for tid in tids:
+        stage, lane = divmod(tid, _LANES_PER_STAGE)
+        yield _named("thread_name", tid, name=labels[stage - 1] + (f" ({lane + 1})" if lane else ""))
+        yield _named("thread_sort_index", tid, sort_index=tid)
+
+
+def _named(name: str, tid: int, /, **args: object) -> dict[str, Any]:
+    return {"ph": "M", "name": name, "pid": _PID, "tid": tid, "args": args}
+
+
+def _event(span: Span, tid: int, zero: int) -> dict[str, Any]:
+    common = {"name": span.name, "cat": span.stage, "ts": zero + span.start, "pid": _PID, "tid": tid}
+    if span.event is not None:
+        common["args"] = {"event": kind(span.event)} | _scalars(span.event)
+    if span.end is None:
+        return common | {"ph": "i", "s": "t"}
+    return common | {"ph": "X", "dur": span.end - span.start}
+
+
+def _scalars(event: msgspec.Struct) -> dict[str, Any]:
+    """Its known single values; lists are for the JSON export. Bytes are text where they are UTF-8."""
+    values = {name: value for name, value in msgspec.structs.asdict(event).items() if name != "at"}
+    return {
+        name: value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+        for name, value in values.items()
+        if isinstance(value, bool | int | float | str | bytes)
+    }
+
+
+def _counters(log: Log) -> Iterator[dict[str, Any]]:
+    for event in log.events:
+        for name, unit, value in _figures(event):
+            if value is not None:
+                at = log.accepted_unix_us + event.at
+                yield {"ph": "C", "name": name, "ts": at, "pid": _PID, "tid": 0, "args": {unit: value}}
+
+
+def _figures(event: msgspec.Struct) -> list[tuple[str, str, float | None]]:
+    match event:
+        case TokenSampled():
+            return [
+                ("batch size", "sequences", event.batch_size),
+                ("tokens generated", "tokens", event.position + 1),
+                ("entropy", "nats", event.entropy),
+            ]
+        case PrefillAdvanced():
+            return [
+                ("batch size", "sequences", event.num_sequences),
+                ("tokens in the step", "tokens", event.num_batched_tokens),
+                ("prompt read", "tokens", event.end),
+            ]
+        case GenerationQueued():
+            return [("queue depth", "requests", event.queue_depth)]
+    return []

@@ -1,0 +1,218 @@
+"""What lasted and what happened in a request, stage by stage, for other programs' viewers. Pure: events in, spans out.
+
+The same spans as on the page's timeline (`frontend/src/trace/spans.ts`). Where the log does not tell a beginning or
+an end there is no span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from inference.protocol.events import (
+    TERMINAL,
+    AnyEvent,
+    BillPosted,
+    ClientTiming,
+    ContextAssembled,
+    Frame,
+    GatewayChecked,
+    GenerationFinished,
+    GenerationPreempted,
+    GenerationQueued,
+    GenerationStarted,
+    PrefillAdvanced,
+    PromptTokenized,
+    RequestAccepted,
+    RequestObserved,
+    SafetyChecked,
+    TextReleased,
+    TokenSampled,
+    ToolFinished,
+)
+
+STAGES = {
+    "browser": "Browser",
+    "gateway": "Gateway",
+    "safety": "Safety, input",
+    "context": "Context",
+    "prompt": "Tokenizer",
+    "queue": "Queue",
+    "prefill": "Prefill",
+    "decode": "Decode",
+    "guard": "Safety, output",
+    "bill": "Bill and save",
+}
+"""The timeline's lanes, from top to bottom, with their names on the page."""
+
+_STAGE_OF_MARK = {
+    "request.accepted": "gateway",
+    "request.cancelled": "gateway",
+    "request.failed": "bill",
+    "request.finished": "bill",
+    "gateway.refused": "gateway",
+    "generation.queued": "queue",
+    "generation.started": "queue",
+    "generation.resumed": "queue",
+    "generation.preempted": "queue",
+    "cache.looked_up": "prefill",
+    "cache.stored": "prefill",
+    "cache.evicted": "prefill",
+    "text.released": "guard",
+    "text.withheld": "guard",
+}
+"""All others are the decode's."""
+
+Kind = TypeVar("Kind", bound=AnyEvent)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of time, or with `end` None a moment, in one stage. Times are µs since acceptance."""
+
+    stage: str
+    name: str
+    start: int
+    end: int | None
+    event: AnyEvent | None = None
+    """Of which it tells; None where several events make it."""
+
+
+class Log:
+    """One request's events, with those that occur once at hand."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.events = [event for frame in frames for event in frame.events]
+
+    def all(self, kind: type[Kind]) -> list[Kind]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def first(self, kind: type[Kind]) -> Kind | None:
+        return next((event for event in self.events if isinstance(event, kind)), None)
+
+    @property
+    def accepted_unix_us(self) -> int:
+        """The zero of every `at`, µs since the epoch; 0 in a log without its beginning."""
+        accepted = self.first(RequestAccepted)
+        return accepted.accepted_unix_us if accepted else 0
+
+    @property
+    def terminal(self) -> AnyEvent | None:
+        return next((event for event in self.events if isinstance(event, TERMINAL)), None)
+
+
+def spans(log: Log) -> list[Span]:
+    """All spans and marks, in the order of their start."""
+    found = [*_browser_spans(log), *_stage_spans(log), *_event_spans(log)]
+    return sorted(found, key=lambda span: (span.start, span.start if span.end is None else span.end))
+
+
+def _between(stage: str, name: str, start: int | None, end: int | None) -> Iterator[Span]:
+    if start is not None and end is not None:
+        yield Span(stage, name, start, max(start, end))
+
+
+def _browser_spans(log: Log) -> Iterator[Span]:
+    """On the server's clock, by the offset that the browser estimated."""
+    accepted, observed = log.first(RequestAccepted), log.first(RequestObserved)
+    if accepted is None:
+        return
+    client = (observed and observed.client) or accepted.client or ClientTiming()
+    shift = (client.clock_offset_us or 0) - accepted.accepted_unix_us
+
+    def moment(unix_us: int | None) -> int | None:
+        return None if unix_us is None else unix_us + shift
+
+    releases = log.all(TextReleased)
+    first, last = moment(client.first_paint_unix_us), moment(client.last_paint_unix_us)
+    yield from _between("browser", "key press to send", moment(client.keydown_unix_us), moment(client.sent_unix_us))
+    yield from _between("browser", "POST and its reply", moment(client.sent_unix_us), moment(client.responded_unix_us))
+    if releases:
+        yield from _between("browser", "network and first paint", releases[0].at, first)
+        if last != first:
+            yield from _between("browser", "network and last paint", releases[-1].at, last)
+
+
+def _stage_spans(log: Log) -> Iterator[Span]:
+    accepted, gateway = log.first(RequestAccepted), log.first(GatewayChecked)
+    if accepted and gateway:
+        yield Span("gateway", "gateway", accepted.received_at, max(accepted.received_at, gateway.at), gateway)
+    queued, bill, over = log.first(GenerationQueued), log.first(BillPosted), log.terminal
+    finished = log.first(GenerationFinished)
+    if queued:
+        end = _admitted_at(log)
+        if end is None and over is not None:
+            end = over.at
+        yield from _between("queue", "waiting for the engine", queued.at, end)
+    if finished and bill:
+        yield Span("bill", "bill", finished.at, max(finished.at, bill.at), bill)
+    if bill and over:
+        yield Span("bill", "saving the trace", bill.at, max(bill.at, over.at))
+
+
+def _admitted_at(log: Log) -> int | None:
+    started, prefill = log.first(GenerationStarted), log.first(PrefillAdvanced)
+    if started and started.server:
+        return started.at
+    if prefill:
+        return prefill.at - prefill.step_us
+    return started.at if started else None
+
+
+def _event_spans(log: Log) -> Iterator[Span]:
+    """One span or mark per event, but for those that only bound others."""
+    last_token: TokenSampled | None = None
+    preempted: GenerationPreempted | None = None
+    for event in log.events:
+        if isinstance(event, TokenSampled):
+            yield _token_span(event, last_token)
+            last_token = event
+        elif isinstance(event, PrefillAdvanced):
+            if preempted is not None:
+                yield from _between("queue", "waiting for memory", preempted.at, event.at - event.step_us)
+                preempted = None
+            yield _lasting("prefill", f"prompt tokens {event.start + 1} to {event.end}", event, event.step_us)
+        elif (lasting := _of_its_own_duration(event)) is not None:
+            yield lasting
+        elif not isinstance(event, GatewayChecked | BillPosted | RequestObserved):
+            yield Span(_STAGE_OF_MARK.get(kind(event), "decode"), kind(event), event.at, None, event)
+        if isinstance(event, GenerationPreempted):
+            preempted = event
+
+
+def _token_span(token: TokenSampled, before: TokenSampled | None) -> Span:
+    """A mark for the first, which comes out of the prefill's last step. Where the step's duration is unknown it began
+    when the token before arrived."""
+    name = f"token {token.position + 1}: {token.piece.decode('utf-8', 'backslashreplace')!r}"
+    if token.is_special:
+        name = f"token {token.position + 1}: control token"
+    if before is None:
+        return Span("decode", name, token.at, None, token)
+    duration = token.at - before.at if token.step_us is None else token.step_us
+    return _lasting("decode", name, token, duration)
+
+
+def _of_its_own_duration(event: AnyEvent) -> Span | None:
+    match event:
+        case SafetyChecked(layer="input"):
+            return _lasting("safety", "check of the message", event, event.duration_us)
+        case SafetyChecked():
+            whose = "answer" if event.layer == "output" else "tool's result"
+            return _lasting("guard", f"check of the {whose}", event, event.duration_us)
+        case ContextAssembled():
+            return _lasting("context", "context assembly", event, event.duration_us)
+        case PromptTokenized():
+            return _lasting("prompt", "token table", event, event.duration_us)
+        case ToolFinished():
+            return _lasting("decode", "tool", event, event.duration_us)
+    return None
+
+
+def _lasting(stage: str, name: str, event: AnyEvent, duration_us: int) -> Span:
+    return Span(stage, name, event.at - max(0, duration_us), event.at, event)
+
+
+def kind(event: AnyEvent) -> str:
+    """Its type as on the wire, such as `token.sampled`."""
+    return str(event.__struct_config__.tag)
