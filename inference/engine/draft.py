@@ -8,6 +8,7 @@ the token that the sampler, with that position's own draw, would have chosen any
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from inference.engine.step_costs import StepCosts
 
@@ -65,9 +66,9 @@ class Drafter:
         """The share of guesses that were right, of those after nothing but right ones."""
         return self._num_accepted / self._num_tried
 
-    def num_wanted(self, num_free: int, batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> int:
-        """As many guesses as pay, at most num_free; once per step. The rest as in best_length."""
-        length = best_length(self.acceptance, batch_size, costs, guess_us)
+    def num_wanted(self, num_free: int, step: Prices) -> int:
+        """As many guesses as pay, at most num_free; to be asked once per step."""
+        length = best_length(self.acceptance, step)
         self._forget()
         return max(0, min(num_free, length))
 
@@ -85,24 +86,42 @@ class Drafter:
         self._num_accepted += num_accepted
 
 
-def best_length(acceptance: float, batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> int:
-    """How many drafts raise the step's tokens per second the most; 0 when none do.
+@dataclass(frozen=True)
+class Prices:
+    """What guesses cost and save in one step: the same for all its sequences."""
 
-    A step of batch_size rows that takes T makes a token in T / batch_size; k drafts must yield more than they cost.
-    batch_size: sequences that decode in the same step. guess_us: what it takes to guess one token for each of them.
-    """
+    saved_us: float
+    """By a guess that proves right: the step that its token would have taken, one of batch_size tokens."""
+    costs_us: tuple[float, ...]
+    """Of 1 to MAX_DRAFTS guesses for one sequence; empty while what a row costs is unknown."""
+    num_trial: int
+    """Guesses to make in any case, to learn what they cost."""
+
+
+NO_GUESSES = Prices(0.0, (), 0)
+
+
+def prices(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> Prices:
+    """batch_size: sequences that decode in the step. guess_us: what it takes to guess one token for each of them."""
     step_us, usual_us = costs.decode_us(batch_size), costs.usual_us(batch_size)
     if step_us is None or usual_us is None:
-        return 0
-    trial = min(_TRIAL_DRAFTS, _TRIAL_ROWS // batch_size) if costs.is_due(batch_size) else 0
+        return NO_GUESSES
+    num_trial = min(_TRIAL_DRAFTS, _TRIAL_ROWS // batch_size)
+    num_trial = num_trial if num_trial and costs.is_due(batch_size) else 0
     if not costs.is_known:
-        return trial
+        return Prices(usual_us / batch_size, (), num_trial)
+    rows_us = [(costs.decode_us(batch_size + length) or step_us) - step_us for length in range(1, MAX_DRAFTS + 1)]
+    costs_us = (max(0.0, us) + length * guess_us / batch_size for length, us in enumerate(rows_us, 1))
+    return Prices(usual_us / batch_size, tuple(costs_us), num_trial)
+
+
+def best_length(acceptance: float, step: Prices) -> int:
+    """How many guesses raise the step's tokens per second the most; 0 when none do."""
     best, most, expected, chance = 0, 0.0, 0.0, 1.0
-    for length in range(1, MAX_DRAFTS + 1):
+    for length, cost_us in enumerate(step.costs_us, 1):
         chance *= min(acceptance, 1.0)
         expected += chance
-        more_us = max(0.0, (costs.decode_us(batch_size + length) or step_us) - step_us)
-        gain = expected * usual_us / batch_size - more_us - length * guess_us / batch_size
+        gain = expected * step.saved_us - cost_us
         if gain > most:
             best, most = length, gain
-    return max(best, trial)
+    return max(best, step.num_trial)

@@ -82,9 +82,11 @@ class DraftModel:
     def _turn(self, sequence: Sequence, num_wanted: int, budget: int) -> _Turn | None:
         ids, end = sequence.ids, len(sequence.ids) + num_wanted
         reading = self._readings.setdefault(sequence.request.request_id, _Reading())
-        # Of its last guesses those count as read that were right; the sampled token itself is always still to be read.
+        # Of its last guesses those count as read that were right; the last token is read again in any case, also where
+        # nothing was written since: its logits are needed.
         after = zip(reading.guesses, ids[reading.num_read : len(ids) - 1], strict=False)
         reading.num_read += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], after))
+        reading.num_read = min(reading.num_read, len(ids) - 1)
         reading.guesses = []
         pending = ids[reading.num_read :]
         if num_wanted <= 0 or budget <= 0 or end > self._decoder.config.context_length:

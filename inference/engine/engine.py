@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from inference.engine import record
 from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockManager
-from inference.engine.draft import Drafter
+from inference.engine.draft import NO_GUESSES, Drafter, prices
 from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
 from inference.engine.record import PieceSource, StepFacts
-from inference.engine.scheduler import DEFAULT_LIMITS, Limits, Scheduled, Scheduler, Step
+from inference.engine.scheduler import DEFAULT_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_costs import StepCosts
 from inference.engine.step_output import StepOutput
 from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
-from inference.models.source import open_model
+from inference.models.source import ModelFileError, open_model
 from inference.protocol.events import AnyEvent, DraftSource
 from inference.protocol.request import FinishReason, GenerationRequest
 from inference.sampling import vocabulary
@@ -185,48 +185,50 @@ class Engine:
     def step(self) -> list[StepOutput]:
         """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
         ended = self.take_finished()
-        start_ns = time.perf_counter_ns()
-        self._draft()
-        draft_us = (time.perf_counter_ns() - start_ns) // 1000
+        start_ns = self._draft()
         step = self._scheduler.schedule()
         self.num_steps += 1
         self._note(step)
         if step.shares:
-            self._compute(step, StepFacts(len(step.shares), step.num_rows, draft_us))
+            self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns()))
         return ended + self._report() + self.take_finished()
 
-    def _draft(self) -> None:
-        if not self._has_drafts:
-            return
-        decoding = [sequence for sequence in self._scheduler.running if not sequence.is_prefilling]
-        guess_us = self._draft_model.us_per_guess(len(decoding)) if self._draft_model and decoding else 0.0
-        wanted: list[tuple[Sequence, int]] = []
-        for sequence in decoding:
-            # The last token needs no guess after it.
-            num_free, drafter = sequence.num_free_tokens - 1, self._slot(sequence).drafter
-            wanted.append((sequence, drafter.num_wanted(num_free, len(decoding), self._costs, guess_us)))
-        guesses = self._guess(wanted) if self._draft_model else {}
-        for sequence, num_wanted in wanted:
-            if self._draft_model:
-                sequence.drafts = guesses.get(sequence.request.request_id, ())
-            else:
+    def _draft(self) -> int | None:
+        """Guess ahead where that pays; when a draft model began with it, which is where the step begins."""
+        decoding = self._scheduler.running if self._has_drafts and self._scheduler.has_room_for_drafts else []
+        model, num = self._draft_model, len(decoding)
+        step = prices(num, self._costs, model.us_per_guess(num) if model else 0.0) if decoding else NO_GUESSES
+        # The last token needs no guess after it.
+        wanted = [(each, self._slot(each).drafter.num_wanted(each.num_free_tokens - 1, step)) for each in decoding]
+        if model is None:
+            for sequence, num_wanted in wanted:
                 sequence.drafts = self._slot(sequence).drafter.look_up(sequence.ids, num_wanted)
+            return None
+        start_ns = time.perf_counter_ns()
+        asked = [(sequence, num_wanted) for sequence, num_wanted in wanted if num_wanted]
+        guesses = self._guess(model, asked) if asked else {}
+        for sequence, _ in wanted:
+            sequence.drafts = guesses.get(sequence.request.request_id, ())
+        return start_ns if asked else None
 
-    def _guess(self, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
-        """The draft model's guesses; a step goes on without them when memory runs out for it."""
-        assert self._draft_model is not None
+    def _guess(self, model: DraftModel, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
+        """The draft model's guesses. Whatever is wrong with it, the step goes on without them."""
         try:
-            return self._draft_model.propose(wanted)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            logger.warning("no memory to guess ahead: %s", error)
+            return model.propose(wanted)
+        except Exception as error:
+            if is_out_of_memory(error):
+                logger.warning("no memory to guess ahead: %s", error)
+            else:
+                logger.exception("the draft model failed; prompt lookup takes its place")
+                self._draft_model = None
             return {}
 
     def _note(self, step: Step) -> None:
         for note in step.notes:
             event = record.noted(note, self._runner.block_size, self._costs.prefill_us_per_token)
             self._slot(note.sequence).events.append(event)
+            if isinstance(note, Preempted) and self._draft_model:
+                self._draft_model.forget(note.sequence.request.request_id)
 
     def _compute(self, step: Step, facts: StepFacts) -> None:
         """Trouble ends the sequences of this step alone; what ended before it is still reported."""
@@ -312,7 +314,7 @@ class Engine:
             sequence.prefill_us += facts.step_us
             self._slot(sequence).events.append(record.prefilled(share, facts))
         else:
-            sequence.decode_us += facts.decode_us
+            sequence.decode_us += facts.step_us
         if sequence.status is Status.RUNNING and results.first is not None:
             self._accept(results, facts)
 
@@ -396,5 +398,10 @@ def load_engine(
         logger.warning("the draft model is not used: computed by PyTorch, a guess could change the answer")
     elif draft_path:
         smaller = load_decoder(open_model(draft_path), cache=cache, kernels=kernels, num_threads=num_threads)
+        if smaller.config.vocab_size != decoder.config.vocab_size:
+            raise ModelFileError(
+                f"{draft_path} has embeddings of {smaller.config.vocab_size} tokens, {path} of "
+                f"{decoder.config.vocab_size}; a draft model must have as many"
+            )
         draft_model = DraftModel(smaller, runner.num_blocks, time.perf_counter_ns)
     return Engine(runner, pieces, summarise=summarise, has_drafts=has_drafts, draft_model=draft_model)

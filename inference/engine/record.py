@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
@@ -39,19 +39,13 @@ class StepFacts:
 
     num_sequences: int
     num_batched_tokens: int
-    draft_us: int
-    """What guessing ahead took, before the step."""
-    start_ns: int = field(default_factory=time.perf_counter_ns)
+    start_ns: int
+    """By perf_counter."""
 
     @property
     def step_us(self) -> int:
         """From its start to now."""
         return (time.perf_counter_ns() - self.start_ns) // 1000
-
-    @property
-    def decode_us(self) -> int:
-        """For those who had guesses made for them."""
-        return self.draft_us + self.step_us
 
 
 def noted(note: Admitted | Preempted | Evicted, block_size: int, prefill_us_per_token: float | None) -> AnyEvent:
@@ -136,7 +130,7 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         candidate_logits=sample.candidate_logits,
         candidate_pieces=tuple(map(pieces.piece, sample.candidate_ids)),
         stages=sample.stages,
-        step_us=facts.decode_us,
+        step_us=facts.step_us,
         batch_size=facts.num_sequences,
     )
     if sample.grammar_us is None:

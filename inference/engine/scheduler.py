@@ -12,8 +12,8 @@ Prompts are read in the order of priority, then of what their user has been give
 arrival. When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is
 computed again from what the prefix cache still has of it. Deterministic: the same calls give the same steps.
 
-Nothing is computed twice at the same time. Who needs next what another of the same user is just reading waits until
-that is there; of an equal prompt (several answers to one message) it then has all but the last token:
+What another of the same user is just reading is not read beside it: who comes after that reader in turn waits until it
+is there; of an equal prompt (several answers to one message) it then has all but the last token:
 
     step 1   A reads its prompt                           B and C, with the same prompt, wait
     step 2   A decodes 1, B reads 1 token, C reads 1      they read A's blocks; the last, partly filled, is copied
@@ -177,9 +177,14 @@ class Scheduler:
         budget = self._limits.mixed_budget if is_mixed else self._limits.token_budget
         return min(budget, self._shrunk or budget)
 
+    @property
+    def has_room_for_drafts(self) -> bool:
+        """Whether guesses would hold up nobody: no prompt is to be read, and memory is not short."""
+        return not (self.waiting or self._shrunk or any(sequence.is_prefilling for sequence in self.running))
+
     def _may_draft(self, decoding: list[Sequence]) -> bool:
-        """Whether guesses hold up nobody: no prompt is to be read, and there are blocks for all of them."""
-        if self.waiting or self._shrunk or len(decoding) < len(self.running):
+        """Whether guesses hold up nobody, and there are blocks for all of them."""
+        if not self.has_room_for_drafts:
             return False
         most = sum(1 + self.blocks.num_blocks_for(1 + len(sequence.drafts)) for sequence in decoding)
         return most <= self.blocks.num_available

@@ -169,7 +169,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     uncached_input: int = 0
     """Prompt tokens computed for this request, those of the next two apart."""
     cache_read: int = 0
-    """Prompt tokens taken from the prefix cache."""
+    """Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt."""
     cache_write_5m: int = 0
     """Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it."""
     cache_write_1h: int = 0

@@ -297,6 +297,19 @@ def test_of_answers_that_cannot_all_be_started_none_is_left(
         assert Request.objects.count() == 1
 
 
+def test_a_first_message_that_cannot_be_started_leaves_no_trace(
+    alice: Client, conversation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise QueueUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr("webapp.chat.sending.start", refuse)
+        assert send(alice, conversation, text="Hello")[0] == 503
+    assert alice.get("/api/conversations").json()["conversations"] == []
+    assert send(alice, conversation, text="Good morning")[1]["title"] == "Good morning"
+
+
 def test_a_deleted_conversation_takes_no_more(alice: Client, conversation: str) -> None:
     assert alice.delete(f"/api/conversations/{conversation}").status_code == 204
     assert send(alice, conversation)[0] == 404

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db import models
 
 from webapp.identifiers import new_conversation_id, new_message_id
-from webapp.lifecycle.models import Request
+from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 
-MAX_ANSWERS = 8
+MAX_ANSWERS = MAX_IN_FLIGHT
 """To one message: as many requests as one user may have open."""
 
 

@@ -39,8 +39,6 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params. Raises TooManyOpen, QueueUnavailable."""
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-    if not conversation.title:
-        conversation.title = _beginning(text, _TITLE_CHARS)
     return Sent(question, _answer(conversation, question, params, by))
 
 
@@ -60,8 +58,9 @@ def _answer(conversation: Conversation, question: Message, params: list[Sampling
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
     created = [question, *answers] if question._state.adding else answers
-    undo = _Undo(conversation.leaf_id, created, answers)
+    undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
     conversation.leaf_id = answers[0].pk
+    conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     with transaction.atomic():
         limits = admit(conversation.user_id, len(requests))
         Request.objects.bulk_create(requests)
@@ -110,6 +109,7 @@ class _Undo:
     """How to leave a conversation as it was before a send that came to nothing."""
 
     leaf_before: str
+    title_before: str
     created: list[Message]
     answers: list[Message]
 
@@ -120,6 +120,6 @@ class _Undo:
         shown = self.answers[0]
         with transaction.atomic():
             conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)
-            conversation.update(leaf_id=self.leaf_before)
+            conversation.update(leaf_id=self.leaf_before, title=self.title_before)
             Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()
             Request.objects.filter(pk__in=[answer.request_id for answer in self.answers]).delete()

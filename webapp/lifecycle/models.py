@@ -9,6 +9,9 @@ from django.db import models
 
 from webapp.identifiers import new_request_id
 
+MAX_IN_FLIGHT = 8
+"""Requests that one user may have open at once."""
+
 
 class Request(models.Model):
     """One request and, once settled, its outcome."""

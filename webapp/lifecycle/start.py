@@ -14,10 +14,7 @@ from inference.protocol.events import ClientTiming, GatewayChecked, Limit, Reque
 from inference.protocol.request import SamplingParams
 from webapp.celery import app
 from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-
-MAX_IN_FLIGHT = 8
-"""Requests that one user may have open at once."""
+from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 
 
 class QueueUnavailable(Exception):

@@ -15,6 +15,7 @@ function show(more: object = {}) {
     usedTokens: null,
     window: null,
     numWriting: 0,
+    isWriting: false,
     onSend,
     onStop: vi.fn(),
     onSettings: vi.fn(),
@@ -65,7 +66,7 @@ it("sends nothing that is empty", () => {
 
 it("offers Stop instead of Send while an answer is written, and keeps the draft", () => {
   const onStop = vi.fn();
-  const { onSend, area } = show({ numWriting: 1, onStop });
+  const { onSend, area } = show({ numWriting: 1, isWriting: true, onStop });
   write(area, "Next question");
   press(area, {});
   expect(onSend).not.toHaveBeenCalled();
@@ -77,7 +78,7 @@ it("offers Stop instead of Send while an answer is written, and keeps the draft"
 });
 
 it("says how many answers Stop ends", () => {
-  show({ numWriting: 3 });
+  show({ numWriting: 3, isWriting: true });
   expect([...document.querySelectorAll("button")].map((button) => button.textContent)).toContain(
     "Stop all 3",
   );

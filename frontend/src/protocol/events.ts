@@ -663,7 +663,7 @@ export interface ToolFinished {
 export interface Usage {
   /** Prompt tokens computed for this request, those of the next two apart. */
   uncached_input: number;
-  /** Prompt tokens taken from the prefix cache. */
+  /** Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt. */
   cache_read: number;
   /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it. */
   cache_write_5m: number;

@@ -41,9 +41,8 @@ export class Chat {
   /** The answer that is shown and those beside it, as far as they are being written. */
   get writing(): Message[] {
     const last = this.path.at(-1);
-    return last && this.running
-      ? this.siblingsOf(last).filter((message) => message.status === "streaming")
-      : [];
+    if (last?.role !== "assistant") return [];
+    return this.siblingsOf(last).filter((message) => message.status === "streaming");
   }
 
   async open(id: string): Promise<void> {
@@ -68,7 +67,8 @@ export class Chat {
     this.problem = null;
     const clock = new ClientClock(keydownAt);
     try {
-      const isNew = !this.conversation;
+      // Also where a first message was refused before.
+      const isNew = !this.conversation?.messages.length;
       this.conversation ??= await api.createConversation({ ...asking, system_prompt: this.systemPrompt });
       clock.sent();
       const body = { text, parent_id: parentId, ...asking, client: { ...clock.timing } };

@@ -3,12 +3,17 @@ that differs."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from inference.engine.draft_model import DraftModel
+from inference.engine.scheduler import Limits
 from inference.engine.sequence import Sequence
+from inference.models.decoder import Chunk
+from inference.models.kv_cache import KVCache
 from inference.protocol.events import DraftVerified
 from inference.protocol.request import GenerationRequest, SamplingParams
 from tests.inference.engine.fakes import FakeDecoder, StoppedClock, draft_model, engine, prompt, request, run
@@ -76,6 +81,40 @@ def test_no_guess_changes_an_answer(most_rows: int | None) -> None:
     model = draft_model(FakeDecoder(period=5, us_per_step=10, us_per_row=1, most_rows=most_rows))
     actual = run(engine(FakeDecoder(period=3), has_drafts=True, draft_model=model), *requests)
     assert {name: each.ids for name, each in actual.items()} == {name: each.ids for name, each in expected.items()}
+
+
+def test_a_step_tried_again_for_want_of_memory_asks_for_the_same_guesses() -> None:
+    """Nothing was written since: there is no new token to read."""
+    decoder = FakeDecoder()
+    model, each = draft_model(decoder), sequence("a", prompt(1, 20))
+    assert guesses_of(model, each, 3) == guesses_of(model, each, 3)
+    assert all(rows for step in decoder.steps for rows in step)
+
+
+def test_a_draft_model_that_fails_costs_no_answer() -> None:
+    class Broken(FakeDecoder):
+        def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
+            raise ValueError("it is broken")
+
+    ids = prompt(1, 30)
+    expected = run(engine(FakeDecoder(period=3)), request("a", ids, 40))["a"]
+    served = engine(FakeDecoder(period=3), has_drafts=True, draft_model=draft_model(Broken()))
+    actual = run(served, request("a", ids, 40))["a"]
+    assert (actual.ids, actual.finish_reason) == (expected.ids, "length")
+
+
+def test_nothing_is_guessed_while_a_prompt_is_read() -> None:
+    """The scheduler would throw it away."""
+    limits, guessing = Limits(max_num_running=4, token_budget=16, mixed_budget=16), FakeDecoder()
+    served = engine(FakeDecoder(), limits=limits, has_drafts=True, draft_model=draft_model(guessing))
+    served.submit(greedy("a", prompt(1, 10), 400), frozenset(), StoppedClock())
+    for _ in range(20):
+        served.step()
+    num_before = len(guessing.steps)
+    served.submit(greedy("b", prompt(2, 100), 1), frozenset(), StoppedClock())
+    for _ in range(5):
+        served.step()
+    assert len(guessing.steps) == num_before > 0
 
 
 def test_guesses_that_take_longer_than_they_save_are_given_up() -> None:

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 import torch
 
+from inference.engine.engine import load_engine
 from inference.kernels.library import Kernels
+from inference.modelfiles.errors import ModelFileError
 from inference.models.decoder import Chunk, load_decoder
 from inference.models.gguf_file import GgufFile
 from inference.models.native_decoder import NativeCache, NativeDecoder
 from inference.models.native_weights import obstacle, pack_native
 from inference.models.safetensors_folder import SafetensorsFolder
+from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
 from tests.inference.models.test_families import run
 
@@ -38,10 +41,15 @@ def load(path: Path, kernels: Kernels) -> NativeDecoder:
 
 
 @pytest.fixture(scope="module")
-def llama(kernels: Kernels, tmp_path_factory: pytest.TempPathFactory) -> NativeDecoder:
+def llama_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("llama")
     write_checkpoint(directory / "folder", "llama")
-    return load(write_gguf(directory / "model.gguf", SafetensorsFolder(directory / "folder"), "Q4_1"), kernels)
+    return write_gguf(directory / "model.gguf", SafetensorsFolder(directory / "folder"), "Q4_1")
+
+
+@pytest.fixture(scope="module")
+def llama(kernels: Kernels, llama_path: Path) -> NativeDecoder:
+    return load(llama_path, kernels)
 
 
 @pytest.mark.parametrize("quantization", ["Q8_0", "Q4_0", "Q4_1"])
@@ -136,3 +144,10 @@ def test_nan_stays_in_its_sequence(llama: NativeDecoder) -> None:
 
 def test_compute_names_the_formats(llama: NativeDecoder) -> None:
     assert llama.compute.startswith("int4 in groups of 32")
+
+
+def test_a_draft_model_must_have_as_many_embeddings(
+    llama_path: Path, kernels: Kernels, model_path: Path, tokenizer: Tokenizer
+) -> None:
+    with pytest.raises(ModelFileError, match=f"{VOCAB} tokens.*as many"):
+        load_engine(model_path, 1, tokenizer, kernels=kernels, draft_path=llama_path)
