@@ -98,9 +98,9 @@ def _drive(link: str) -> list[dict[str, Any]]:
         page.goto(link)
         _import(page)
         opened = [_open(page) for _ in range(NUM_OPENINGS)]
-        rows = [_row("open a trace of 4,000 tokens", opened, OPEN_MS, statistics.median(opened), "median")]
-        moves = {"scrub": _scrub, "zoom": _zoom, "pan": _pan}
-        rows += [_frames(f"{name} on it", page, move) for name, move in moves.items()]
+        rows = [_row("Open a saved trace of 4,000 tokens in the browser", opened, OPEN_MS, statistics.median(opened))]
+        moves = {"Scrub": _scrub, "Zoom": _zoom, "Pan": _pan}
+        rows += [_frames(f"{name} its timeline", page, move) for name, move in moves.items()]
         browser.close()
     return rows
 
@@ -125,7 +125,7 @@ def _frames(name: str, page: Page, move: Callable[[Page], None]) -> dict[str, An
     page.evaluate(_RECORD)
     move(page)
     frames: list[float] = page.evaluate(_RECORDED)
-    return _row(f"{name}, 95th percentile of frames", frames, FRAME_MS, statistics.quantiles(frames, n=20)[18], "p95")
+    return _row(f"{name}, frame time, 95th percentile", frames, FRAME_MS, statistics.quantiles(frames, n=20)[18])
 
 
 def _scrub(page: Page) -> None:
@@ -150,7 +150,7 @@ def _pan(page: Page) -> None:
     page.evaluate(_WHEEL, [300, [30, -30, 90, -60], False])
 
 
-def _row(name: str, samples: list[float], target: float, value: float, what: str) -> dict[str, Any]:
+def _row(name: str, samples: list[float], target: float, value: float) -> dict[str, Any]:
     median = statistics.median(samples)
     return {
         "name": name,
@@ -159,7 +159,7 @@ def _row(name: str, samples: list[float], target: float, value: float, what: str
         "ratio": None,
         "target": f"<= {target:g} ms",
         "unit": "ms",
-        "spread": f"{what} of {len(samples)}; median {median:.1f}, most {max(samples):.1f}",
+        "spread": f"of {len(samples)}; median {median:.1f}, most {max(samples):.1f}",
     }
 
 
@@ -171,7 +171,7 @@ def _script_row() -> dict[str, Any]:
     assert main_file is not None
     size = len(gzip.compress((built / main_file[1]).read_bytes(), 9)) / 1000
     return {
-        "name": "script of the first load, compressed",
+        "name": "Script of the first load, compressed",
         "ours": round(size, 1),
         "peer": None,
         "ratio": None,

@@ -37,7 +37,7 @@ def plot(page: Page, address: str) -> Iterator[Locator]:
 
 
 def us(text: str) -> float:
-    number, unit = text.split()
+    number, unit = text.replace(",", "").split()
     return float(number) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit]
 
 

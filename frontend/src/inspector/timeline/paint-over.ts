@@ -6,6 +6,8 @@ import { duration } from "../../trace/format";
 import { rowTop, type Context, type Picture } from "./painter";
 import type { Palette } from "./palette";
 
+/** How far the name of a compressed gap reaches beyond it. */
+const GAP_LABEL = 30;
 const ROW_OF = new Map(STAGES.map(({ id }, index) => [id as string, index + 1]));
 
 export function paintOver(ctx: Context, picture: Picture, palette: Palette): void {
@@ -57,17 +59,16 @@ function paintAxis(ctx: Context, { box, on, ticks, gaps }: Picture, palette: Pal
   const edges = gaps.map((gap) => [on.toX(gap.start), on.toX(gap.end)] as const);
   for (const { x, label } of ticks) {
     const width = ctx.measureText(label).width + 8;
-    const isCrossed = edges.some(([from, to]) => x + width > from && x < to);
+    const isCrossed = edges.some(([from, to]) => x + width > from - GAP_LABEL && x < to + GAP_LABEL);
     if (x + width < box.width && !isCrossed) ctx.fillText(label, Math.round(x) + 4, AXIS_HEIGHT / 2);
   }
-  for (const [index, [from, to]] of edges.entries()) {
-    const gap = gaps[index]!;
-    const label = duration(gap.end - gap.start);
-    ctx.textAlign = "center";
-    ctx.fillStyle = palette.soft;
-    if (from > 0 && to < box.width) ctx.fillText(`⟨${label}⟩`, (from + to) / 2, 6);
-    ctx.textAlign = "left";
-  }
+  ctx.fillStyle = palette.soft;
+  edges.forEach(([from, to], index) => {
+    if (to < 0 || from > box.width) return;
+    const label = `${duration(gaps[index]!.end - gaps[index]!.start)} idle`;
+    const width = ctx.measureText(label).width;
+    ctx.fillText(label, Math.max(0, Math.min(box.width - width, (from + to - width) / 2)), AXIS_HEIGHT / 2);
+  });
 }
 
 /** The focused span keeps its colour; a ring says which it is. */

@@ -81,7 +81,7 @@ function paintGaps(ctx: Context, { box, on, gaps }: Picture, palette: Palette): 
     if (x > box.width || x + width < 0) continue;
     hatch(ctx, x, box.rowsTop, width, box.height - box.rowsTop, palette.line);
     ctx.fillStyle = palette.faint;
-    for (const edge of [x, x + width]) ctx.fillRect(edge, box.rowsTop - 8, 1, box.height);
+    for (const edge of [x, x + width]) ctx.fillRect(edge, box.rowsTop - 4, 1, box.height);
   }
 }
 
