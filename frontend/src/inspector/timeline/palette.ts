@@ -33,12 +33,21 @@ export function readPalette(element: Element): Palette {
     faint: value("--faint"),
     line: value("--line"),
     wash: value("--wash"),
-    paper: value("--paper"),
+    paper: backgroundOf(element) ?? value("--paper"),
     accent: value("--accent"),
     accentInk: value("--accent-ink"),
     sans: value("--sans"),
     mono: value("--mono"),
   };
+}
+
+/** What is really behind it: a panel's ground is not the page's. */
+function backgroundOf(element: Element): string | null {
+  for (let at: Element | null = element; at; at = at.parentElement) {
+    const { backgroundColor } = getComputedStyle(at);
+    if (!["", "transparent", "rgba(0, 0, 0, 0)"].includes(backgroundColor)) return backgroundColor;
+  }
+  return null;
 }
 
 function rendered(pixel: CanvasRenderingContext2D, color: string): number[] {

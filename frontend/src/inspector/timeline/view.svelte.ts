@@ -55,7 +55,15 @@ export class TimelineView {
 
   readonly box = $derived.by(() => box(this.outerWidth, NUM_ROWS, this.isCoarse));
   readonly laid = $derived.by(() => this.lanes.update(this.trace.whole));
-  readonly waits = $derived.by(() => criticalPath(this.trace.whole));
+  /** Live, what is under way is waited for too. */
+  readonly waits = $derived.by(() => {
+    const path = criticalPath(this.trace.whole);
+    const open = this.laid.lanes.flatMap(({ stage }) => stage.spans).find((span) => span.isOpen);
+    const start = path.at(-1)?.end;
+    const end = open && Math.max(open.end, this.now);
+    if (!open || start === undefined || end! <= start) return path;
+    return [...path, { stage: open.stage, label: `So far: ${open.title}`, start, end: end! }];
+  });
   /** In the trace's own time. */
   readonly whole = $derived.by(() => {
     const { start, end } = this.laid.whole;
