@@ -32,7 +32,7 @@ def address(page: Page, product: Running) -> str:
 def plot(page: Page, address: str) -> Iterator[Locator]:
     page.goto(address)
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
-    expect(page.get_by_role("link", name="Export")).to_be_visible()
+    expect(page.get_by_role("button", name="Export")).to_be_visible()
     yield page.get_by_test_id("timeline-plot")
 
 
@@ -215,7 +215,7 @@ def test_two_fingers_zoom_and_one_tap_tells(page: Page, address: str) -> None:
     phone = context.new_page()
     phone.goto(address)
     plot = phone.get_by_test_id("timeline-plot")
-    expect(phone.get_by_role("link", name="Export")).to_be_visible()
+    expect(phone.get_by_role("button", name="Export")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
