@@ -158,6 +158,16 @@ export class RequestTrace {
     else requestAnimationFrame((next) => this.tick(next));
   }
 
+  /** Look at one token, at the moment at which it was sampled. */
+  select(position: number): void {
+    this.isPlaying = false;
+    this.selected = position;
+    const index = this.log.findIndex(
+      ({ event }) => event.type === "token.sampled" && event.position === position,
+    );
+    if (index >= 0) this.seekEvent(index + 1, this.log[index]!.time);
+  }
+
   /** To the next or previous sampled token. */
   step(direction: 1 | -1): void {
     this.isPlaying = false;

@@ -16,3 +16,25 @@ export function pieceLabel(piece: string): string {
     return [...bytes].map((byte) => `‹${byte.toString(16).padStart(2, "0").toUpperCase()}›`).join("");
   }
 }
+
+/** More bytes than this without a whole character are no text at all. */
+const MOST_BYTES = 16;
+
+/** Of each token that is no text of its own, the text that it and its neighbours are together; null: of none. */
+export function sharedText(pieces: string[]): (string | null)[] {
+  const result = pieces.map((): string | null => null);
+  let first = 0;
+  let bytes: number[] = [];
+  pieces.forEach((piece, index) => {
+    if (!bytes.length) first = index;
+    bytes.push(...decodeBase64(piece));
+    try {
+      const text = strict.decode(Uint8Array.from(bytes));
+      if (index > first) result.fill(text, first, index + 1);
+      bytes = [];
+    } catch {
+      if (bytes.length > MOST_BYTES) bytes = [];
+    }
+  });
+  return result;
+}
