@@ -1,4 +1,5 @@
-"""The kinds of file as which a trace leaves, and those as which it comes back. Pure: frames in, bytes out, and back."""
+"""The kinds of file as which a trace leaves, and those as which it comes back. Frames in, bytes out,
+and back; of the world it knows only the built page that an HTML file holds."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 from inference.protocol.events import Frame
 from webapp.traces import archive
 from webapp.traces.archive import Archive
+from webapp.traces.htmlfile import read_page, to_html
 from webapp.traces.jsonfile import decode_json, encode_json
 from webapp.traces.otel import to_otlp
 from webapp.traces.perfetto import to_perfetto
@@ -21,12 +23,13 @@ class Format:
     suffix: str
     content_type: str
     encode: Callable[[Sequence[Frame], dict[str, Any]], bytes]
-    """Frames and the request's summary to the file's bytes. Raises TraceFileError."""
+    """Frames and the request's summary to the file's bytes. Raises TraceFileError or PageNotBuilt."""
 
 
 FORMATS = {
     "sgtrace": Format(".sgtrace", "application/octet-stream", archive.encode),
     "json": Format(".json", "application/json", encode_json),
+    "html": Format(".html", "text/html; charset=utf-8", lambda frames, about: to_html(read_page(), frames, about)),
     "perfetto": Format(".perfetto.json", "application/json", lambda frames, _: to_perfetto(frames)),
     "otlp": Format(".otlp.json", "application/json", lambda frames, _: to_otlp(frames)),
 }

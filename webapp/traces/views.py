@@ -19,6 +19,7 @@ from webapp.traces import foreign, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.cursor import CursorError, after, cursor_of
 from webapp.traces.formats import FORMATS, decode_file
+from webapp.traces.htmlfile import PageNotBuilt
 from webapp.traces.models import Trace
 
 _PAGE = 50
@@ -75,6 +76,9 @@ def export(request: HttpRequest, request_id: str) -> HttpResponse:
     except TraceFileError:
         message = "The saved trace of this request is damaged and cannot be read."
         raise ApiError(409, "trace_unreadable", message) from None
+    except PageNotBuilt:
+        message = "The page that replays is not built on this server: run `npm run build` in frontend."
+        raise ApiError(503, "not_built", message) from None
     if not frames:
         raise not_found("saved trace")
     response = HttpResponse(data, content_type=form.content_type)

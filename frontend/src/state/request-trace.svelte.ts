@@ -1,5 +1,5 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
-import type { AnyEvent, ClientTiming } from "../protocol/events";
+import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import type { Socket } from "../transport/socket";
@@ -41,6 +41,16 @@ export class RequestTrace {
   private stream: EventStream | null = null;
 
   constructor(readonly requestId: string) {}
+
+  /** A trace that is known as a whole, and follows nothing. */
+  static saved(frames: Frame[]): RequestTrace {
+    const trace = new RequestTrace("");
+    trace.read(
+      frames.flatMap(({ seq, events }) => events.map((event, index) => ({ event, seq: seq + index }))),
+    );
+    trace.isEnded = true;
+    return trace;
+  }
 
   open(socket: Socket): void {
     const handlers = {

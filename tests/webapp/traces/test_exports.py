@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -18,6 +23,7 @@ from webapp.lifecycle.models import Request
 from webapp.traces import store
 from webapp.traces.archive import MAX_BYTES, TraceFileError
 from webapp.traces.formats import FORMATS, decode_file
+from webapp.traces.htmlfile import PageNotBuilt, ReplayPage, read_page, to_html
 from webapp.traces.jsonfile import decode_json, encode_json
 
 FRAMES = [
@@ -55,14 +61,16 @@ def test_a_format_is_a_download_for_its_owner_alone(name: str) -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
     request_id = import_(alice, encode_json(FRAMES, {"title": "T"})).json()["id"]
     path = f"/api/traces/{request_id}/export?format={name}"
+    assert bob.get(path).status_code == 404
+    assert Client().get(path).status_code == 401
+    if name == "html":
+        return  # it needs the built page: tests/browser/test_exports.py
     response = alice.get(path)
     assert response.status_code == 200
     disposition = f'attachment; filename="sightglass-{request_id}{FORMATS[name].suffix}"'
     assert response["Content-Disposition"] == disposition
     assert response["Content-Type"] == FORMATS[name].content_type
     assert response.content == FORMATS[name].encode(FRAMES, Request.objects.get().summary())
-    assert bob.get(path).status_code == 404
-    assert Client().get(path).status_code == 401
 
 
 @pytest.mark.django_db
@@ -82,6 +90,24 @@ def test_a_json_trace_is_kept_under_a_new_id() -> None:
     assert store.load_frames(answer.json()["id"]) == FRAMES
     again = alice.get(f"/api/traces/{answer.json()['id']}/export?format=json").content
     assert decode_file(again).frames == FRAMES
+
+
+def test_nothing_in_a_trace_or_a_script_ends_the_element_it_stands_in() -> None:
+    hostile = "</script><!--<script>alert(1)"
+    page = ReplayPage(script=f'let x = "{hostile}"', style="a{}</style>")
+    text = to_html(page, FRAMES, {"title": hostile}).decode()
+    assert len(re.findall("<script", text)) == text.count("</script>") + 1  # one is a string in the script
+    assert text.count("</style>") == 1
+    shown = text.split('id="trace">')[1].split("</script>")[0]
+    assert json.loads(shown) == {"title": hostile, "frames": json.loads(msgspec.json.encode(FRAMES))}
+    script = text.rsplit("<script>let", 1)[1].split("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(f"let{script}".encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+
+
+def test_a_page_that_is_not_built_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(PageNotBuilt):
+        read_page(tmp_path)
 
 
 WHOLE = encode_json(FRAMES, {"title": "T"})

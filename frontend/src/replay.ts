@@ -1,0 +1,18 @@
+/** A saved trace in a file of its own: its events stand in the page, and nothing is asked of a server. */
+import "./theme/theme.css";
+import { mount } from "svelte";
+import ReplayPage from "./inspector/ReplayPage.svelte";
+import type { Frame } from "./protocol/events";
+
+interface Saved {
+  title: string;
+  frames: Frame[];
+}
+
+const media = matchMedia("(prefers-color-scheme: dark)");
+const applyScheme = () => (document.documentElement.dataset.theme = media.matches ? "dark" : "light");
+applyScheme();
+media.addEventListener("change", applyScheme);
+
+const { title, frames } = JSON.parse(document.getElementById("trace")!.textContent!) as Saved;
+mount(ReplayPage, { target: document.getElementById("app")!, props: { title, frames } });

@@ -1,0 +1,18 @@
+/** The page that replays one trace with no server: one script and one style sheet, which an export inlines. */
+import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { defineConfig } from "vite";
+
+export default defineConfig({
+  plugins: [svelte()],
+  publicDir: false,
+  build: {
+    outDir: "../webapp/static/app/replay",
+    emptyOutDir: true,
+    cssCodeSplit: false,
+    rollupOptions: {
+      input: "src/replay.ts",
+      output: { format: "iife", entryFileNames: "replay.js", assetFileNames: "replay[extname]" },
+    },
+  },
+  resolve: { conditions: ["browser"] },
+});
