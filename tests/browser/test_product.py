@@ -56,6 +56,8 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     drawn = [row for row in rows if row["drawn"] == "true"]
     assert [row["id"] for row in drawn] == [chosen]
     assert float(drawn[0]["probability"]) > 0
+    page.get_by_text("What if the settings had been others?").click()
+    expect(page.get_by_test_id("what-if")).to_contain_text("as it was")
 
     page.get_by_role("link", name="Open as a page").click()
     expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")

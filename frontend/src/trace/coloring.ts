@@ -31,6 +31,8 @@ interface Scale {
   /** A value beyond the edge is a step further. */
   edges: number[];
   format: (value: number) => string;
+  /** Before an edge in the legend: of the step that ends at it, of the step after the last. */
+  within: string;
   beyond: string;
   unknown: string;
 }
@@ -64,7 +66,8 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
     values: tokens.map(({ logprob }) => (logprob === null ? null : -logprob / Math.LN2)),
     edges: [0.9, 0.5, 0.2, 0.05, 0.01].map(bits),
     format: (surprise) => percent(2 ** -surprise),
-    beyond: "below",
+    within: "≥",
+    beyond: "<",
     unknown: NOT_REPORTED,
   }),
   entropy: ({ tokens }) => ({
@@ -72,7 +75,8 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
     values: tokens.map(({ entropy }) => entropy),
     edges: [0.1, 0.5, 1, 2, 4],
     format: (nats) => `${nats.toFixed(nats < 10 ? 2 : 1)}\u00a0nats`,
-    beyond: "above",
+    within: "≤",
+    beyond: ">",
     unknown: NOT_REPORTED,
   }),
   rank: ({ tokens }) => ({
@@ -80,7 +84,8 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
     values: tokens.map(({ rank }) => rank),
     edges: [1, 2, 5, 10, 20],
     format: String,
-    beyond: "above",
+    within: "≤",
+    beyond: ">",
     unknown: NOT_REPORTED,
   }),
   time: ({ tokens }) => {
@@ -90,7 +95,8 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
       values,
       edges: ratioEdges(values),
       format: duration,
-      beyond: "above",
+      within: "≤",
+      beyond: ">",
       unknown: "no token before it",
     };
   },
@@ -116,16 +122,18 @@ function extremes(values: number[]): [number, number] {
   );
 }
 
-function byScale({ about, values, edges, format, beyond, unknown }: Scale): Coloring {
+function byScale({ about, values, edges, format, within, beyond, unknown }: Scale): Coloring {
   const known = values.filter((value) => value !== null) as number[];
   const [least, greatest] = extremes(known);
+  /** An edge is exact: its trailing zeros say nothing. */
+  const short = (edge: number) => format(edge).replace(/\.0+(?=\s)/, "");
   const steps = edges.map((edge, step) => ({
     fill: `step-${step}` as Fill,
-    label: step === 0 && edge === 1 ? format(edge) : `to ${format(edge)}`,
+    label: `${within} ${short(edge)}`,
   }));
   const last = edges.at(-1);
   if (last !== undefined)
-    steps.push({ fill: `step-${edges.length}` as Fill, label: `${beyond} ${format(last)}` });
+    steps.push({ fill: `step-${edges.length}` as Fill, label: `${beyond} ${short(last)}` });
   else if (known.length) steps.push({ fill: "step-0", label: format(greatest) });
   const isPartial = known.length < values.length;
   return {

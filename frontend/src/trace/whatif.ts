@@ -1,0 +1,292 @@
+/**
+ * What other settings would have drawn with the same u, from the recorded candidates alone (inference/sampling/).
+ *
+ * Only the first candidates are recorded, with four decimals. Of the others together it is known what they weigh at the
+ * temperatures of the log, and that none of them weighs more than the last recorded one; at another temperature that
+ * leaves a range. Everything is therefore reckoned in ranges, and a token counts as drawn only where each value in them
+ * draws it.
+ */
+import type { SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
+import { isGreedy } from "./probability";
+
+export type Settings = Pick<
+  SamplingParams,
+  | "temperature"
+  | "top_k"
+  | "top_p"
+  | "min_p"
+  | "repetition_penalty"
+  | "frequency_penalty"
+  | "presence_penalty"
+>;
+
+export type Outcome = { kind: "drawn"; id: number; piece: string } | { kind: "unknown"; reason: string };
+
+export interface Course {
+  /** Tokens from the first on that would have been the same. */
+  numSame: number;
+  /** What comes then; null: the answer's end. */
+  next: Outcome | null;
+}
+
+interface Range {
+  low: number;
+  high: number;
+}
+
+/** All weights are shares of the first recorded candidate's. */
+interface Weighed {
+  /** In candidate order. */
+  known: { id: number; piece: string; weight: number }[];
+  /** What all others weigh together, and at most each. */
+  others: Range;
+  heaviest: number;
+  /** Relative, of any sum of weights, from the rounding of the recorded logits. */
+  error: number;
+}
+
+interface Kept {
+  /** How many of the known are kept. */
+  num: Range;
+  mass: Range;
+  /** Whether others may be kept. */
+  isOpen: boolean;
+}
+
+/** The engine's own limit (inference/protocol/request.py); a chosen token beyond stands after these. */
+const NUM_RECORDED = 20;
+/** Anything colder is greedy, as in inference/sampling/sampler.py. */
+const MIN_TEMPERATURE = 1e-3;
+/** Two logits, each rounded by half of the fourth decimal, in two sums. */
+const ROUNDING = 2e-4;
+
+const CHANGES_LOGITS = ["logit_bias", "penalties"];
+const unknown = (reason: string): Outcome => ({ kind: "unknown", reason });
+
+/** The token that these settings draw in the place of a recorded one; before: the ids of prompt and answer so far. */
+export function redraw(
+  token: TokenSampled,
+  own: SamplingParams,
+  wanted: Settings,
+  prompt: readonly number[],
+  output: readonly number[],
+): Outcome {
+  const { stages, log_normalizer } = token;
+  if (stages === null || log_normalizer === null) return unknown("this server reports no logits and no draw");
+  const problem = unfit(stages, own, wanted);
+  if (problem) return unknown(problem);
+  const isCold = wanted.temperature < MIN_TEMPERATURE;
+  const weighed = weigh(token, own, isCold ? 1 : wanted.temperature);
+  const ordered =
+    hasPenalties(wanted) && !hasPenalties(own) ? penalised(weighed, wanted, token, prompt, output) : weighed;
+  const first = ordered.known[0];
+  if (!first)
+    return unknown(`after the penalties the first candidate may be none of the ${NUM_RECORDED} recorded`);
+  if (isCold) return { kind: "drawn", id: first.id, piece: first.piece };
+  if (isGreedy(token) || token.u === null)
+    return unknown("the request was greedy: there is no draw to repeat");
+  return drawFrom(ordered, cut(ordered, wanted), token.u);
+}
+
+/** Up to the first token that would have been another, or of which that cannot be told. */
+export function course(
+  tokens: TokenSampled[],
+  own: SamplingParams,
+  wanted: Settings,
+  prompt: readonly number[],
+): Course {
+  const output: number[] = [];
+  for (const token of tokens) {
+    if (token.position !== output.length)
+      return { numSame: output.length, next: unknown("the token after is not in the log") };
+    const next = redraw(token, own, wanted, prompt, output);
+    if (next.kind === "unknown" || next.id !== token.id) return { numSame: output.length, next };
+    output.push(token.id);
+  }
+  return { numSame: output.length, next: null };
+}
+
+function hasPenalties(params: Settings): boolean {
+  return params.repetition_penalty !== 1 || params.frequency_penalty !== 0 || params.presence_penalty !== 0;
+}
+
+function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): string | null {
+  if (own.typical_p < 1) return "the request used typical-p, which needs the entropy of all candidates";
+  const names = ["repetition_penalty", "frequency_penalty", "presence_penalty"] as const;
+  if (names.every((name) => own[name] === wanted[name])) return null;
+  if (stages.some(({ name }) => CHANGES_LOGITS.includes(name)))
+    return "the candidates were recorded in the order of the request's own penalties and biases";
+  if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
+    return "a penalty that raises logits may raise candidates that are not recorded";
+  return null;
+}
+
+function weigh(token: TokenSampled, own: SamplingParams, temperature: number): Weighed {
+  const stages = token.stages!;
+  const numMasked = stages.reduce((sum, stage) => sum + stage.masked.length, 0);
+  const count = Math.min(NUM_RECORDED, token.candidate_ids.length - numMasked);
+  const changed = stages.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
+  const logits = changed.slice(0, count) as number[];
+  const first = logits[0]!;
+  const beta = 1 / temperature;
+  const weights = logits.map((logit) => Math.exp(beta * (logit - first)));
+  const processed = stages.findLast(({ name }) => isProcessor(name));
+  const scaled = stages.find(({ name }) => name === "temperature");
+  const numAll = (scaled ?? processed)?.num_candidates ?? Infinity;
+  const anchors = [{ beta: 1, normalizer: processed?.log_normalizer ?? token.log_normalizer! }];
+  if (scaled) anchors.push({ beta: 1 / own.temperature, normalizer: scaled.log_normalizer });
+  const others =
+    numAll <= count
+      ? { low: 0, high: 0 }
+      : anchors
+          .map((anchor) => tailFrom(anchor, logits, numAll - count, beta))
+          .reduce((a, b) => ({ low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) }));
+  return {
+    known: weights.map((weight, index) => ({
+      id: token.candidate_ids[index]!,
+      piece: token.candidate_pieces[index] ?? "",
+      weight,
+    })),
+    others,
+    heaviest: weights.at(-1)!,
+    error: Math.expm1(beta * ROUNDING),
+  };
+}
+
+function isProcessor(name: SamplerStage["name"]): boolean {
+  return ["grammar", "banned_tokens", ...CHANGES_LOGITS].includes(name);
+}
+
+/**
+ * What the others weigh at beta, from what they weigh together at the anchor's: each weight is taken to the power
+ * beta / anchor. None exceeds the last recorded one, and a sum of powers has its extreme where all are equal (Jensen).
+ */
+function tailFrom(
+  anchor: { beta: number; normalizer: number },
+  logits: number[],
+  numOthers: number,
+  beta: number,
+): Range {
+  const first = logits[0]!;
+  const known = logits.reduce((sum, logit) => sum + Math.exp(anchor.beta * (logit - first)), 0);
+  const all = Math.exp(anchor.normalizer - anchor.beta * first);
+  const error = Math.expm1(anchor.beta * ROUNDING) * all;
+  const sum = { low: Math.max(0, all - known - error), high: Math.max(0, all - known + error) };
+  if (beta === anchor.beta) return sum;
+  const power = beta / anchor.beta;
+  const byLast = Math.exp((beta - anchor.beta) * (logits.at(-1)! - first));
+  const byEqual = (value: number) => (value === 0 ? 0 : numOthers ** (1 - power) * value ** power);
+  return power > 1
+    ? { low: byEqual(sum.low), high: sum.high * byLast }
+    : { low: sum.low * byLast, high: byEqual(sum.high) };
+}
+
+/** Those that a penalty takes below the last recorded one stand among the others, whose order is not known. */
+function penalised(
+  weighed: Weighed,
+  wanted: Settings,
+  token: TokenSampled,
+  prompt: readonly number[],
+  output: readonly number[],
+): Weighed {
+  const first = token.candidate_logits[0]!;
+  const beta = 1 / (wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
+  const inPrompt = new Set(wanted.repetition_penalty === 1 ? [] : prompt);
+  const listed = new Set(weighed.known.map(({ id }) => id));
+  /** Of the others at most these lose weight, and none more than it can have. */
+  const numHit = [...new Set([...inPrompt, ...output])].filter((id) => !listed.has(id)).length;
+  const untouched = Math.max(0, weighed.others.low - numHit * weighed.heaviest);
+  const all = weighed.known.map((candidate, index) => {
+    const times = output.filter((id) => id === candidate.id).length;
+    let logit = token.candidate_logits[index]!;
+    if (times || inPrompt.has(candidate.id))
+      logit = logit > 0 ? logit / wanted.repetition_penalty : logit * wanted.repetition_penalty;
+    logit -= wanted.frequency_penalty * times + (times ? wanted.presence_penalty : 0);
+    return { ...candidate, weight: Math.exp(beta * (logit - first)) };
+  });
+  const sunk = all.filter(({ weight }) => weight < weighed.heaviest);
+  const sunkWeight = sunk.reduce((sum, { weight }) => sum + weight, 0);
+  return {
+    ...weighed,
+    known: all.filter(({ weight }) => weight >= weighed.heaviest).sort((a, b) => b.weight - a.weight),
+    others: { low: sunkWeight + untouched, high: sunkWeight + weighed.others.high },
+  };
+}
+
+/** Prefix sums: [n] is what the first n weigh. */
+function cumulative({ known }: Weighed): number[] {
+  const sums = [0];
+  for (const { weight } of known) sums.push(sums.at(-1)! + weight);
+  return sums;
+}
+
+/** The stages in their order, as in inference/sampling/candidates.py. */
+function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Kept {
+  const sums = cumulative(weighed);
+  const count = weighed.known.length;
+  const total = sums[count]!;
+  let kept: Kept = {
+    num: { low: count, high: count },
+    mass: { low: total + weighed.others.low, high: total + weighed.others.high },
+    isOpen: weighed.others.high > 0,
+  };
+  if (top_k > 0) kept = cutTopK(kept, weighed, sums, top_k);
+  if (top_p < 1) kept = cutTopP(kept, weighed, sums, top_p);
+  if (min_p > 0) kept = cutMinP(kept, weighed, sums, min_p);
+  return kept;
+}
+
+function cutTopK(kept: Kept, { known, heaviest }: Weighed, sums: number[], k: number): Kept {
+  const more = k - known.length;
+  if (more <= 0) return closed(sums, k, k);
+  if (!kept.isOpen) return kept;
+  const total = sums.at(-1)!;
+  return { ...kept, mass: { low: total, high: Math.min(kept.mass.high, total + more * heaviest) } };
+}
+
+function cutTopP(kept: Kept, { heaviest, error }: Weighed, sums: number[], p: number): Kept {
+  const reach = (target: number, scale: number) => sums.findIndex((sum, n) => n > 0 && sum * scale >= target);
+  const least = reach(p * kept.mass.low, 1 + error);
+  const most = reach(p * kept.mass.high, 1 - error);
+  const low = least < 0 ? kept.num.low : Math.min(kept.num.low, least);
+  // Where the kept set is closed its last one is reached at the latest.
+  if (most >= 0 || !kept.isOpen)
+    return closed(sums, low, most < 0 ? kept.num.high : Math.min(kept.num.high, most));
+  return {
+    num: { low, high: kept.num.high },
+    mass: {
+      low: least < 0 ? Math.max(sums[low]!, p * kept.mass.low) : sums[low]!,
+      high: Math.min(kept.mass.high, p * kept.mass.high + heaviest),
+    },
+    isOpen: true,
+  };
+}
+
+function cutMinP(kept: Kept, { known, heaviest, error }: Weighed, sums: number[], share: number): Kept {
+  const bound = share * known[0]!.weight;
+  const numAbove = (scale: number) => known.filter(({ weight }) => weight * scale >= bound).length;
+  const low = Math.min(kept.num.low, numAbove(1 - error));
+  const high = Math.min(kept.num.high, numAbove(1 + error));
+  if (!kept.isOpen || heaviest * (1 + error) < bound) return closed(sums, low, high);
+  return { num: { low, high }, mass: { low: sums[low]!, high: kept.mass.high }, isOpen: true };
+}
+
+function closed(sums: number[], low: number, high: number): Kept {
+  return { num: { low, high }, mass: { low: sums[low]!, high: sums[high]! }, isOpen: false };
+}
+
+function drawFrom(weighed: Weighed, { num, mass, isOpen }: Kept, u: number): Outcome {
+  const sums = cumulative(weighed);
+  const place = (target: number) => sums.findIndex((sum, n) => n > 0 && sum > target);
+  const low = place(u * mass.low * (1 - weighed.error));
+  let high = place(u * mass.high * (1 + weighed.error));
+  if (!isOpen && (high < 0 || high > num.high)) high = num.high;
+  if (low < 0 || high < 0)
+    return unknown(
+      `the draw may lie beyond the ${NUM_RECORDED} recorded candidates, whose weight is not known here`,
+    );
+  if (low !== high || low > num.low)
+    return unknown("the recorded figures leave a range, in which the draw falls on more than one token");
+  const { id, piece } = weighed.known[low - 1]!;
+  return { kind: "drawn", id, piece };
+}
