@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 NUM_ROUNDS = 3
+_REST_S = 0.5
+"""Before each measurement: threads of the side before spin for a tenth of a second until they sleep."""
 RESULTS = Path(__file__).parent / "results"
 
 Measure = Callable[[], float]
@@ -42,8 +45,13 @@ def take_turns(
     """Every side's measurements by round, after some that do not count."""
     for measure in [*sides.values()] * num_warm_ups:
         measure()
-    rounds = [{name: measure() for name, measure in sides.items()} for _ in range(num_rounds)]
+    rounds = [{name: _rested(measure) for name, measure in sides.items()} for _ in range(num_rounds)]
     return {name: [each[name] for each in rounds] for name in sides}
+
+
+def _rested(measure: Measure) -> float:
+    time.sleep(_REST_S)
+    return measure()
 
 
 def compared(question: Question, samples: dict[str, list[float]], note: str = "") -> dict[str, Any]:
