@@ -31,7 +31,7 @@ class _Reading:
     num_read: int = 0
     """Tokens of the sequence whose keys and values it has."""
     guesses: list[int] = field(default_factory=list)
-    """What it computed after them, right or not."""
+    """What follows them, right or not; all but the last it has read too."""
 
 
 @dataclass
@@ -41,7 +41,6 @@ class _Turn:
     reading: _Reading
     num_wanted: int
     chunk: Chunk
-    guesses: list[int] = field(default_factory=list)
 
 
 class DraftModel:
@@ -61,7 +60,7 @@ class DraftModel:
         return self._costs.decode_us(num_sequences) or 0.0
 
     def propose(self, wanted: Iterable[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
-        """By request, at most so many guesses of what follows; none for those whose text it has not read to the end.
+        """By request, at most so many guesses (one or more) of what follows; none for a text not yet read to the end.
 
         Raises MemoryError or RuntimeError, as the decoder does; what it has read stands.
         """
@@ -74,22 +73,22 @@ class DraftModel:
         running = list(turns.values())
         while running:
             self._guess(running)
-            running = [turn for turn in running if 0 < len(turn.guesses) < turn.num_wanted]
+            running = [turn for turn in running if 0 < len(turn.reading.guesses) < turn.num_wanted]
             for turn in running:
-                turn.chunk = Chunk(turn.guesses[-1:], turn.chunk.end, turn.reading.block_table)
-        return {request_id: tuple(turn.guesses) for request_id, turn in turns.items() if turn.guesses}
+                turn.chunk = Chunk(turn.reading.guesses[-1:], turn.chunk.end, turn.reading.block_table)
+        return {request_id: tuple(turn.reading.guesses) for request_id, turn in turns.items() if turn.reading.guesses}
 
     def _turn(self, sequence: Sequence, num_wanted: int, budget: int) -> _Turn | None:
         ids, end = sequence.ids, len(sequence.ids) + num_wanted
         reading = self._readings.setdefault(sequence.request.request_id, _Reading())
         # Of its last guesses those count as read that were right; the last token is read again in any case, also where
         # nothing was written since: its logits are needed.
-        after = zip(reading.guesses, ids[reading.num_read : len(ids) - 1], strict=False)
+        after = zip(reading.guesses[:-1], ids[reading.num_read : len(ids) - 1], strict=False)
         reading.num_read += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], after))
         reading.num_read = min(reading.num_read, len(ids) - 1)
         reading.guesses = []
         pending = ids[reading.num_read :]
-        if num_wanted <= 0 or budget <= 0 or end > self._decoder.config.context_length:
+        if budget <= 0 or end > self._decoder.config.context_length:
             return None
         try:
             self._blocks.reserve(reading.block_table, reading.num_read, end)
@@ -104,17 +103,12 @@ class DraftModel:
         logits = self._decoder.forward([turn.chunk for turn in turns], self._kv)
         guesses = iter(logits.argmax(axis=-1).tolist())
         for turn in turns:
-            self._note(turn)
+            if not turn.reading.guesses:
+                turn.reading.num_read = turn.chunk.end
             if turn.chunk.num_logits:
-                turn.guesses.append(next(guesses))
+                turn.reading.guesses.append(next(guesses))
         if all(len(turn.chunk.ids) == 1 for turn in turns):
             self._costs.add_decode(len(turns), (self._now_ns() - start) / 1000)
-
-    def _note(self, turn: _Turn) -> None:
-        if turn.guesses:
-            turn.reading.guesses.append(turn.guesses[-1])
-        else:
-            turn.reading.num_read = turn.chunk.end
 
     def forget(self, request_id: str) -> None:
         """The request has ended."""
