@@ -59,6 +59,11 @@ class Request(models.Model):
     def is_settled(self) -> bool:
         return self.finished_at is not None
 
+    @property
+    def principal(self) -> str:
+        """Whose it is, as its events tell; also the salt that keeps users' prefix caches apart."""
+        return f"user:{self.user_id}"
+
     def summary(self) -> dict[str, Any]:
         """RequestSummary of the native API; chat adds conversation_id and message_id."""
         return {

@@ -132,7 +132,7 @@ class Preparation:
             prompt_ids=tuple(assembled.prompt.ids),
             params=params,
             accepted_unix_us=self._request.accepted_unix_us,
-            cache_salt=f"user:{self._request.user_id}",
+            cache_salt=self._request.principal,
         )
 
     def _append(self, *events: AnyEvent) -> None:

@@ -76,7 +76,7 @@ def start(request: Request, params: SamplingParams, arrival: Arrival, limits: tu
     )
     checked = GatewayChecked(
         at=clock.at(),
-        principal=f"user:{request.user_id}",
+        principal=request.principal,
         limits=limits,
         duration_us=clock.at() - accepted.received_at,
     )

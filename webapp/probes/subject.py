@@ -16,8 +16,8 @@ class CannotProbe(Exception):
         self.code = code
 
 
-def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int, user_id: int) -> ProbeRequest:
-    """position: an index into prompt and answer together; user_id: who looks. Raises CannotProbe."""
+def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int, principal: str) -> ProbeRequest:
+    """position: an index into prompt and answer together; principal: who looks. Raises CannotProbe."""
     found = list(events)
     accepted = next((event for event in found if isinstance(event, RequestAccepted)), None)
     prompt = next((event for event in found if isinstance(event, PromptTokenized)), None)
@@ -41,7 +41,7 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
         kind=kind,
         ids=tuple(ids[: position + 1]),
         next_id=ids[position + 1] if position + 1 < len(ids) else None,
-        cache_salt=f"user:{user_id}",
+        cache_salt=principal,
         tokenizer_version=prompt.version,
         model=started.model,
         architecture=started.architecture,

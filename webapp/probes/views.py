@@ -73,7 +73,7 @@ def _ask(board: Board, found: Request, body: ProbeBody) -> None:
     try:
         frames = store.load_frames(found.pk) if found.is_settled else services.event_log().read(found.pk)
         events = [event for frame in frames for event in frame.events]
-        board.ask(encode_request(build(found.pk, events, body.kind, body.position, found.user_id)))
+        board.ask(encode_request(build(found.pk, events, body.kind, body.position, found.principal)))
     except TraceFileError:
         raise ApiError(409, "trace_unreadable", "The saved trace is damaged and cannot be read.") from None
     except CannotProbe as error:
