@@ -10,16 +10,13 @@ time is taken from the same request's log: from the engine's admission to the fi
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
+
+from benchmarks.product import signed_in
 
 RESULT = Path(__file__).parent / "results" / "first_token.json"
 TARGET_MS = 25.0
@@ -78,36 +75,8 @@ def measure(page: Page) -> list[dict[str, float]]:
 
 def run() -> dict[str, Any]:
     """Start the product, measure, stop it; returns the row for the table."""
-    data = tempfile.mkdtemp(prefix="sightglass-bench-")
-    environment = {"PORT": PORT, "SIGHTGLASS_DATA": data, "SIGHTGLASS_THREADS": "2"}
-    command = ["env", *[f"{key}={value}" for key, value in environment.items()], sys.executable, "manage.py", "up"]
-    product = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        return _row(_drive(_signin_link(product)))
-    finally:
-        product.terminate()
-        product.wait(timeout=30)
-        shutil.rmtree(data, ignore_errors=True)
-
-
-def _signin_link(product: subprocess.Popen[str]) -> str:
-    assert product.stdout is not None
-    for line in product.stdout:
-        if found := re.search(r"http://\S+/signin/\S+", line):
-            return found.group()
-    raise SystemExit("the product stopped before it printed its sign-in link")
-
-
-def _drive(link: str) -> list[dict[str, float]]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
-        )
-        page = browser.new_page()
-        page.goto(link)
-        samples = measure(page)
-        browser.close()
-    return samples
+    with signed_in(PORT, {"SIGHTGLASS_THREADS": "2"}) as page:
+        return _row(measure(page))
 
 
 def _row(samples: list[dict[str, float]]) -> dict[str, Any]:

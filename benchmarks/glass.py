@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import gzip
 import re
-import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from benchmarks.product import signed_in
 from benchmarks.rows import write
 from benchmarks.synthetic_trace import NUM_TOKENS, trace_file
 
@@ -69,40 +66,18 @@ _WHEEL = """([numFrames, deltas, isZoom]) => new Promise((resolve) => {
 
 
 def main() -> None:
-    data = Path(tempfile.mkdtemp(prefix="sightglass-bench-"))
-    settings = {"PORT": PORT, "SIGHTGLASS_DATA": str(data)}
-    command = ["env", *[f"{key}={value}" for key, value in settings.items()], sys.executable, "manage.py", "up"]
-    product = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        write("glass", [*_drive(_signin_link(product)), _script_row()])
-    finally:
-        product.terminate()
-        product.wait(timeout=30)
-        shutil.rmtree(data, ignore_errors=True)
+    with signed_in(PORT, viewport={"width": 1440, "height": 900}) as page:
+        rows = measure(page)
+    write("glass", [*rows, _script_row()])
 
 
-def _signin_link(product: subprocess.Popen[str]) -> str:
-    assert product.stdout is not None
-    for line in product.stdout:
-        if found := re.search(r"http://\S+/signin/\S+", line):
-            return found.group()
-    raise SystemExit("the product stopped before it printed its sign-in link")
-
-
-def _drive(link: str) -> list[dict[str, Any]]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
-        )
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.goto(link)
-        _import(page)
-        opened = [_open(page) for _ in range(NUM_OPENINGS)]
-        rows = [_row("Open a saved trace of 4,000 tokens in the browser", opened, OPEN_MS, statistics.median(opened))]
-        moves = {"Scrub": _scrub, "Zoom": _zoom, "Pan": _pan}
-        rows += [_frames(f"{name} its timeline", page, move) for name, move in moves.items()]
-        browser.close()
-    return rows
+def measure(page: Page) -> list[dict[str, Any]]:
+    """Import the trace, then open it and move on it."""
+    _import(page)
+    opened = [_open(page) for _ in range(NUM_OPENINGS)]
+    rows = [_row("Open a saved trace of 4,000 tokens in the browser", opened, OPEN_MS, statistics.median(opened))]
+    moves = {"Scrub": _scrub, "Zoom": _zoom, "Pan": _pan}
+    return rows + [_frames(f"{name} its timeline", page, move) for name, move in moves.items()]
 
 
 def _import(page: Page) -> None:

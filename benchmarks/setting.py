@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.gguf_file import GgufFile
 from inference.tokenization.bundled import bundled_model
@@ -36,4 +37,4 @@ def config() -> ModelConfig:
 
 def kv_bytes_per_token() -> int:
     """Keys and values of all layers, 2 bytes a number."""
-    return 2 * config().num_layers * config().num_kv_heads * config().head_dim * 2
+    return block_bytes(config()) // BLOCK_SIZE

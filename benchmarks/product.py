@@ -1,0 +1,45 @@
+"""The product as `make up` starts it, on a data folder of its own, and headless Chromium signed in to it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Page, sync_playwright
+
+
+@contextmanager
+def signed_in(port: str, settings: dict[str, str] | None = None, **page: Any) -> Iterator[Page]:
+    """A page of the started product, which stops afterwards. settings: environment variables; page: of the page."""
+    data = tempfile.mkdtemp(prefix="sightglass-bench-")
+    environment = {"PORT": port, "SIGHTGLASS_DATA": data} | (settings or {})
+    command = ["env", *[f"{key}={value}" for key, value in environment.items()], sys.executable, "manage.py", "up"]
+    product = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        link = _signin_link(product)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
+            )
+            opened = browser.new_page(**page)
+            opened.goto(link)
+            yield opened
+            browser.close()
+    finally:
+        product.terminate()
+        product.wait(timeout=30)
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def _signin_link(product: subprocess.Popen[str]) -> str:
+    assert product.stdout is not None
+    for line in product.stdout:
+        if found := re.search(r"http://\S+/signin/\S+", line):
+            return found.group()
+    raise SystemExit("the product stopped before it printed its sign-in link")
