@@ -11,7 +11,14 @@ export default defineConfig({
     cssCodeSplit: false,
     rollupOptions: {
       input: "src/replay.ts",
-      output: { format: "iife", entryFileNames: "replay.js", assetFileNames: "replay[extname]" },
+      // The panels, which the app fetches on demand, stand in the one script here: there is nothing to resolve.
+      transform: { define: { "import.meta": "{}" } },
+      output: {
+        format: "iife",
+        codeSplitting: false,
+        entryFileNames: "replay.js",
+        assetFileNames: "replay[extname]",
+      },
     },
   },
   resolve: { conditions: ["browser"] },
