@@ -1,4 +1,4 @@
-/** The inspector's panels, in the order of their tabs; each is fetched when it is first shown. */
+/** The inspector's panels, in the order of their tabs, which is the request's path; each is fetched when first shown. */
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request-trace.svelte";
 import type { StageId } from "../theme/stages";
@@ -13,22 +13,46 @@ export interface PanelProps {
   onSelect: (position: number) => void;
 }
 
-interface Panel {
+export interface Panel {
   name: string;
+  /** Panels of one part of the path stand together; a hairline parts them from the next. */
+  part: "whole" | "prompt" | "model" | "sent" | "record";
   load: () => Promise<{ default: Component<PanelProps> }>;
   /** It asks the server for more than the trace. */
   needsServer?: boolean;
+  /** Whether this request has something for it; without one it always has. */
+  hasContent?: (view: TraceView) => boolean;
 }
 
 export const PANELS = [
-  { name: "Context", load: () => import("./ContextPanel.svelte") },
-  { name: "Tokens", load: () => import("./TokensPanel.svelte") },
-  { name: "Sampling", load: () => import("./SamplingPanel.svelte") },
-  { name: "Layers", load: () => import("./LayersPanel.svelte"), needsServer: true },
-  { name: "Timing", load: () => import("./TimingPanel.svelte") },
-  { name: "Safety", load: () => import("./SafetyPanel.svelte") },
-  { name: "Bill", load: () => import("./BillPanel.svelte") },
-  { name: "Events", load: () => import("./EventsPanel.svelte") },
+  { name: "Timing", part: "whole", load: () => import("./TimingPanel.svelte") },
+  {
+    name: "Safety",
+    part: "prompt",
+    load: () => import("./SafetyPanel.svelte"),
+    hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0,
+  },
+  {
+    name: "Context",
+    part: "prompt",
+    load: () => import("./ContextPanel.svelte"),
+    hasContent: (view) => view.context !== null,
+  },
+  { name: "Tokens", part: "prompt", load: () => import("./TokensPanel.svelte") },
+  { name: "Layers", part: "model", load: () => import("./LayersPanel.svelte"), needsServer: true },
+  {
+    name: "Sampling",
+    part: "model",
+    load: () => import("./SamplingPanel.svelte"),
+    hasContent: (view) => view.tokens.length > 0,
+  },
+  {
+    name: "Bill",
+    part: "record",
+    load: () => import("./BillPanel.svelte"),
+    hasContent: (view) => view.bill !== null,
+  },
+  { name: "Events", part: "record", load: () => import("./EventsPanel.svelte") },
 ] as const satisfies Panel[];
 
 export type PanelName = (typeof PANELS)[number]["name"];
@@ -49,6 +73,16 @@ export const PANEL_OF: Record<StageId, PanelName> = {
 
 export function panelsFor(hasServer: boolean): Panel[] {
   return PANELS.filter((panel: Panel) => hasServer || !panel.needsServer);
+}
+
+/** Runs of one part of the path. */
+export function partsOf(panels: Panel[]): Panel[][] {
+  const parts: Panel[][] = [];
+  for (const panel of panels) {
+    if (parts.at(-1)?.[0]?.part === panel.part) parts.at(-1)!.push(panel);
+    else parts.push([panel]);
+  }
+  return parts;
 }
 
 export async function loadPanel(name: PanelName): Promise<Component<PanelProps>> {
