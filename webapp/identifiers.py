@@ -22,5 +22,9 @@ def new_conversation_id() -> str:
     return new_id("conv")
 
 
+def new_rerun_id() -> str:
+    return new_id("rerun")
+
+
 def new_message_id() -> str:
     return new_id("msg")

@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "webapp.chat",
     "webapp.traces",
     "webapp.probes",
+    "webapp.reruns",
     "webapp.billing",
     "webapp.dashboard",
     "webapp.supervisor",

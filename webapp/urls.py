@@ -11,6 +11,7 @@ from webapp.chat import views as chat
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
 from webapp.probes.views import probe
+from webapp.reruns import views as reruns
 from webapp.stream.sse import events
 from webapp.traces import views as traces
 
@@ -31,6 +32,9 @@ urlpatterns = [
     path("api/requests/<str:request_id>/cancel", requests.cancel),
     path("api/requests/<str:request_id>/observed", requests.observed),
     path("api/requests/<str:request_id>/probes", probe),
+    path("api/requests/<str:request_id>/reruns", reruns.of_request),
+    path("api/reruns/<str:rerun_id>", reruns.show),
+    path("api/reruns/<str:rerun_id>/stop", reruns.cancel),
     path("api/traces", traces.traces),
     path("api/traces/import", traces.import_file),
     path("api/traces/<str:request_id>", traces.trace),
@@ -45,4 +49,6 @@ urlpatterns = [
     path("c/<str:conversation_id>", site.shell),
     path("requests/<str:request_id>", site.shell),
     path("library", site.shell),
+    path("compare", site.shell),
+    path("reruns/<str:rerun_id>", site.shell),
 ]

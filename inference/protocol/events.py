@@ -59,11 +59,14 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     """Resource Timing: nextHopProtocol."""
 
 
+Surface = Literal["chat", "anthropic", "openai", "replay"]
+
+
 class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """The request is well-formed and on its way."""
 
     request_id: str
-    surface: Literal["chat", "anthropic", "openai", "replay"]
+    surface: Surface
     """By which API it came."""
     model: str
     params: SamplingParams
@@ -79,6 +82,8 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """HTTP version of the connection to us."""
     received_at: int = 0
     """When the first byte of the request reached the application (at most 0: before acceptance)."""
+    replay_of: str | None = None
+    """The saved request that this one runs again, with the same prompt; None: it is no such run."""
 
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.protocol.events import Dropped, Segment, SegmentKind
+from inference.protocol.events import ContextAssembled, Dropped, PromptTokenized, Segment, SegmentKind
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, Prompt
 from inference.tokenization.tokenizer import Tokenizer
 
@@ -66,6 +66,19 @@ class Assembler:
             reserved_output=reserved,
             segments=tuple(_segments(prompt, kept)),
             dropped=tuple(self._drop(message) for message in dropped),
+        )
+
+    def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
+        """A saved prompt, id by id, whatever today's template would make of it. Raises ContextTooLarge."""
+        if len(prompt.ids) >= self._window:
+            message = f"The saved prompt has {len(prompt.ids)} tokens; the model's window holds {self._window}."
+            raise ContextTooLarge(message)
+        return Assembled(
+            prompt=Prompt(list(prompt.ids), list(prompt.special), [], prompt.lossy_bytes, encoding_us=0),
+            window=self._window,
+            reserved_output=min(max_tokens, self._window // 4, self._window - len(prompt.ids)),
+            segments=context.segments,
+            dropped=context.dropped,
         )
 
     def _render(self, messages: Sequence[SourceMessage]) -> Prompt:

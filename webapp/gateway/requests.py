@@ -17,18 +17,19 @@ from webapp.traces import store
 
 def find(request: HttpRequest, request_id: str) -> Request:
     """The user's own request. Raises ApiError."""
-    found = Request.objects.filter(pk=request_id, user_id=user_id(request)).select_related("message").first()
+    found = Request.objects.filter(pk=request_id, user_id=user_id(request)).select_related("message", "run").first()
     if found is None:
         raise not_found("request")
     return found
 
 
 def summary(found: Request) -> dict[str, Any]:
-    """RequestSummary, with the place in the chat where it stands."""
-    message = getattr(found, "message", None)
+    """RequestSummary, with the place in the chat where it stands, or the set of runs it belongs to."""
+    message, run = getattr(found, "message", None), getattr(found, "run", None)
     place = {
         "conversation_id": message.conversation_id if message else None,
         "message_id": message.pk if message else None,
+        "rerun_id": run.rerun_id if run else None,
     }
     return found.summary() | place
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import DatabaseError, connection
@@ -17,7 +16,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
-from inference.eventlog.keys import worker_key
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
@@ -25,6 +23,8 @@ from webapp.chat.models import Conversation
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.workers import workers as list_workers
+from webapp.reruns.models import Rerun
 
 VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
@@ -41,7 +41,11 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
     return render(request, "shell.html", context, status=200 if _is_there(user_id(request), **ids) else 404)
 
 
-def _is_there(owner: int, conversation_id: str | None = None, request_id: str | None = None) -> bool:
+def _is_there(
+    owner: int, conversation_id: str | None = None, request_id: str | None = None, rerun_id: str | None = None
+) -> bool:
+    if rerun_id is not None:
+        return Rerun.objects.filter(pk=rerun_id, user_id=owner).exists()
     if conversation_id is not None:
         return Conversation.objects.filter(pk=conversation_id, user_id=owner).exists()
     return request_id is None or Request.objects.filter(pk=request_id, user_id=owner).exists()
@@ -59,7 +63,7 @@ def _entry() -> dict[str, Any] | None:
 def session(request: HttpRequest) -> HttpResponse:
     user = request.user
     environment = settings.ENVIRONMENT
-    workers = _workers() or []
+    workers = list_workers() or []
     model = {
         "id": environment.model_name,
         "name": environment.model_name,
@@ -112,7 +116,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 
 def readyz(_request: HttpRequest) -> HttpResponse:
     """Database, queue and a worker with a loaded model are there."""
-    workers = _workers()
+    workers = list_workers()
     checks = {
         "database": _is_database_up(),
         "redis": workers is not None,
@@ -130,20 +134,3 @@ def _is_database_up() -> bool:
     except DatabaseError:
         return False
     return True
-
-
-def _workers() -> list[dict[str, Any]] | None:
-    """The inference workers by their heartbeats; None when Redis cannot be reached."""
-    client = _client()
-    try:
-        keys = list(client.scan_iter(worker_key("*"), count=1000))
-        rows = [client.hgetall(key) for key in keys]
-    except redis.RedisError:
-        return None
-    names = ("state", "progress", "message", "model")
-    return [{name: row.get(name, "") for name in names} for row in rows if row]
-
-
-@cache
-def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, decode_responses=True)

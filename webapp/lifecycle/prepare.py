@@ -84,8 +84,15 @@ class Preparation:
         return _Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
+        assembler = services.prompt_services().assembler
         try:
-            return services.prompt_services().assembler.assemble(self._messages, self._params.max_tokens)
+            if saved := self._request.input.get("saved"):
+                return assembler.restore(
+                    msgspec.convert(saved["context"], ContextAssembled),
+                    msgspec.convert(saved["prompt"], PromptTokenized),
+                    self._params.max_tokens,
+                )
+            return assembler.assemble(self._messages, self._params.max_tokens)
         except ContextTooLarge as error:
             raise Failure("context", "prompt_too_long", str(error)) from None
         except (TokenizerError, TemplateError) as error:

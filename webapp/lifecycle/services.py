@@ -21,6 +21,7 @@ class PromptServices:
     """The model's own text side, without the model."""
 
     tokenizer: Tokenizer
+    template: ChatTemplate
     assembler: Assembler
     window: int
     num_ids: int
@@ -46,4 +47,4 @@ def prompt_services() -> PromptServices:
     template = ChatTemplate(metadata, tokenizer)
     window = metadata.context_length
     num_ids = min(tokenizer.vocab_size, metadata.num_embeddings)
-    return PromptServices(tokenizer, Assembler(template, tokenizer, window), window, num_ids)
+    return PromptServices(tokenizer, template, Assembler(template, tokenizer, window), window, num_ids)

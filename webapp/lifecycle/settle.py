@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from django.db import transaction
+from django.dispatch import Signal
 from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
-from inference.protocol.events import AnyEvent, Frame, RequestAccepted, RequestFailed, RequestFinished
+from inference.protocol.events import AnyEvent, Frame, RequestAccepted, RequestFailed, RequestFinished, Surface
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
 from webapp.lifecycle import services
@@ -23,6 +24,10 @@ _NO_RESULT = {
     "code": "internal",
     "message": "The generation left no result; the inference worker's log has the details. Send the message again.",
 }
+
+
+settled = Signal()
+"""Sent with `request` when one has its end, its bill and its trace in the database."""
 
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
@@ -45,6 +50,7 @@ def _settle(request: Request, frames: list[Frame], failure: dict[str, str] | Non
     record(request, fold(frames))
     store.save(request, frames)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
+    transaction.on_commit(lambda: settled.send(Request, request=request), robust=True)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
@@ -71,7 +77,7 @@ def _beginning(request: Request) -> RequestAccepted:
     return RequestAccepted(
         at=0,
         request_id=request.id,
-        surface="chat",
+        surface=cast(Surface, request.surface),
         model=request.model,
         params=msgspec.convert(request.params, SamplingParams),
         accepted_unix_us=request.accepted_unix_us,

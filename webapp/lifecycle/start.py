@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -10,7 +11,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted
+from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
 from webapp.celery import app
 from webapp.lifecycle import services
@@ -41,13 +42,18 @@ def admit(user_id: int, num_new: int) -> list[Limit]:
 
     Raises TooManyOpen when they do not all fit.
     """
-    # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
-    if connection.features.has_select_for_update:
-        get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
-    num_free = MAX_IN_FLIGHT - Request.objects.filter(user_id=user_id, finished_at=None).count()
+    num_free = room(user_id)
     if num_new > num_free:
         raise TooManyOpen(_too_many(num_free, num_new))
     return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=num_free - before) for before in range(num_new)]
+
+
+def room(user_id: int) -> int:
+    """How many requests the user may still open, to be asked in the transaction that creates them."""
+    # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
+    if connection.features.has_select_for_update:
+        get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
+    return MAX_IN_FLIGHT - Request.objects.filter(user_id=user_id, finished_at=None).count()
 
 
 def _too_many(num_free: int, num_new: int) -> str:
@@ -59,13 +65,19 @@ def _too_many(num_free: int, num_new: int) -> str:
     return f"{why} Ask for fewer, wait for some to end, or stop some."
 
 
-def start(request: Request, params: SamplingParams, arrival: Arrival, limits: tuple[Limit, ...]) -> None:
+def start(
+    request: Request,
+    params: SamplingParams,
+    arrival: Arrival,
+    limits: tuple[Limit, ...],
+    replay_of: str | None = None,
+) -> None:
     """Open the log of a saved request and hand it to `prepare`. Raises QueueUnavailable."""
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
         at=0,
         request_id=request.id,
-        surface="chat",
+        surface=cast(Surface, request.surface),
         model=request.model,
         params=params,
         accepted_unix_us=request.accepted_unix_us,
@@ -73,6 +85,7 @@ def start(request: Request, params: SamplingParams, arrival: Arrival, limits: tu
         http_version=arrival.http_version,
         tls_version=arrival.tls_version,
         received_at=arrival.received_unix_us - request.accepted_unix_us,
+        replay_of=replay_of,
     )
     checked = GatewayChecked(
         at=clock.at(),

@@ -30,7 +30,7 @@ def traces(request: HttpRequest) -> HttpResponse:
     """The user's requests that are open or have their trace, newest first; `cursor` continues a list."""
     rows = (
         Request.objects.filter(Q(finished_at=None) | Q(trace__isnull=False), user_id=user_id(request))
-        .select_related("message")
+        .select_related("message", "run")
         .defer("input")
         .order_by("-created_at", "-pk")
     )

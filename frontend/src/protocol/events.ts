@@ -431,6 +431,8 @@ export interface RequestAccepted {
   http_version: string | null;
   /** When the first byte of the request reached the application (at most 0: before acceptance). */
   received_at: number;
+  /** The saved request that this one runs again, with the same prompt; None: it is no such run. */
+  replay_of: string | null;
 }
 
 /** Somebody pressed Stop. The generation ends within one engine step. */

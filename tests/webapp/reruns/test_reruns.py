@@ -1,0 +1,293 @@
+"""Running a saved request again: whose it is, what is started and when, and what a dead worker or a stop does to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from msgspec.structs import replace
+
+from inference.eventlog.keys import worker_key
+from inference.protocol.codec import decode_frame
+from inference.protocol.events import ContextAssembled, Frame, PromptTokenized, RequestAccepted
+from webapp.lifecycle import services
+from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
+from webapp.lifecycle.prepare import Preparation
+from webapp.lifecycle.settle import settle
+from webapp.reruns import saved
+from webapp.reruns.advance import MAX_AT_ONCE, MAX_TRIES, advance, unfinished
+from webapp.reruns.models import Rerun, Run
+from webapp.traces import store
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "logs" / "finished.json"
+LOST = {"stage": "generation", "code": "worker_lost", "message": "The worker was lost."}
+REFUSED = {"stage": "safety", "code": "blocked", "message": "No."}
+
+
+@pytest.fixture(autouse=True)
+def worker(redis_client: redis.Redis) -> redis.Redis:
+    """One is ready, by its heartbeat; nothing takes the tasks."""
+    redis_client.hset(worker_key("test:1"), mapping={"state": "ready", "model": "m"})
+    return redis_client
+
+
+def sign_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=name)[0])
+    return client
+
+
+@pytest.fixture
+def alice() -> Client:
+    return sign_in("alice")
+
+
+def golden() -> list[Frame]:
+    return [decode_frame(json.dumps(frame)) for frame in json.loads(GOLDEN.read_text("utf-8"))["frames"]]
+
+
+@pytest.fixture
+def original(alice: Client) -> Request:
+    """A saved request of Alice's, of the bundled model."""
+    request = Request.objects.create(
+        user=User.objects.get(username="alice"),
+        surface="chat",
+        model="smollm2-135m-instruct",
+        title="What is the capital of France?",
+        input={"messages": [{"role": "user", "content": "What?", "source": "m"}]},
+        finished_at=timezone.now(),
+        status=Request.Status.DONE,
+    )
+    store.save(request, golden())
+    return request
+
+
+def post(client: Client, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+    response = client.post(path, json.dumps(body or {}), content_type="application/json")
+    return response.status_code, response.json() if response.content else {}
+
+
+def begin(client: Client, request: Request, **body: object) -> dict[str, Any]:
+    status, answer = post(client, f"/api/requests/{request.pk}/reruns", body)
+    assert status == 201, answer
+    advance(answer["id"])
+    return answer
+
+
+def states(rerun_id: str) -> list[str]:
+    rerun = Rerun.objects.get(pk=rerun_id)
+    return ["waiting" if run.request is None else run.request.status for run in rerun.runs.select_related("request")]
+
+
+def open_requests() -> list[Request]:
+    return list(Request.objects.filter(finished_at=None).order_by("accepted_unix_us"))
+
+
+def events(request: Request) -> list[Any]:
+    return [event for frame in services.event_log().read(request.pk) for event in frame.events]
+
+
+def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, original: Request) -> None:
+    answer = begin(alice, original)
+    (run,) = open_requests()
+    accepted = events(run)[0]
+    before = next(event for frame in golden() for event in frame.events if isinstance(event, RequestAccepted))
+    assert (accepted.surface, accepted.replay_of, accepted.params) == ("replay", original.pk, before.params)
+    assert answer["prompt"] == {
+        "num_tokens": 41,
+        "num_tokens_now": 41,
+        "first_difference": None,
+        "is_tokenizer_changed": False,
+    }
+    Preparation(run).run()
+    asked = next(event for frame in golden() for event in frame.events if isinstance(event, PromptTokenized))
+    made = next(event for event in events(run) if isinstance(event, PromptTokenized))
+    assert (made.ids, made.pieces, made.special) == (asked.ids, asked.pieces, asked.special)
+    segments = [event.segments for event in events(run) if isinstance(event, ContextAssembled)]
+    assert segments == [e.segments for f in golden() for e in f.events if isinstance(e, ContextAssembled)]
+
+
+def test_a_changed_template_is_told_and_the_saved_ids_are_run(alice: Client, original: Request) -> None:
+    frames = golden()
+    context = next(event for frame in frames for event in frame.events if isinstance(event, ContextAssembled))
+    prompt = next(event for frame in frames for event in frame.events if isinstance(event, PromptTokenized))
+    accepted = next(event for frame in frames for event in frame.events if isinstance(event, RequestAccepted))
+    given = saved.Saved(accepted.model, accepted.params, context, prompt)
+    shorter = replace(prompt, ids=prompt.ids[:-2], pieces=prompt.pieces[:-2], version="another")
+    found = saved.check(replace_prompt(given, shorter), services.prompt_services(), accepted.model)
+    assert (found.first_difference, found.is_tokenizer_changed) == (len(prompt.ids) - 2, True)
+    other = replace(prompt, pieces=(b"?", *prompt.pieces[1:]))
+    with pytest.raises(saved.CannotRerun) as refused:
+        saved.check(replace_prompt(given, other), services.prompt_services(), accepted.model)
+    assert refused.value.code == "other_tokenizer"
+    with pytest.raises(saved.CannotRerun) as refused:
+        saved.check(given, services.prompt_services(), "another-model")
+    assert refused.value.code == "other_model"
+
+
+def replace_prompt(given: saved.Saved, prompt: PromptTokenized) -> saved.Saved:
+    return saved.Saved(given.model, given.params, given.context, prompt)
+
+
+def test_of_an_imported_trace_all_that_the_model_reads_is_checked() -> None:
+    given = saved.read(event for frame in golden() for event in frame.events)
+    (message,) = given.as_input(is_imported=True)["messages"]
+    assert message["content"].encode() == b"".join(given.prompt.pieces)
+    assert [m["role"] for m in given.as_input(is_imported=False)["messages"]] == ["user"]
+
+
+def test_a_few_are_open_and_the_next_begins_as_each_settles(alice: Client, original: Request) -> None:
+    answer = begin(alice, original, n=6, seeds="fresh")
+    assert len(open_requests()) == MAX_AT_ONCE
+    advance(answer["id"])
+    assert len(open_requests()) == MAX_AT_ONCE
+    settle(open_requests()[0].pk, REFUSED)
+    advance(answer["id"])
+    assert states(answer["id"]) == ["failed", *["queued"] * MAX_AT_ONCE, "waiting"]
+    while left := open_requests():
+        settle(left[0].pk, REFUSED)
+        advance(answer["id"])
+    shown = alice.get(f"/api/reruns/{answer['id']}").json()
+    assert shown["state"] == "done"
+    assert len({run["seed"] for run in shown["runs"]}) == 6
+    assert not unfinished().exists()
+
+
+def test_settling_a_run_asks_for_the_next(alice: Client, original: Request, worker: redis.Redis) -> None:
+    answer = begin(alice, original, n=2)
+    worker.delete("settle")
+    settle(open_requests()[0].pk, REFUSED)
+    tasks = [json.loads(task) for task in worker.lrange("settle", 0, -1)]  # type: ignore[union-attr]
+    assert [task["headers"]["task"] for task in tasks] == ["reruns.advance"]
+    assert answer["id"] in tasks[0]["headers"]["argsrepr"]
+
+
+def test_it_leaves_room_for_chatting_and_keeps_to_the_users_limit(alice: Client, original: Request) -> None:
+    user = original.user
+    others = Request.objects.bulk_create(
+        Request(user=user, surface="chat", model="m", title="t") for _ in range(MAX_IN_FLIGHT - 1)
+    )
+    answer = begin(alice, original, n=3)
+    assert states(answer["id"]).count("queued") == 1
+    Request.objects.filter(pk__in=[each.pk for each in others]).delete()
+    begin(alice, original, n=8)
+    advance(answer["id"])
+    assert len(open_requests()) == MAX_AT_ONCE
+
+
+def test_a_run_whose_worker_was_lost_runs_again_but_not_for_ever(alice: Client, original: Request) -> None:
+    answer = begin(alice, original)
+    for num_tries in range(1, MAX_TRIES + 1):
+        assert Run.objects.get().num_tries == num_tries
+        settle(open_requests()[0].pk, LOST)
+        assert unfinished().exists() == (num_tries < MAX_TRIES)
+        advance(answer["id"])
+    shown = alice.get(f"/api/reruns/{answer['id']}").json()
+    assert (shown["state"], shown["runs"][0]["state"]) == ("done", "failed")
+    assert Request.objects.filter(surface="replay").count() == MAX_TRIES
+
+
+def test_without_a_worker_nothing_is_started_and_nothing_is_lost(
+    alice: Client, original: Request, worker: redis.Redis
+) -> None:
+    worker.delete(worker_key("test:1"))
+    answer = begin(alice, original, n=2)
+    assert states(answer["id"]) == ["waiting", "waiting"]
+    worker.hset(worker_key("test:1"), "state", "ready")
+    assert [rerun.pk for rerun in unfinished()] == [answer["id"]]
+    advance(answer["id"])
+    assert states(answer["id"]) == ["queued", "queued"]
+
+
+def test_a_process_that_dies_before_it_hands_over_leaves_a_run_that_runs_again(
+    alice: Client, original: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    status, answer = post(alice, f"/api/requests/{original.pk}/reruns")
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("webapp.reruns.advance.start", die)
+        advance(answer["id"])
+    assert (status, states(answer["id"])) == (201, ["queued"])
+    settle(open_requests()[0].pk, {"stage": "generation", "code": "no_worker", "message": "Nobody took it."})
+    advance(answer["id"])
+    assert states(answer["id"]) == ["queued"]
+    assert len(events(open_requests()[0])) == 2
+
+
+def test_a_stopped_set_begins_no_more_and_ends_what_is_open(alice: Client, original: Request) -> None:
+    answer = begin(alice, original, n=6)
+    status, shown = post(alice, f"/api/reruns/{answer['id']}/stop")
+    assert (status, shown["state"]) == (202, "stopped")
+    assert [run["state"] for run in shown["runs"]] == ["stopped"] * 6
+    advance(answer["id"])
+    assert not open_requests()
+    assert post(alice, f"/api/reruns/{answer['id']}/stop")[0] == 202
+
+
+def test_a_set_is_its_owners_alone(alice: Client, original: Request) -> None:
+    bob = sign_in("bob")
+    assert post(bob, f"/api/requests/{original.pk}/reruns")[0] == 404
+    answer = begin(alice, original)
+    for path in (f"/api/reruns/{answer['id']}", f"/api/requests/{original.pk}/reruns"):
+        assert bob.get(path).status_code == 404
+        assert alice.get(path).status_code == 200
+        assert Client().get(path).status_code == 401
+    assert post(bob, f"/api/reruns/{answer['id']}/stop")[0] == 404
+    assert len(open_requests()) == 1
+    assert alice.get(f"/api/requests/{open_requests()[0].pk}").json()["rerun_id"] == answer["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"n": 0}, "n"),
+        ({"n": 65}, "n"),
+        ({"n": "many"}, "n"),
+        ({"seeds": "other"}, "seeds"),
+        ({"grid": {"temperature": [0.1, 9]}}, "grid.temperature"),
+        ({"grid": {"top_p": [0]}}, "grid.top_p"),
+        ({"grid": {"top_k": [1.5]}}, "grid.top_k[0]"),
+        ({"grid": {"regex": ["a"]}}, "grid"),
+        ({"grid": {"temperature": [0.5, 0.5]}}, "grid.temperature"),
+        ({"grid": {"temperature": [i / 20 for i in range(20)]}, "n": 5}, "grid"),
+    ],
+)
+def test_bad_plans_are_refused_field_by_field(
+    alice: Client, original: Request, body: dict[str, object], field: str
+) -> None:
+    status, answer = post(alice, f"/api/requests/{original.pk}/reruns", body)
+    assert (status, answer["error"]["field"]) == (400, field)
+    assert not Rerun.objects.exists()
+
+
+def test_what_cannot_be_run_again_says_why(alice: Client, original: Request) -> None:
+    path = f"/api/requests/{original.pk}/reruns"
+    store.save(original, golden()[:1])
+    assert post(alice, path)[1]["error"]["code"] == "no_prompt"
+    original.trace.blob = b"damaged"
+    original.trace.save()
+    assert post(alice, path)[1]["error"]["code"] == "trace_unreadable"
+    original.trace.delete()
+    assert post(alice, path)[0] == 404
+    Request.objects.update(finished_at=None)
+    assert post(alice, path)[1]["error"]["code"] == "still_running"
+
+
+def test_a_set_outlives_the_request_it_was_made_of(alice: Client, original: Request) -> None:
+    answer = begin(alice, original, n=5)
+    assert alice.delete(f"/api/traces/{original.pk}").status_code == 204
+    settle(open_requests()[0].pk, REFUSED)
+    advance(answer["id"])
+    shown = alice.get(f"/api/reruns/{answer['id']}").json()
+    assert (shown["request_id"], shown["title"]) == (None, original.title)
+    assert states(answer["id"]) == ["failed", *["queued"] * 4]

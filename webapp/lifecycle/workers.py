@@ -1,0 +1,29 @@
+"""Who is there to generate: the inference workers, by their heartbeats."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from inference.eventlog.keys import worker_key
+
+_FIELDS = ("state", "progress", "message", "model")
+
+
+def workers() -> list[dict[str, Any]] | None:
+    """Each worker's state; None when Redis cannot be reached."""
+    client = _client()
+    try:
+        keys = list(client.scan_iter(worker_key("*"), count=1000))
+        rows: list[Any] = [client.hgetall(key) for key in keys]
+    except redis.RedisError:
+        return None
+    return [{name: row.get(name, "") for name in _FIELDS} for row in rows if row]
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, decode_responses=True)

@@ -1,0 +1,112 @@
+"""Keeps a set going: a few runs are open at a time, the next begins when one is settled, and what was lost runs again.
+
+All there is to know is in the database, so it does not matter which process looks, how often, or which of them died.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from inference.eventlog.clock import unix_us
+from inference.eventlog.event_log import Fenced
+from inference.protocol.events import Limit
+from inference.protocol.request import SamplingParams
+from webapp.lifecycle import services
+from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
+from webapp.lifecycle.start import Arrival, QueueUnavailable, room, start
+from webapp.lifecycle.stop import stop as stop_request
+from webapp.lifecycle.workers import workers
+from webapp.reruns.models import Rerun, Run
+
+logger = logging.getLogger(__name__)
+
+MAX_AT_ONCE = 4
+"""Of the MAX_IN_FLIGHT requests of one user, over all their sets: the other half stays for chatting."""
+MAX_TRIES = 3
+_LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded")
+"""Failures that are none of the request's own: it runs again."""
+
+
+def unfinished() -> QuerySet[Rerun]:
+    """Sets that still have something to start."""
+    waiting = Run.objects.filter(request=None) | _lost(Run.objects.all())
+    return Rerun.objects.filter(stopped_at=None, pk__in=waiting.values("rerun_id"))
+
+
+def advance(rerun_id: str) -> None:
+    """Start what may be started; nothing while no worker is ready, so that a set outlives the worker."""
+    if not any(worker["state"] == "ready" for worker in workers() or ()):
+        return
+    for run, limit in _claim(rerun_id):
+        _start(run, limit)
+
+
+@transaction.atomic
+def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
+    """Give the next runs their requests; whoever else does so at the same time waits for its turn in room()."""
+    rerun = Rerun.objects.filter(pk=rerun_id).first()
+    num_free = 0 if rerun is None else room(rerun.user_id)
+    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # as it is now that we have the turn
+    if rerun is None:
+        return []
+    _lost(rerun.runs.all()).update(request=None)
+    num_open = Run.objects.filter(rerun__user_id=rerun.user_id, request__finished_at=None).exclude(request=None).count()
+    num_new = max(0, min(num_free, MAX_AT_ONCE - num_open))
+    runs = list(rerun.runs.filter(request=None)[:num_new])
+    for run in runs:
+        run.request = _request(rerun, run)
+        run.num_tries += 1
+        run.request.save(force_insert=True)
+        run.save(update_fields=["request", "num_tries"])
+    limits = [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=num_free - before) for before in range(num_new)]
+    return list(zip(runs, limits, strict=False))
+
+
+def _lost(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.filter(request__error_code__in=_LOST, num_tries__lt=MAX_TRIES)
+
+
+def _request(rerun: Rerun, run: Run) -> Request:
+    return Request(
+        user_id=rerun.user_id,
+        surface="replay",
+        model=rerun.model,
+        title=rerun.title,
+        input=rerun.input,
+        params=run.params,
+        accepted_unix_us=unix_us(),
+    )
+
+
+def _start(run: Run, limit: Limit) -> None:
+    """A process that dies before it gets here leaves an open request, which the watchdog fails and we run again."""
+    request = run.request
+    assert request is not None
+    arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
+    try:
+        start(request, msgspec.convert(run.params, SamplingParams), arrival, (limit,), replay_of=run.rerun.original_id)
+    except Fenced:
+        return  # the watchdog was quicker
+    except QueueUnavailable as error:
+        logger.warning("%s waits on: %s", run, error)
+        Run.objects.filter(pk=run.pk).update(request=None, num_tries=run.num_tries - 1)
+        request.delete()
+        return
+    if Rerun.objects.filter(pk=run.rerun_id, stopped_at__isnull=False).exists():
+        stop_request(request)
+
+
+def stop(rerun: Rerun) -> None:
+    """No run begins any more, and those under way end as if each had been stopped. Raises RedisError."""
+    with transaction.atomic():
+        room(rerun.user_id)
+        Rerun.objects.filter(pk=rerun.pk, stopped_at=None).update(stopped_at=timezone.now())
+    for run in rerun.runs.filter(request__finished_at=None).exclude(request=None).select_related("request"):
+        # One whose log has not begun is stopped by whoever is about to begin it.
+        if run.request is not None and services.event_log().last_seq(run.request.pk):
+            stop_request(run.request)

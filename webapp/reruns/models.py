@@ -1,0 +1,62 @@
+"""A saved request run again: the set that was asked for, and each of its runs. The answers are in the runs' traces."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from webapp.identifiers import new_rerun_id
+from webapp.lifecycle.models import Request
+
+
+class Rerun(models.Model):
+    """A set of runs of one saved request; keeps what the model was given, so that it needs the request no more."""
+
+    class Seeds(models.TextChoices):
+        SAME = "same"
+        FRESH = "fresh"
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_rerun_id, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="reruns")
+    original = models.ForeignKey(Request, null=True, on_delete=models.SET_NULL, related_name="reruns")
+    title = models.CharField(max_length=200)
+    model = models.CharField(max_length=128)
+    input = models.JSONField()
+    """Of each run's request: {"messages", "saved": {"context", "prompt"}}."""
+    params = models.JSONField()
+    """The saved request's."""
+    seeds = models.CharField(max_length=8, choices=Seeds.choices)
+    n = models.PositiveSmallIntegerField()
+    """Runs of each combination of settings."""
+    grid = models.JSONField(default=dict)
+    prompt_check = models.JSONField()
+    """How today's tokenizer and template compare with the saved prompt: PromptCheck as JSON."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["user", "-created_at"], name="reruns_of_user")]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Run(models.Model):
+    """One run: waiting until it has a request; deleted with that request's trace."""
+
+    rerun = models.ForeignKey(Rerun, on_delete=models.CASCADE, related_name="runs")
+    index = models.PositiveSmallIntegerField()
+    settings = models.JSONField(default=dict)
+    """What the grid sets for it."""
+    params = models.JSONField()
+    request = models.OneToOneField(Request, null=True, on_delete=models.CASCADE, related_name="run")
+    num_tries = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["rerun", "index"], name="one_run_per_index")]
+
+    def __str__(self) -> str:
+        return f"run {self.index} of {self.rerun_id}"

@@ -1,0 +1,49 @@
+"""When sets are looked at: as each run settles, and now and then, for what a process that died has left undone."""
+
+from __future__ import annotations
+
+import logging
+import time
+from threading import Thread
+from typing import Any
+
+from celery.signals import worker_ready
+from django.db import close_old_connections
+
+from webapp.celery import app
+from webapp.lifecycle.models import Request
+from webapp.reruns.advance import advance, unfinished
+from webapp.reruns.models import Run
+
+logger = logging.getLogger(__name__)
+
+_PAUSE_S = 3
+
+
+def on_settled(request: Request, **_: Any) -> None:
+    """Receiver of `settled`."""
+    run = Run.objects.filter(request_id=request.pk).first()
+    if run is not None:
+        app.send_task("reruns.advance", args=[run.rerun_id])
+
+
+@app.task(name="reruns.advance")
+def advance_task(rerun_id: str) -> None:
+    advance(rerun_id)
+
+
+@worker_ready.connect
+def _keep_going(**_: Any) -> None:
+    Thread(target=keep_going, name="reruns", daemon=True).start()
+
+
+def keep_going() -> None:
+    """Look at the sets again and again; trouble of its own does not end it."""
+    while True:
+        time.sleep(_PAUSE_S)
+        try:
+            close_old_connections()
+            for rerun_id in unfinished().values_list("pk", flat=True):
+                advance(rerun_id)
+        except Exception:
+            logger.exception("the sets of runs could not be looked at")
