@@ -13,6 +13,7 @@ from webapp.gateway import requests, site
 from webapp.probes.views import probe
 from webapp.reruns import views as reruns
 from webapp.stream.sse import events
+from webapp.traces import collection_views as collection
 from webapp.traces import views as traces
 
 handler400 = "webapp.gateway.errors.bad_request"
@@ -35,8 +36,13 @@ urlpatterns = [
     path("api/requests/<str:request_id>/reruns", reruns.of_request),
     path("api/reruns/<str:rerun_id>", reruns.show),
     path("api/reruns/<str:rerun_id>/stop", reruns.cancel),
+    path("api/tags", collection.tags),
+    path("api/views", collection.views),
+    path("api/views/<int:view_id>", collection.view),
     path("api/traces", traces.traces),
     path("api/traces/import", traces.import_file),
+    path("api/traces/tags", collection.change_tags),
+    path("api/traces/delete", collection.delete),
     path("api/traces/<str:request_id>", traces.trace),
     path("api/traces/<str:request_id>/export", traces.export),
     path("requests/<str:request_id>/events", events),

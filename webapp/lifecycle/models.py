@@ -12,6 +12,20 @@ from webapp.identifiers import new_request_id
 MAX_IN_FLIGHT = 8
 """Requests that one user may have open at once."""
 
+FILTERED = (
+    "finished_at",
+    "status",
+    "finish_reason",
+    "safety_verdict",
+    "surface",
+    "model",
+    "first_token_us",
+    "duration_us",
+    "cost_nano",
+    "is_imported",
+)
+"""Fields of a request by which the trace library filters."""
+
 
 class Request(models.Model):
     """One request and, once settled, its outcome."""
@@ -45,12 +59,18 @@ class Request(models.Model):
     first_token_us = models.BigIntegerField(null=True)
     duration_us = models.BigIntegerField(null=True)
     num_events = models.PositiveIntegerField(default=0)
+    safety_verdict = models.CharField(max_length=8, null=True)
+    """The worst of all checks; null: none is recorded."""
+    safety_layers = models.JSONField(null=True)
+    """The worst verdict of each layer that was checked: {"input": "allow"}."""
     is_imported = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes: ClassVar = [models.Index(fields=["user", "-created_at"])]
+        # The library reads its list in this order and finds in the index alone what a filter asks of a row: the rows
+        # themselves are long, with all that the model was given.
+        indexes: ClassVar = [models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library")]
 
     def __str__(self) -> str:
         return self.id
@@ -81,6 +101,7 @@ class Request(models.Model):
             "num_events": self.num_events,
             "duration_us": self.duration_us,
             "first_token_us": self.first_token_us,
+            "safety": {"verdict": self.safety_verdict, "layers": self.safety_layers} if self.safety_verdict else None,
             "is_imported": self.is_imported,
         }
 

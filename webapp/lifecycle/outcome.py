@@ -14,10 +14,14 @@ from inference.protocol.events import (
     GenerationFinished,
     RequestCancelled,
     RequestFailed,
+    SafetyChecked,
     TextReleased,
     TextWithheld,
 )
 from inference.protocol.request import FinishReason, Usage
+
+VERDICTS = ("allow", "flag", "rewrite", "block")
+"""From the mildest to the worst."""
 
 Kind = TypeVar("Kind", bound=AnyEvent)
 
@@ -34,8 +38,15 @@ class Outcome:
     num_events: int
     bill: BillPosted | None
     failure: RequestFailed | None
+    safety_layers: dict[str, str]
+    """The worst verdict of each layer that was checked."""
     is_cancelled: bool
     is_terminal: bool
+
+    @property
+    def safety_verdict(self) -> str | None:
+        """The worst of all; None: nothing was checked."""
+        return max(self.safety_layers.values(), key=VERDICTS.index, default=None)
 
 
 def fold(frames: Sequence[Frame]) -> Outcome:
@@ -52,9 +63,18 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         num_events=len(events),
         bill=_last(events, BillPosted),
         failure=_last(events, RequestFailed),
+        safety_layers=_layers(events),
         is_cancelled=any(isinstance(event, RequestCancelled) for event in events),
         is_terminal=any(isinstance(event, TERMINAL) for event in events),
     )
+
+
+def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:
+    worst: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, SafetyChecked):
+            worst[event.layer] = max(worst.get(event.layer, "allow"), event.verdict, key=VERDICTS.index)
+    return worst
 
 
 def _notice(event: TextWithheld) -> str:

@@ -99,6 +99,7 @@ def record(request: Request, outcome: Outcome) -> None:
     request.first_token_us = outcome.first_token_us
     request.duration_us = outcome.duration_us
     request.num_events = outcome.num_events
+    request.safety_verdict, request.safety_layers = outcome.safety_verdict, outcome.safety_layers
     if outcome.bill is not None:
         request.cost_nano, request.currency = outcome.bill.total_nano, outcome.bill.currency
     request.status = _status(outcome)

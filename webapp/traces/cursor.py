@@ -25,4 +25,6 @@ def after(requests: QuerySet[Request], cursor: str) -> QuerySet[Request]:
         created_at = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%f").replace(tzinfo=UTC)
     except ValueError:
         raise CursorError(cursor) from None
-    return requests.filter(Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=request_id))
+    # The first condition follows from the second, but only by it an index is entered at the right place.
+    following = Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=request_id)
+    return requests.filter(created_at__lte=created_at).filter(following)

@@ -1,21 +1,68 @@
-"""The saved events of a settled request."""
+"""The saved events of a settled request, and what its owner keeps with them in the library."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from django.conf import settings
 from django.db import models
 
 from webapp.lifecycle.models import Request
 
 
 class Trace(models.Model):
-    """One request's events, compressed, and the text by which it is found."""
+    """One request's events, compressed."""
 
     request = models.OneToOneField(Request, on_delete=models.CASCADE, related_name="trace", primary_key=True)
     blob = models.BinaryField()
     observed = models.JSONField(null=True)
     """The browser's own timing, which arrives after the trace was saved."""
-    search_text = models.TextField(blank=True)
     saved_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
         return str(self.request_id)
+
+
+class Entry(models.Model):
+    """How a saved trace stands in the library. Beside the trace: a search must not read past its events."""
+
+    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, related_name="entry", primary_key=True)
+    search_text = models.TextField(blank=True)
+    """Title, question and answer, by which it is found."""
+    is_pinned = models.BooleanField(default=False)
+    note = models.TextField(blank=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["trace"], condition=models.Q(is_pinned=True), name="pinned")]
+
+    def __str__(self) -> str:
+        return str(self.trace_id)
+
+
+class Tag(models.Model):
+    """A word that the owner put to a trace."""
+
+    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=40)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["entry", "name"], name="a_tag_once")]
+        indexes: ClassVar = [models.Index(fields=["name"])]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedView(models.Model):
+    """A filter of the library under a name of its user's."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=80)
+    query = models.TextField(blank=True)
+    """As in the address of the library page: `status=failed&tag=slow`."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "name"], name="a_view_once")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,4 +1,4 @@
-"""Saved traces in the database: save, load, search. Knows nothing of HTTP."""
+"""Saved traces in the database: save, load, delete. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 from django.db import transaction
-from django.db.models import QuerySet
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.lifecycle.models import Request
 from webapp.traces.archive import decode, encode
-from webapp.traces.models import Trace
+from webapp.traces.models import Entry, Trace
 
 _SEARCH_CHARS = 20_000
 
@@ -22,11 +21,10 @@ def save(request: Request, frames: Sequence[Frame]) -> None:
     prompt = request.input.get("messages", [{}])[-1].get("content", "")
     Trace.objects.update_or_create(
         request=request,
-        defaults={
-            "blob": encode(frames, request.summary()),
-            "search_text": f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS],
-        },
+        defaults={"blob": encode(frames, request.summary())},
     )
+    text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
+    Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
 
 
 def load_frames(request_id: str) -> list[Frame]:
@@ -51,6 +49,14 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
         return bool(unobserved.update(observed=msgspec.to_builtins(event)))
 
 
-def search(requests: QuerySet[Request], text: str) -> QuerySet[Request]:
-    """Those whose title, prompt or answer contains the text."""
-    return requests.filter(trace__search_text__icontains=text) if text else requests
+def delete(request: Request) -> None:
+    """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
+
+    The bill and the usage are the ledger's, and stay.
+    """
+    with transaction.atomic():
+        if hasattr(request, "message"):
+            Trace.objects.filter(pk=request.pk).delete()
+            Request.objects.filter(pk=request.pk).update(input={})
+        else:
+            request.delete()

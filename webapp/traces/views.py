@@ -1,47 +1,65 @@
-"""The trace library's JSON API: list, search, export, import, delete."""
+"""The trace library's JSON API: list, change, delete, export and import of traces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
+from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.requests import find, summary
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome
 from webapp.lifecycle.settle import record
-from webapp.traces import foreign, store
+from webapp.traces import foreign, library, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.cursor import CursorError, after, cursor_of
+from webapp.traces.filters import FilterError, conditions
 from webapp.traces.formats import FORMATS, decode_file
 from webapp.traces.htmlfile import PageNotBuilt
-from webapp.traces.models import Trace
+from webapp.traces.models import Entry
 
-_PAGE = 50
+PAGE = 50
+_MAX_NOTE_CHARS = 10_000
+
+
+class Change(msgspec.Struct, forbid_unknown_fields=True):
+    """What is given is changed."""
+
+    is_pinned: bool | None = None
+    note: str | None = None
+    tags: list[str] | None = None
 
 
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests that are open or have their trace, newest first; `cursor` continues a list."""
-    rows = (
-        Request.objects.filter(Q(finished_at=None) | Q(trace__isnull=False), user_id=user_id(request))
-        .select_related("message", "run")
-        .defer("input")
-        .order_by("-created_at", "-pk")
-    )
-    asked = request.GET.dict()
-    rows = store.search(rows, asked.get("q", ""))
-    rows = rows.filter(**{name: asked[name] for name in ("model", "status") if asked.get(name)})
-    if cursor := asked.get("cursor"):
+    """The user's requests that meet every filter, newest first; `cursor` continues a list."""
+    asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
+    try:
+        met = conditions((name, text) for name, text in asked if name != "cursor")
+    except FilterError as error:
+        raise ApiError(400, "invalid", str(error), error.field) from None
+    rows = library.matching(user_id(request), met).select_related("message", "run")
+    if cursor := request.GET.get("cursor"):
         rows = _continued(rows, cursor)
-    page = list(rows[: _PAGE + 1])
-    next_cursor = cursor_of(page[_PAGE - 1]) if len(page) > _PAGE else None
-    return JsonResponse({"traces": [summary(row) for row in page[:_PAGE]], "next_cursor": next_cursor})
+    page = list(rows[: PAGE + 1])
+    next_cursor = cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
+    return JsonResponse({"traces": listed(page[:PAGE]), "next_cursor": next_cursor})
+
+
+def listed(rows: list[Request]) -> list[dict[str, Any]]:
+    """ListedTrace of the native API: the summary, and what its owner put to it; null while there is no trace."""
+    found = library.marks(rows)
+    return [summary(row) | {"marks": found.get(row.pk)} for row in rows]
 
 
 def _continued(rows: QuerySet[Request], cursor: str) -> QuerySet[Request]:
@@ -51,16 +69,50 @@ def _continued(rows: QuerySet[Request], cursor: str) -> QuerySet[Request]:
         raise ApiError(400, "invalid", "cursor must be the next_cursor of an earlier answer.", "cursor") from None
 
 
-@api("DELETE")
+@api("PATCH", "DELETE")
 def trace(request: HttpRequest, request_id: str) -> HttpResponse:
     found = find(request, request_id)
+    if request.method == "PATCH":
+        return _change(found, read_body(request, Change))
     if not found.is_settled:
         raise ApiError(409, "still_running", "The request is still running. Stop it first.")
-    if hasattr(found, "message"):
-        Trace.objects.filter(pk=found.pk).delete()  # the answer stays in its conversation
-    else:
-        found.delete()
+    store.delete(found)
     return HttpResponse(status=204)
+
+
+def _change(found: Request, body: Change) -> HttpResponse:
+    """Pin, note and tags; answers with the row."""
+    entry = Entry.objects.filter(pk=found.pk).first()
+    if entry is None:
+        raise not_found("saved trace")
+    names = None if body.tags is None else checked_tags(body.tags, "tags")
+    if body.note is not None:
+        entry.note = _checked_note(body.note)
+    if body.is_pinned is not None:
+        entry.is_pinned = body.is_pinned
+    entry.save(update_fields=[name for name in ("is_pinned", "note") if getattr(body, name) is not None])
+    if names is not None:
+        library.set_tags(entry, names)
+    return JsonResponse(listed([found])[0])
+
+
+def _checked_note(text: str) -> str:
+    if len(text) > _MAX_NOTE_CHARS or "\x00" in text:
+        message = f"A note may have at most {_MAX_NOTE_CHARS:,} characters, and no NUL. Shorten it."
+        raise ApiError(400, "invalid", message, "note")
+    return text.strip()
+
+
+def checked_tags(given: Iterable[str], field: str) -> list[str]:
+    """Without spaces around and doubles. Raises ApiError."""
+    names = list(dict.fromkeys(" ".join(name.split()) for name in given))
+    if len(names) > library.MAX_TAGS:
+        raise ApiError(400, "invalid", f"A trace may have at most {library.MAX_TAGS} tags.", field)
+    for name in names:
+        if not name.isprintable() or not 0 < len(name) <= library.MAX_TAG_CHARS:
+            message = f"A tag has 1 to {library.MAX_TAG_CHARS} printable characters, not {len(name)}."
+            raise ApiError(400, "invalid", message, field)
+    return names
 
 
 @api("GET")

@@ -72,7 +72,7 @@ def test_a_cursor_that_is_none_of_ours_gets_a_clear_error(alice: Client, cursor:
 @pytest.mark.parametrize("text", ["%", "_", "'; --", "\\"])
 def test_any_text_may_be_searched_for(alice: Client, text: str) -> None:
     import_(alice, ACCEPTED, END, title="rivers of France")
-    assert alice.get("/api/traces", {"q": text, "model": text, "status": text}).json()["traces"] == []
+    assert alice.get("/api/traces", {"q": text, "model": text, "tag": text}).json()["traces"] == []
     assert len(alice.get("/api/traces", {"q": "RIVERS", "model": "m", "status": "done"}).json()["traces"]) == 1
 
 

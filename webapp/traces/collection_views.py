@@ -1,0 +1,133 @@
+"""The trace library's JSON API for more than one trace: saved views, tags, and what is done to a selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+from webapp.gateway.body import read_body
+from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.lifecycle.models import Request
+from webapp.traces import library, store
+from webapp.traces.filters import FilterError, conditions_of
+from webapp.traces.library import Selection, SelectionError
+from webapp.traces.models import SavedView
+from webapp.traces.views import checked_tags
+
+_MAX_VIEWS = 100
+_MAX_NAME_CHARS = 80
+_MAX_QUERY_CHARS = 2000
+
+
+class NewView(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    query: str
+
+
+class ViewChange(msgspec.Struct, forbid_unknown_fields=True):
+    name: str | None = None
+    query: str | None = None
+
+
+class TagChange(Selection, forbid_unknown_fields=True):
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@api("GET", "POST")
+def views(request: HttpRequest) -> HttpResponse:
+    owner = user_id(request)
+    if request.method == "GET":
+        rows = SavedView.objects.filter(user_id=owner).order_by("name")
+        return JsonResponse({"views": [_as_json(row) for row in rows]})
+    body = read_body(request, NewView)
+    if SavedView.objects.filter(user_id=owner).count() >= _MAX_VIEWS:
+        raise ApiError(409, "too_many", f"You have {_MAX_VIEWS} views, the most there may be. Delete one first.")
+    view = SavedView(user_id=owner, name=_checked_name(body.name), query=_checked_query(body.query))
+    _save(view)
+    return JsonResponse(_as_json(view), status=201)
+
+
+@api("PATCH", "DELETE")
+def view(request: HttpRequest, view_id: int) -> HttpResponse:
+    found = SavedView.objects.filter(pk=view_id, user_id=user_id(request)).first()
+    if found is None:
+        raise not_found("saved view")
+    if request.method == "DELETE":
+        found.delete()
+        return HttpResponse(status=204)
+    body = read_body(request, ViewChange)
+    if body.name is not None:
+        found.name = _checked_name(body.name)
+    if body.query is not None:
+        found.query = _checked_query(body.query)
+    _save(found)
+    return JsonResponse(_as_json(found))
+
+
+def _save(view: SavedView) -> None:
+    try:
+        with transaction.atomic():
+            view.save()
+    except IntegrityError:
+        message = f"There is a view named {view.name!r} already. Choose another name, or change that view."
+        raise ApiError(409, "exists", message, "name") from None
+
+
+def _checked_name(text: str) -> str:
+    name = " ".join(text.split())
+    if not name.isprintable() or not 0 < len(name) <= _MAX_NAME_CHARS:
+        raise ApiError(400, "invalid", f"A view's name has 1 to {_MAX_NAME_CHARS} printable characters.", "name")
+    return name
+
+
+def _checked_query(text: str) -> str:
+    query = text.removeprefix("?")
+    if len(query) > _MAX_QUERY_CHARS:
+        raise ApiError(400, "invalid", f"query may have at most {_MAX_QUERY_CHARS} characters.", "query")
+    try:
+        conditions_of(query)
+    except FilterError as error:
+        raise ApiError(400, "invalid", f"query: {error}", "query") from None
+    return query
+
+
+def _as_json(view: SavedView) -> dict[str, Any]:
+    return {"id": view.pk, "name": view.name, "query": view.query}
+
+
+@api("GET")
+def tags(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"tags": library.tags(user_id(request))})
+
+
+@api("POST")
+def change_tags(request: HttpRequest) -> HttpResponse:
+    """Of all that are selected."""
+    body = read_body(request, TagChange)
+    add, remove = checked_tags(body.add, "add"), checked_tags(body.remove, "remove")
+    found = selected(user_id(request), body)
+    library.change_tags(found, add, remove)
+    return JsonResponse({"num_traces": len(found)})
+
+
+@api("POST")
+def delete(request: HttpRequest) -> HttpResponse:
+    """All that are selected; open requests stay."""
+    found = selected(user_id(request), read_body(request, Selection))
+    for each in found:
+        store.delete(each)
+    return JsonResponse({"num_traces": len(found)})
+
+
+def selected(owner: int, selection: Selection) -> list[Request]:
+    """Raises ApiError."""
+    try:
+        return library.select(owner, selection)
+    except FilterError as error:
+        raise ApiError(400, "invalid", f"query: {error}", "query") from None
+    except SelectionError as error:
+        raise ApiError(400, "invalid", str(error), "query") from None

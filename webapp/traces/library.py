@@ -1,0 +1,97 @@
+"""Which traces a user looks at, and what was put to them: selection, rows, tags. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+
+from webapp.lifecycle.models import Request
+from webapp.traces.filters import conditions_of
+from webapp.traces.models import Entry, Tag
+
+MAX_SELECTED = 1000
+"""Traces that one request may change or export."""
+MAX_TAGS = 20
+MAX_TAG_CHARS = 40
+
+
+class Selection(msgspec.Struct, forbid_unknown_fields=True):
+    """Traces by their ids, or all that a filter matches."""
+
+    ids: Annotated[list[str], msgspec.Meta(max_length=MAX_SELECTED)] | None = None
+    query: str | None = None
+
+
+class SelectionError(Exception):
+    """Nothing, or too much, was selected; the message says what to do."""
+
+
+def listed(user_id: int) -> QuerySet[Request]:
+    """The user's requests that are open or have their trace, newest first, without their texts."""
+    rows = Request.objects.filter(Q(finished_at=None) | Q(trace__isnull=False), user_id=user_id)
+    return rows.defer("input", "output_text", "params").order_by("-created_at", "-pk")
+
+
+def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
+    """Those that meet every condition."""
+    rows = listed(user_id)
+    for condition in asked:
+        rows = rows.filter(condition)  # one by one: two tags are two joins
+    return rows
+
+
+def select(user_id: int, selection: Selection) -> list[Request]:
+    """The selected of the user's saved traces. Raises FilterError, SelectionError."""
+    if (selection.ids is None) == (selection.query is None):
+        raise SelectionError("Give either ids or query.")
+    if selection.ids is not None:
+        rows = listed(user_id).filter(pk__in=[each for each in selection.ids if "\x00" not in each])
+    else:
+        rows = matching(user_id, conditions_of(selection.query or ""))
+    found = list(rows.filter(trace__isnull=False).select_related("message")[: MAX_SELECTED + 1])
+    if len(found) > MAX_SELECTED:
+        raise SelectionError(f"More than {MAX_SELECTED:,} traces match. Narrow the filter, for example by date.")
+    return found
+
+
+def marks(requests: Iterable[Request]) -> dict[str, dict[str, Any]]:
+    """What their owner put to each saved trace: whether it is pinned, its note, its tags."""
+    entries = Entry.objects.filter(pk__in=[request.pk for request in requests]).prefetch_related("tags")
+    return {
+        entry.pk: {
+            "is_pinned": entry.is_pinned,
+            "note": entry.note,
+            "tags": sorted(tag.name for tag in entry.tags.all()),
+        }
+        for entry in entries.defer("search_text")
+    }
+
+
+def set_tags(entry: Entry, names: Iterable[str]) -> None:
+    """These and no others."""
+    with transaction.atomic():
+        entry.tags.exclude(name__in=names).delete()
+        Tag.objects.bulk_create([Tag(entry=entry, name=name) for name in names], ignore_conflicts=True)
+
+
+def change_tags(requests: Iterable[Request], add: Iterable[str], remove: Iterable[str]) -> None:
+    """A trace that has as many as it may have keeps them and gets no more."""
+    ids = [request.pk for request in requests]
+    with transaction.atomic():
+        Tag.objects.filter(entry_id__in=ids, name__in=remove).delete()
+        room = dict.fromkeys(ids, MAX_TAGS)
+        for entry_id, number in Tag.objects.filter(entry_id__in=ids).values_list("entry_id").annotate(Count("id")):
+            room[entry_id] -= number
+        new = [Tag(entry_id=entry_id, name=name) for entry_id in ids for name in list(add)[: room[entry_id]]]
+        Tag.objects.bulk_create(new, ignore_conflicts=True)
+
+
+def tags(user_id: int) -> list[dict[str, object]]:
+    """The user's tags and on how many traces each is, the most used first."""
+    found = Tag.objects.filter(entry__trace__request__user_id=user_id).values("name")
+    counted = found.annotate(num_traces=Count("id")).order_by("-num_traces", "name")
+    return [dict(row) for row in counted]
