@@ -196,7 +196,7 @@ def _sampled(log: Log, position: int, at: int, step_us: int) -> TokenSampled:
     logits = log.logits()
     chosen, u = _id(position), log.draw()
     ids = (chosen, *(2000 + index for index in range(1, NUM_CANDIDATES)))
-    pieces = [WORDS[(position + index) % len(WORDS)].encode() for index in range(NUM_CANDIDATES)]
+    pieces = [WORDS[(position if index == 0 else index) % len(WORDS)].encode() for index in range(NUM_CANDIDATES)]
     normalizer = _log_sum_exp([*logits, logits[-1] + 2])
     scaled = [value / PARAMS.temperature for value in logits]
     low = math.floor(u * 0.9 * 1e6) / 1e6

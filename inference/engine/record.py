@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import Protocol
 
 from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
@@ -18,9 +19,15 @@ from inference.protocol.events import (
     GenerationPreempted,
     GrammarMasked,
     PrefillAdvanced,
+    SamplerStage,
     TokenSampled,
 )
 from inference.sampling.sampler import Sample
+
+_DECIMALS = 6
+"""float32 logits of about 30 know no more; every further digit would be noise, and two bytes of a saved trace."""
+_PROBABILITIES = 10**7
+"""A float32 between 0 and 1 knows seven decimals."""
 
 
 class PieceSource(Protocol):
@@ -119,17 +126,18 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         id=sample.id,
         piece=pieces.piece(sample.id),
         is_special=pieces.is_special(sample.id),
-        logprob=sample.logprob,
+        logprob=_rounded(sample.logprob),
         rank=sample.rank,
-        entropy=sample.entropy,
+        entropy=_rounded(sample.entropy),
         u=sample.u,
-        low=sample.low,
-        high=sample.high,
-        log_normalizer=sample.log_normalizer,
+        # Outwards, so that the draw stays inside.
+        low=floor(sample.low * _PROBABILITIES) / _PROBABILITIES,
+        high=min(ceil(sample.high * _PROBABILITIES) / _PROBABILITIES, 1.0),
+        log_normalizer=_rounded(sample.log_normalizer),
         candidate_ids=sample.candidate_ids,
         candidate_logits=sample.candidate_logits,
         candidate_pieces=tuple(map(pieces.piece, sample.candidate_ids)),
-        stages=sample.stages,
+        stages=tuple(map(_rounded_stage, sample.stages)),
         step_us=facts.step_us,
         batch_size=facts.num_sequences,
     )
@@ -137,3 +145,19 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         return [token]
     num_allowed = sample.stages[0].num_candidates
     return [GrammarMasked(at=at, position=position, num_allowed=num_allowed, duration_us=sample.grammar_us), token]
+
+
+def _rounded(value: float) -> float:
+    return round(value, _DECIMALS)
+
+
+def _rounded_stage(stage: SamplerStage) -> SamplerStage:
+    return SamplerStage(
+        name=stage.name,
+        num_candidates=stage.num_candidates,
+        mass=_rounded(stage.mass),
+        log_normalizer=_rounded(stage.log_normalizer),
+        logits=stage.logits,
+        first=stage.first,
+        masked=stage.masked,
+    )

@@ -20,7 +20,8 @@ from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import fold
 from webapp.lifecycle.settle import record
 from webapp.traces.archive import decode, encode
-from webapp.traces.columns import from_columns, to_columns
+from webapp.traces.column_reader import from_columns
+from webapp.traces.column_writer import to_columns
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.json"))
 OF_THE_ROW = (
@@ -110,6 +111,13 @@ def test_the_bill_computed_again_is_the_bill_that_was_posted(golden: Golden) -> 
 def test_tokens_survive_as_columns_and_the_log_as_a_file(golden: Golden) -> None:
     assert from_columns(to_columns(golden.tokens)) == golden.tokens
     assert decode(encode(golden.frames, golden.summary)).frames == golden.frames
+
+
+@pytest.mark.parametrize("name", ["finished", "remote"])
+def test_a_file_saved_in_the_former_form_still_opens(name: str) -> None:
+    document = json.loads((LOGS[0].parent / f"{name}.json").read_text("utf-8"))
+    file = (LOGS[0].parents[1] / "former_columns" / f"{name}.sgtrace").read_bytes()
+    assert decode(file).frames == [decode_frame(json.dumps(frame)) for frame in document["frames"]]
 
 
 def test_no_token_is_seen_that_no_released_text_covers(golden: Golden) -> None:

@@ -1,7 +1,7 @@
 """The saved trace: a file that replays anywhere. Pure: frames in, bytes out, and back.
 
-Form: the magic `SGTRACE1`, the SHA-256 of what follows, a zstd frame of msgpack {version, summary, sizes, events,
-tokens}. A file may come from anybody, so reading it is bounded and everything is validated.
+Form: the magic `SGTRACE1`, the SHA-256 of what follows, a zstd frame of msgpack {version, summary, sizes, is_token,
+events, columns}. A file may come from anybody, so reading it is bounded and everything is validated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ import zstandard
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, TokenSampled
 from inference.protocol.request import PROTOCOL_VERSION
-from webapp.traces.columns import MAX_EVENTS, TokenColumns, from_columns, to_columns
+from webapp.traces import former_columns
+from webapp.traces.column_reader import from_columns
+from webapp.traces.column_writer import to_columns
+from webapp.traces.columns import MAX_EVENTS, TokenColumns
 
 MAGIC = b"SGTRACE1"
 MAX_BYTES = 32 << 20
@@ -25,7 +28,8 @@ MAX_UNPACKED_BYTES = 32 << 20
 """8,192 tokens with 20 candidates each unpack to about 4 MiB. Objects take up to ten times their bytes here."""
 MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
-_LEVEL = 9
+_LEVEL = 15
+"""A sixth smaller than 9; beyond it time grows and nothing else."""
 
 
 class TraceFileError(Exception):
@@ -49,7 +53,9 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
     events: bytes
     """JSON of all other events, in order."""
-    tokens: TokenColumns
+    columns: TokenColumns | None = None
+    tokens: former_columns.TokenColumns | None = None
+    """In the form of traces that were saved before `columns`."""
 
 
 def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
@@ -61,7 +67,7 @@ def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
         sizes=[len(frame.events) for frame in frames],
         is_token=bytes(isinstance(event, TokenSampled) for event in events),
         events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
-        tokens=to_columns([event for event in events if isinstance(event, TokenSampled)]),
+        columns=to_columns([event for event in events if isinstance(event, TokenSampled)]),
     )
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document))
     return MAGIC + hashlib.sha256(body).digest() + body
@@ -115,9 +121,15 @@ def _summary(packed: msgspec.Raw) -> dict[str, Any]:
     return msgspec.msgpack.decode(packed, type=dict[str, Any])
 
 
+def _tokens(document: _Document) -> list[TokenSampled]:
+    if document.columns is not None:
+        return from_columns(document.columns)
+    return former_columns.from_columns(document.tokens) if document.tokens is not None else []
+
+
 def _frames(document: _Document) -> list[Frame]:
     others = iter(decode_events(document.events))
-    tokens = iter(from_columns(document.tokens))
+    tokens = iter(_tokens(document))
     events: list[AnyEvent] = [next(tokens) if flag else next(others) for flag in document.is_token]
     if sum(document.sizes) != len(events) or any(size < 1 for size in document.sizes) or next(others, None):
         raise ValueError("the frames do not hold all events")

@@ -1,191 +1,76 @@
-"""token.sampled events as columns: one array per field instead of one object per token.
+"""The form of token.sampled events as columns: one per field instead of one object per token.
 
-Neighbouring values of one field are alike and compress well; token bytes are kept once per id. Knows nothing of files.
+Neighbouring values of one field are alike and compress well; a token's bytes are kept once per id. The browser reads
+this form too (`frontend/src/saved/columns.ts`). Knows nothing of files.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-import numpy as np
 
-from inference.protocol.events import SamplerStage, TokenSampled
+from inference.protocol.events import TokenSampled
+from webapp.traces.numbers import Numbers
 
 MAX_EVENTS = 1 << 17
 """More than a trace can have: two per token of the longest answer. Lists are bounded before their objects are made."""
-_MAX_PIECES = 1 << 18
-_MAX_STAGES = 16
-_SCALARS = {
-    "at": "i8",
-    "position": "i4",
-    "id": "u4",
-    "is_special": "?",
-    "logprob": "f8",
-    "rank": "u4",
-    "entropy": "f8",
-    "low": "f8",
-    "high": "f8",
-    "log_normalizer": "f8",
-    "step_us": "u4",
-    "batch_size": "u2",
-}
-_OPTIONAL = ("logprob", "rank", "entropy", "low", "high", "log_normalizer", "step_us", "batch_size")
-"""May be unknown: packed as what no known value can be, NaN or the integer's maximum."""
-_LOGIT_SCALE = 10_000
-"""Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
+MAX_CANDIDATES = 1 << 19
+MAX_STAGES = 1 << 18
+MAX_PIECES = 1 << 18
+INTEGERS = ("at", "position", "id", "is_special", "is_shown", "rank", "step_us", "batch_size")
+FLOATS = ("entropy", "u", "low", "high", "log_normalizer", "logprob")
+DELTAS = ("at", "position")
+OPTIONAL = ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "step_us", "batch_size")
+"""May be unknown."""
+KNOWN = {*INTEGERS, *FLOATS, "piece", "candidate_ids", "candidate_logits", "candidate_pieces", "stages"}
+LATER = [name for name in TokenSampled.__struct_fields__ if name not in KNOWN]
+"""Fields that came after this form."""
 
 
-class _Stage(msgspec.Struct, array_like=True):
-    """A SamplerStage's fields in their order, the lists packed; older traces lack the last two."""
+class StageColumns(msgspec.Struct, array_like=True):
+    """One stage of all the tokens whose stages have the same names."""
 
     name: str
-    num_candidates: int
-    mass: float
-    log_normalizer: float
-    logits: bytes | None
-    first: int = 0
-    masked: bytes = b""
+    num_candidates: Numbers
+    mass: Numbers
+    log_normalizer: Numbers
+    """Relative to that of the stage before, or the model's own."""
+    first: Numbers
+    num_logits: Numbers
+    """Unknown: this stage has none."""
+    logits: Numbers
+    """Relative to the raw ones."""
+    num_masked: Numbers
+    masked: Numbers
 
 
 class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Columns of one entry per token; bytes are packed numbers."""
+    """Columns of one entry per token, but where another count is said."""
 
     num_tokens: int
-    at: bytes
-    position: bytes
-    id: bytes
-    is_special: bytes
-    logprob: bytes
-    rank: bytes
-    entropy: bytes
-    low: bytes
-    high: bytes
-    log_normalizer: bytes
-    step_us: bytes
-    batch_size: bytes
-    hidden: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)] = []
-    """Indices of the tokens that a server elsewhere did not show."""
-    u: Annotated[list[float | None], msgspec.Meta(max_length=MAX_EVENTS)]
-    counts: bytes
-    """Candidates per token; the two columns that follow have one entry per candidate."""
-    candidate_ids: bytes
-    candidate_logits: bytes
-    stages: Annotated[
-        list[Annotated[list[_Stage], msgspec.Meta(max_length=_MAX_STAGES)] | None], msgspec.Meta(max_length=MAX_EVENTS)
-    ]
-    pieces: Annotated[dict[int, bytes], msgspec.Meta(max_length=_MAX_PIECES)]
+    fields: Annotated[dict[str, Numbers], msgspec.Meta(max_length=64)]
+    """By the event's names; `logprob` is relative to the raw logit less the normaliser, where the token is listed."""
+    num_candidates: Numbers
+    candidates: Numbers
+    """One entry per candidate: its id's place in `ids`, from 1; 0: the next of those that occur but once."""
+    candidate_logits: Numbers
+    ids: Numbers
+    """Every id, the most frequent first; those that occur but once stand last, as they come."""
+    num_ids: int
+    num_repeated: int
+    num_bytes: Numbers
+    """Of each id's piece."""
+    pieces: bytes
+    chains: Annotated[list[Annotated[list[StageColumns], msgspec.Meta(max_length=16)]], msgspec.Meta(max_length=4096)]
+    """The lists of stages that occur, told apart by their names."""
+    chain: Numbers
+    """Which of them a token has; unknown: its stages are not reported."""
+    later: bytes
+    """JSON `[[index, {field: value}]]` of what else is not as by default."""
 
 
-def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
-    """Plain values for msgpack."""
-    counts = np.array([len(token.candidate_ids) for token in tokens], "u2")
-    logits = np.array([value for token in tokens for value in token.candidate_logits], "f8")
-    return TokenColumns(
-        **{name: _pack(_scalars(tokens, name, kind), kind) for name, kind in _SCALARS.items()},
-        num_tokens=len(tokens),
-        hidden=[index for index, token in enumerate(tokens) if not token.is_shown],
-        u=[token.u for token in tokens],
-        counts=counts.tobytes(),
-        candidate_ids=_pack([i for token in tokens for i in token.candidate_ids], "u4"),
-        candidate_logits=_pack(np.rint(logits * _LOGIT_SCALE).astype("i4").tolist(), "i4"),
-        stages=[_pack_stages(token.stages) for token in tokens],
-        pieces=_pieces(tokens),
-    )
-
-
-def _scalars(tokens: Sequence[TokenSampled], name: str, kind: str) -> list[Any]:
-    values = [getattr(token, name) for token in tokens]
-    return [_unknown(kind) if value is None else value for value in values] if name in _OPTIONAL else values
-
-
-def _unknown(kind: str) -> float:
-    return math.nan if kind.startswith("f") else int(np.iinfo(kind).max)
-
-
-def _known(name: str, kind: str, values: list[Any]) -> list[Any]:
-    """Inverse of _scalars."""
-    if name not in _OPTIONAL:
-        return values
-    return [None if value != value or value == _unknown(kind) else value for value in values]
-
-
-def _pieces(tokens: Sequence[TokenSampled]) -> dict[int, bytes]:
-    table = {token.id: token.piece for token in tokens}
-    for token in tokens:
-        table |= dict(zip(token.candidate_ids, token.candidate_pieces, strict=True))
-    return table
-
-
-def from_columns(columns: TokenColumns) -> list[TokenSampled]:
-    """Inverse of to_columns. Raises KeyError, ValueError or TypeError on columns that do not fit together."""
-    num_tokens = columns.num_tokens
-    scalars = {
-        name: _known(name, kind, _unpack(getattr(columns, name), kind, num_tokens)) for name, kind in _SCALARS.items()
-    }
-    if not num_tokens == len(columns.counts) // 2 == len(columns.u) == len(columns.stages):
-        raise ValueError("columns of different lengths")
-    counts = np.frombuffer(columns.counts, "u2").tolist()
-    ids = _unpack(columns.candidate_ids, "u4", sum(counts))
-    logits = [value / _LOGIT_SCALE for value in _unpack(columns.candidate_logits, "i4", sum(counts))]
-    pieces, hidden, tokens, start = columns.pieces, set(columns.hidden), [], 0
-    for index, count in enumerate(counts):
-        span = slice(start, start + count)
-        start += count
-        values = {name: column[index] for name, column in scalars.items()}
-        tokens.append(
-            TokenSampled(
-                **values,
-                u=columns.u[index],
-                is_shown=index not in hidden,
-                piece=pieces[values["id"]],
-                candidate_ids=tuple(ids[span]),
-                candidate_logits=tuple(logits[span]),
-                candidate_pieces=tuple(pieces[token] for token in ids[span]),
-                stages=_unpack_stages(columns.stages[index]),
-            )
-        )
-    return tokens
-
-
-def _pack_stages(stages: tuple[SamplerStage, ...] | None) -> list[_Stage] | None:
-    return None if stages is None else [_pack_stage(stage) for stage in stages]
-
-
-def _unpack_stages(stages: list[_Stage] | None) -> tuple[SamplerStage, ...] | None:
-    return None if stages is None else tuple(_unpack_stage(stage) for stage in stages)
-
-
-def _pack_stage(stage: SamplerStage) -> _Stage:
-    return _Stage(
-        name=stage.name,
-        num_candidates=stage.num_candidates,
-        mass=stage.mass,
-        log_normalizer=stage.log_normalizer,
-        logits=None if stage.logits is None else np.array(stage.logits, "<f8").tobytes(),
-        first=stage.first,
-        masked=np.array(stage.masked, "<u4").tobytes(),
-    )
-
-
-def _unpack_stage(stage: _Stage) -> SamplerStage:
-    logits = None if stage.logits is None else np.frombuffer(stage.logits, "<f8").tolist()
-    masked = np.frombuffer(stage.masked, "<u4").tolist()
-    return msgspec.convert(msgspec.structs.asdict(stage) | {"logits": logits, "masked": masked}, SamplerStage)
-
-
-def _pack(values: Sequence[Any], kind: str) -> bytes:
-    """Little-endian, split into byte planes: high bytes of neighbours are alike."""
-    array = np.array(values, "<" + kind if kind != "?" else kind)
-    return array.view("u1").reshape(len(values), -1).T.tobytes() if len(values) else b""
-
-
-def _unpack(data: bytes, kind: str, count: int) -> list[Any]:
-    form = np.dtype("<" + kind if kind != "?" else kind)
-    if len(data) != count * form.itemsize:
-        raise ValueError("columns of different lengths")
-    planes = np.frombuffer(data, "u1").reshape(form.itemsize, count).T
-    values: list[Any] = np.ascontiguousarray(planes).view(form).reshape(-1).tolist()
-    return values
+def expected_logprob(token: int, ids: Sequence[int], logits: Sequence[float], log_normalizer: float | None) -> float:
+    """The log-probability but for rounding; 0 where it does not follow from the candidates."""
+    return logits[ids.index(token)] - (log_normalizer or 0.0) if token in ids else 0.0

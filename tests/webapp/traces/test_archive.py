@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tracemalloc
 from typing import Any
@@ -12,6 +13,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.protocol.codec import encode_events
 from inference.protocol.events import (
     Frame,
     RequestFinished,
@@ -21,7 +23,9 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import Usage
 from webapp.traces.archive import MAGIC, TraceFileError, decode, encode
-from webapp.traces.columns import TokenColumns, from_columns, to_columns
+from webapp.traces.column_reader import from_columns
+from webapp.traces.column_writer import to_columns
+from webapp.traces.numbers import Numbers, pack
 
 
 def token(position: int) -> TokenSampled:
@@ -83,13 +87,61 @@ def test_round_trip_is_exact(num_tokens: int) -> None:
     assert archive.summary == {"title": "T"}
 
 
-def test_stages_of_traces_saved_before_runs_and_masks_are_read() -> None:
-    columns = msgspec.to_builtins(to_columns([token(1)]))
-    columns["stages"] = [[stage[:5] for stage in columns["stages"][0]]]
-    (restored,) = from_columns(msgspec.convert(columns, TokenColumns))
-    assert [(stage.name, stage.first, stage.masked) for stage in restored.stages] == [
-        (stage.name, 0, ()) for stage in token(1).stages
-    ]
+def some_tokens() -> st.SearchStrategy[list[TokenSampled]]:
+    """Tokens of any shape that the protocol allows: unknown values, no stages or other ones, ids in any number."""
+    floats = st.none() | st.floats(-1e3, 1e3) | st.floats(0, 1).map(lambda value: round(value, 7))
+    ids = st.lists(st.integers(0, 400), max_size=5, unique=True)
+    stage = st.builds(
+        SamplerStage,
+        name=st.sampled_from(["penalties", "temperature", "top_p"]),
+        num_candidates=st.integers(0, 9),
+        mass=st.floats(0, 1),
+        log_normalizer=st.floats(-50, 50),
+        logits=st.none() | st.lists(st.floats(-50, 50), max_size=6).map(tuple),
+        first=st.integers(0, 3),
+        masked=st.lists(st.integers(0, 400), max_size=2).map(tuple),
+    )
+
+    def build(chosen: int, listed: list[int], **rest: Any) -> TokenSampled:
+        return msgspec.structs.replace(
+            token(0),
+            id=chosen,
+            piece=b"%d" % chosen,
+            candidate_ids=tuple(listed),
+            candidate_logits=tuple(round(value * -0.3141, 4) for value in listed),
+            candidate_pieces=tuple(b"%d" % each for each in listed),
+            **rest,
+        )
+
+    return st.lists(
+        st.builds(
+            build,
+            st.integers(0, 400),
+            ids,
+            at=st.integers(-(10**6), 10**9),
+            position=st.integers(0, 10**4),
+            is_special=st.booleans(),
+            is_shown=st.booleans(),
+            stages=st.none() | st.lists(stage, max_size=3).map(tuple),
+            rank=st.none() | st.integers(1, 2**31),
+            step_us=st.none() | st.integers(0, 2**31),
+            **dict.fromkeys(("logprob", "entropy", "u", "low", "high", "log_normalizer"), floats),
+        ),
+        max_size=6,
+    )
+
+
+@given(some_tokens())
+def test_any_tokens_come_back_as_they_were(tokens: list[TokenSampled]) -> None:
+    back = from_columns(to_columns(tokens))
+    assert back == tokens
+    assert encode_events(back).replace(b"-0.0", b"0.0") == encode_events(tokens).replace(b"-0.0", b"0.0")
+
+
+def test_a_field_that_came_after_this_form_is_kept() -> None:
+    columns = to_columns([token(0), token(1)])
+    columns = msgspec.structs.replace(columns, later=b'[[1,{"unheard_of":1}]]')
+    assert from_columns(columns) == [token(0), token(1)]
 
 
 def test_a_token_with_twenty_candidates_takes_few_bytes() -> None:
@@ -121,8 +173,8 @@ def signed(document: object) -> bytes:
             "sizes": st.lists(st.integers(-3, 5), max_size=4),
             "is_token": st.binary(max_size=6),
             "events": st.sampled_from([b"[]", b"{}", b"[1]", b'[{"type":"text.released"}]']),
-            "tokens": st.dictionaries(
-                st.sampled_from(["num_tokens", "counts", "id", "u"]), st.integers(-(2**40), 2**40) | st.binary()
+            "columns": st.dictionaries(
+                st.sampled_from(["num_tokens", "candidates", "chains"]), st.integers(-(2**40), 2**40) | st.binary()
             ),
         }
     )
@@ -144,7 +196,28 @@ def test_a_file_that_unpacks_without_end_is_stopped() -> None:
         decode(MAGIC + hashlib.sha256(body).digest() + body)
 
 
+def parts() -> dict[str, Any]:
+    """Of a good file."""
+    packed = zstandard.decompress(encode(frames(3), {})[len(MAGIC) + 32 :])
+    return msgspec.msgpack.decode(packed, type=dict[str, Any])
+
+
+@given(st.data())
+def test_good_columns_with_one_changed_are_read_or_refused(data: st.DataObject) -> None:
+    document = parts()
+    columns = document["columns"]
+    name = data.draw(st.sampled_from([*columns, *columns["fields"]]))
+    holder = columns if name in columns else columns["fields"]
+    lists = st.tuples(
+        st.sampled_from([0, 1, 1e4, -1]), st.integers(0, 15), st.integers(-1, 9), st.binary(max_size=70)
+    ).map(list)
+    holder[name] = data.draw(st.integers(-9, 9) | st.binary(max_size=4) | lists | st.just([[]]))
+    with contextlib.suppress(TraceFileError):
+        decode(signed(document))
+
+
 MANY = 20 << 20
+ZEROS, LARGE = Numbers(1, 0, 0, b""), pack([1 << 50] * 3)
 
 
 @pytest.mark.parametrize(
@@ -152,20 +225,22 @@ MANY = 20 << 20
     [
         {"sizes": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x01" * MANY)},
         {"summary": msgspec.Raw(b"\x81\xa1a\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
-        {"u": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\xc0" * MANY)},
-        {"stages": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
+        {"fields": msgspec.Raw(b"\xdf" + MANY.to_bytes(4) + b"\x90" * MANY)},
+        {"chains": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
         {"more": msgspec.Raw(b"\xdd" + MANY.to_bytes(4) + b"\x90" * MANY)},
         {"is_token": b"\1" * MANY},
-        {"counts": bytes(MANY)},
+        {"pieces": bytes(MANY)},
+        {"num_tokens": 1 << 40},
+        {"num_ids": 1 << 40, "ids": ZEROS, "num_bytes": ZEROS},
+        {"num_candidates": LARGE, "candidates": ZEROS, "candidate_logits": ZEROS},
+        {"num_bytes": pack([1 << 50] * 60)},
     ],
     ids=lambda change: next(iter(change)),
 )
 def test_a_small_file_cannot_become_many_objects(change: dict[str, Any]) -> None:
-    document = msgspec.msgpack.decode(
-        zstandard.decompress(encode(frames(1), {})[len(MAGIC) + 32 :]), type=dict[str, Any], strict=False
-    )
-    part = document if change.keys() & document.keys() else document["tokens"]
-    file = signed(document | change if part is document else document | {"tokens": part | change})
+    document = parts()
+    part = document if change.keys() & document.keys() else document["columns"]
+    file = signed(document | change if part is document else document | {"columns": part | change})
     assert len(file) < 10_000
     tracemalloc.start()
     with pytest.raises(TraceFileError):
