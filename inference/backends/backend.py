@@ -13,6 +13,7 @@ from typing import Protocol
 from inference.engine.sequence import Clock
 from inference.engine.step_output import StepOutput
 from inference.grammar.grammar import Grammar
+from inference.protocol.events import CacheShape
 from inference.protocol.request import FinishReason, GenerationRequest
 
 
@@ -51,6 +52,7 @@ class Description:
     compute: str | None = None
     server: str | None = None
     """Name and version of the server elsewhere; None: this worker's own engine."""
+    cache_shape: CacheShape | None = None
 
 
 class Backend(Protocol):

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inference.engine.prefix_cache import PrefixCache
+from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 
 DEFAULT_KV_BYTES = 512 << 20
@@ -41,7 +42,16 @@ class Reservation:
     """What had to be done to make room."""
 
     copies: tuple[BlockCopy, ...] = ()
-    num_evicted: int = 0
+    evicted: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The blocks that nobody uses."""
+
+    num_free: int
+    idle: list[int]
+    """What the prefix cache keeps, the next to be evicted first."""
 
 
 class BlockManager:
@@ -66,6 +76,16 @@ class BlockManager:
     def find(self, keys: Sequence[bytes]) -> list[int]:
         """The blocks of the longest beginning of keys that the prefix cache has now. They are not owned yet."""
         return self._cache.match(keys)
+
+    def absence(self, key: bytes) -> Absence:
+        """Why the prefix cache has no block with this key."""
+        return self._cache.absence(key)
+
+    def pool(self) -> Pool:
+        return Pool(len(self._free), self._cache.idle_blocks())
+
+    def num_owners(self, block: int) -> int:
+        return self._num_owners[block]
 
     def can_hold(self, found: Sequence[int], num_tokens: int, num_spare: int) -> bool:
         """Whether num_tokens would fit, of which the first are in the blocks found, and leave so many to others."""
@@ -93,10 +113,11 @@ class BlockManager:
         num_new = max(0, num_wanted - len(table))
         if num_new + len(shared) > self.num_available:
             raise OutOfBlocks(f"{num_new + len(shared)} blocks are needed, {self.num_available} are available")
-        num_idle = self._cache.num_idle
+        num_free = len(self._free)
         copies = tuple(self._unshare(table, index) for index in shared)
         table.extend(self._take() for _ in range(num_new))
-        return Reservation(copies, num_idle - self._cache.num_idle)
+        taken = [*(copy.target for copy in copies), *table[len(table) - num_new :]]
+        return Reservation(copies, tuple(taken[num_free:]))  # the free ones are taken first
 
     def _written(self, table: Sequence[int], start: int, end: int) -> range:
         """Indices of the table's present blocks that hold tokens from start to end."""
@@ -114,9 +135,10 @@ class BlockManager:
         self._num_owners[block] = 1
         return block
 
-    def store(self, blocks: Sequence[int], keys: Sequence[bytes], ttl: CacheTTL) -> int:
-        """Make full, computed blocks known to the prefix cache; how many became reusable by that."""
-        return sum(self._cache.insert(key, block, ttl) for block, key in zip(blocks, keys, strict=True))
+    def store(self, blocks: Sequence[int], keys: Sequence[bytes], ttl: CacheTTL) -> list[int]:
+        """Make full, computed blocks known to the prefix cache; which of them became reusable by that, as indices."""
+        pairs = enumerate(zip(blocks, keys, strict=True))
+        return [index for index, (block, key) in pairs if self._cache.insert(key, block, ttl)]
 
     def forget(self, table: Iterable[int]) -> None:
         """Nobody must find these blocks again: what lies in them is not to be trusted."""

@@ -28,10 +28,11 @@ from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_costs import StepCosts
 from inference.engine.step_output import StepOutput
 from inference.kernels.library import Kernels
+from inference.models.blocks import BYTES_PER_VALUE
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
 from inference.models.source import ModelFileError, open_model
-from inference.protocol.events import AnyEvent, DraftSource
+from inference.protocol.events import AnyEvent, CacheShape, DraftSource
 from inference.protocol.request import FinishReason, GenerationRequest
 from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
@@ -61,6 +62,8 @@ class _Slot:
     sampler: Sampler
     drafter: Drafter = field(default_factory=Drafter)
     events: list[AnyEvent] = field(default_factory=list)
+    company: record.Batch | None = None
+    """What its log was last told of who shares its steps."""
 
 
 class _Row(NamedTuple):
@@ -113,6 +116,15 @@ class Engine:
         self.window = min(config.context_length, runner.num_blocks * runner.block_size)
         self.architecture = config.architecture
         self.quantization = config.quantization
+        self.cache_shape = CacheShape(
+            num_layers=config.num_layers,
+            num_heads=config.num_heads,
+            num_kv_heads=config.num_kv_heads,
+            head_dim=config.head_dim,
+            bytes_per_value=BYTES_PER_VALUE,
+            block_size=runner.block_size,
+            num_blocks=runner.num_blocks,
+        )
         self.device = "cpu"
         self.compute = runner.compute
 
@@ -190,6 +202,7 @@ class Engine:
         self.num_steps += 1
         self._note(step)
         if step.shares:
+            self._note_company(step)
             self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns()))
         return ended + self._report() + self.take_finished()
 
@@ -229,6 +242,14 @@ class Engine:
             self._slot(note.sequence).events.append(event)
             if isinstance(note, Preempted) and self._draft_model:
                 self._draft_model.forget(note.sequence.request.request_id)
+
+    def _note_company(self, step: Step) -> None:
+        batch = record.batch(step.shares, self.num_waiting)
+        for share in step.shares:
+            slot, company = self._slot(share.sequence), batch.without(share)
+            if company != slot.company:
+                slot.company = company
+                slot.events.append(record.composed(share.sequence, company))
 
     def _compute(self, step: Step, facts: StepFacts) -> None:
         """Trouble ends the sequences of this step alone; what ended before it is still reported."""

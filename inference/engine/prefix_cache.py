@@ -22,10 +22,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 
 TTL_SECONDS: dict[CacheTTL, float] = {"none": math.inf, "5m": 300.0, "1h": 3600.0}
 """`none` promises nothing and is never out of date: such a block stays until its room is needed."""
+_NUM_REMEMBERED = 4096
+"""Evicted keys that are known as such: some 64,000 tokens' in half a megabyte."""
 _CLASSES: tuple[CacheTTL, ...] = ("none", "5m", "1h")
 """In the order in which they have to make room."""
 
@@ -50,10 +53,13 @@ class PrefixCache(Protocol):
         """Cached blocks that nobody uses: room, if need be."""
 
     def idle_blocks(self) -> list[int]:
-        """Those blocks."""
+        """Those blocks, the next to be evicted first."""
 
     def match(self, keys: Sequence[bytes]) -> list[int]:
         """The blocks of the longest known beginning of keys. Changes nothing."""
+
+    def absence(self, key: bytes) -> Absence:
+        """Why match found no block with this key."""
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
         """Make a block in use known by its key; whether that made the key known (another block may hold the same)."""
@@ -81,6 +87,9 @@ class NoPrefixCache:
 
     def match(self, keys: Sequence[bytes]) -> list[int]:
         return []
+
+    def absence(self, key: bytes) -> Absence:
+        return "unknown"
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
         return False
@@ -119,13 +128,16 @@ class LruPrefixCache:
         self._by_block: dict[int, _Entry] = {}
         # Within a class all live equally long: the least recently used is also the first to expire.
         self._idle: dict[CacheTTL, OrderedDict[int, _Entry]] = {ttl: OrderedDict() for ttl in _CLASSES}
+        self._gone: OrderedDict[bytes, Absence] = OrderedDict()
 
     @property
     def num_idle(self) -> int:
         return sum(len(entries) for entries in self._idle.values())
 
     def idle_blocks(self) -> list[int]:
-        return [block for entries in self._idle.values() for block in entries]
+        now = self._clock()
+        idle = [entry for entries in self._idle.values() for entry in entries.values()]
+        return [entry.block for entry in sorted(idle, key=lambda entry: entry.expires_at > now)]
 
     def match(self, keys: Sequence[bytes]) -> list[int]:
         now, found = self._clock(), []
@@ -135,6 +147,9 @@ class LruPrefixCache:
                 break
             found.append(entry.block)
         return found
+
+    def absence(self, key: bytes) -> Absence:
+        return "expired" if key in self._by_key else self._gone.get(key, "unknown")
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
         if known := self._by_key.get(key):
@@ -169,7 +184,15 @@ class LruPrefixCache:
         if entry is None:
             return None
         del self._idle[entry.ttl][entry.block], self._by_key[entry.key], self._by_block[entry.block]
+        self._remember(entry)
         return entry.block
+
+    def _remember(self, entry: _Entry) -> None:
+        """For whoever asks why a block is not found."""
+        self._gone[entry.key] = "expired" if entry.expires_at <= self._clock() else "evicted"
+        self._gone.move_to_end(entry.key)
+        if len(self._gone) > _NUM_REMEMBERED:
+            self._gone.popitem(last=False)
 
     def _first_expired(self) -> _Entry | None:
         now = self._clock()

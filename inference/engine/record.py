@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, 
 from inference.engine.sequence import Sequence
 from inference.protocol.events import (
     AnyEvent,
+    BatchComposed,
     CacheEvicted,
     CacheLookedUp,
     CacheStored,
@@ -64,11 +66,12 @@ def noted(note: Admitted | Preempted | Evicted, block_size: int, prefill_us_per_
         case Preempted():
             return GenerationPreempted(at=at, num_tokens=note.num_tokens, num_blocks=note.num_blocks)
         case Evicted():
-            return CacheEvicted(at=at, num_blocks=note.num_blocks)
+            return CacheEvicted(at=at, num_blocks=len(note.blocks), blocks=note.blocks)
 
 
 def _looked_up(note: Admitted, at: int, block_size: int, prefill_us_per_token: float | None) -> CacheLookedUp:
-    num_found = note.num_found_tokens
+    num_found, table = note.num_found_tokens, note.sequence.block_table
+    ranks = {block: rank for rank, block in enumerate(note.pool.idle, 1)}
     return CacheLookedUp(
         at=at,
         block_size=block_size,
@@ -76,11 +79,62 @@ def _looked_up(note: Admitted, at: int, block_size: int, prefill_us_per_token: f
         num_cached_tokens=num_found,
         saved_us=None if prefill_us_per_token is None else round(num_found * prefill_us_per_token),
         ttl=note.sequence.request.cache_ttl,
+        blocks=tuple(table),
+        num_owners=note.num_owners,
+        eviction_ranks=tuple(ranks.get(block, 0) for block in table[: len(note.num_owners)]),
+        num_idle_blocks=len(note.pool.idle),
+        num_free_blocks=note.pool.num_free,
+        absence=note.absence,
     )
 
 
 def stored(sequence: Sequence, change: Stored) -> CacheStored:
-    return CacheStored(at=sequence.clock.at(), num_blocks=change.num_blocks, ttl=change.ttl)
+    return CacheStored(
+        at=sequence.clock.at(),
+        num_blocks=len(change.indices),
+        ttl=change.ttl,
+        indices=change.indices,
+        blocks=tuple(sequence.block_table[index] for index in change.indices),
+    )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The tokens of each sequence in a step, and how many requests wait."""
+
+    decoding: tuple[int, ...]
+    prefilling: tuple[int, ...]
+    num_waiting: int
+
+    def without(self, share: Scheduled) -> Batch:
+        """What of it is company to this share."""
+        if share.sequence.is_prefilling:
+            return replace(self, prefilling=_without(self.prefilling, share.num_rows))
+        return replace(self, decoding=_without(self.decoding, share.num_rows))
+
+
+def _without(values: tuple[int, ...], value: int) -> tuple[int, ...]:
+    at = values.index(value)
+    return values[:at] + values[at + 1 :]
+
+
+def batch(shares: Iterable[Scheduled], num_waiting: int) -> Batch:
+    """To be called before the sequences advance."""
+    largest_first = sorted(shares, key=lambda share: -share.num_rows)
+    return Batch(
+        tuple(share.num_rows for share in largest_first if not share.sequence.is_prefilling),
+        tuple(share.num_rows for share in largest_first if share.sequence.is_prefilling),
+        num_waiting,
+    )
+
+
+def composed(sequence: Sequence, company: Batch) -> BatchComposed:
+    return BatchComposed(
+        at=sequence.clock.at(),
+        decoding=company.decoding,
+        prefilling=company.prefilling,
+        num_waiting=company.num_waiting,
+    )
 
 
 def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:

@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inference.engine.block_manager import BlockCopy, BlockManager, OutOfBlocks
+from inference.engine.block_manager import BlockCopy, BlockManager, OutOfBlocks, Pool
 from inference.engine.fairness import INPUT_WEIGHT, OUTPUT_WEIGHT, ServiceCounter
 from inference.engine.sequence import Sequence, Status
+from inference.protocol.events import Absence
 from inference.protocol.request import NO_TTL, CacheTTL
 
 _PRIORITY_BREAK = 8
@@ -80,6 +81,12 @@ class Admitted:
     sequence: Sequence
     num_found_tokens: int
     """What the prefix cache, or another with the same prompt, had of it."""
+    num_owners: tuple[int, ...]
+    """Of the blocks in which they are, those that have each, this one included."""
+    pool: Pool
+    """As it was before."""
+    absence: Absence | None
+    """Why there were no more; None where all that could be taken over was."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +104,15 @@ class Evicted:
     """Cached blocks made room for a sequence."""
 
     sequence: Sequence
-    num_blocks: int
+    blocks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Stored:
     """Blocks became reusable."""
 
-    num_blocks: int
+    indices: tuple[int, ...]
+    """In the sequence's table."""
     ttl: CacheTTL
 
 
@@ -230,6 +238,7 @@ class Scheduler:
         found = self.blocks.find(keys)  # once: a second look might find less
         if not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
             return False
+        pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
         sequence.found(max(len(found) * self.blocks.block_size, self._share_prompt(sequence)))
@@ -237,7 +246,10 @@ class Scheduler:
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
         self.running.append(sequence)
-        step.notes.append(Admitted(sequence, sequence.num_computed_tokens))
+        owners = tuple(map(self.blocks.num_owners, sequence.block_table))
+        missing = keys[len(sequence.block_table) : len(sequence.block_table) + 1]
+        absence = self.blocks.absence(missing[0]) if missing else None
+        step.notes.append(Admitted(sequence, sequence.num_computed_tokens, owners, pool, absence))
         self._reserve(sequence, sequence.num_pending_tokens, step)
         return True
 
@@ -277,8 +289,8 @@ class Scheduler:
         start = sequence.num_computed_tokens
         reservation = self.blocks.reserve(sequence.block_table, start, start + num_tokens)
         step.copies += reservation.copies
-        if reservation.num_evicted:
-            step.notes.append(Evicted(sequence, reservation.num_evicted))
+        if reservation.evicted:
+            step.notes.append(Evicted(sequence, reservation.evicted))
 
     def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
         """Recomputing what a preemption took costs the user nothing."""
@@ -324,14 +336,14 @@ class Scheduler:
 
         def store(first: int, end: int, ttl: CacheTTL) -> Stored:
             part = slice(first, max(first, end))
-            return Stored(self.blocks.store(table[part], keys[part], ttl), ttl)
+            return Stored(tuple(first + index for index in self.blocks.store(table[part], keys[part], ttl)), ttl)
 
         # A block is written once: computed again after a preemption, it is neither read nor written a second time.
         again = store(start, min(settled, num_prompt), ttl)
         written = store(max(start, settled), min(num_full, num_prompt), ttl)
         answer = store(max(start, num_prompt), num_full, NO_TTL)
-        sequence.num_written_tokens += written.num_blocks * size
-        return [stored for stored in (again, written, answer) if stored.num_blocks]
+        sequence.num_written_tokens += len(written.indices) * size
+        return [stored for stored in (again, written, answer) if stored.indices]
 
     def remove_finished(self) -> list[Sequence]:
         """Take out and return the sequences that are done, running or still waiting; their blocks are free again."""

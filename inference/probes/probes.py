@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from inference.eventlog.clock import RequestClock
-from inference.models.blocks import BLOCK_SIZE, block_bytes
+from inference.models.blocks import BLOCK_SIZE, BYTES_PER_VALUE, block_bytes
 from inference.models.config import ModelConfig
 from inference.probes.model import ProbedModel
 from inference.protocol.events import (
@@ -28,8 +28,6 @@ from inference.protocol.request import ProbeRequest
 NUM_LENS_TOKENS = 5
 NUM_NEIGHBOURS = 12
 _COMPUTE = "float32"
-_KV_VALUE_BYTES = 2
-"""Serving keeps keys and values in 16 bits, whichever decoder computes them."""
 
 Label = Callable[[int], bytes]
 """A token's bytes, or a control token's name."""
@@ -109,7 +107,7 @@ def measure(request: ProbeRequest, config: ModelConfig) -> ProbeMeasured:
         num_heads=config.num_heads,
         num_kv_heads=config.num_kv_heads,
         head_dim=config.head_dim,
-        bytes_per_value=_KV_VALUE_BYTES,
+        bytes_per_value=BYTES_PER_VALUE,
         block_size=BLOCK_SIZE,
         num_blocks=num_blocks,
         num_bytes=num_bytes,

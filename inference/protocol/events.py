@@ -255,6 +255,22 @@ class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"
     """Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell."""
 
 
+class CacheShape(Value, frozen=True, kw_only=True):
+    """What makes up the memory of a token's keys and values, and how much of it the worker has."""
+
+    num_layers: int
+    num_heads: int
+    """Query heads."""
+    num_kv_heads: int
+    """Key/value heads, which the query heads share in equal groups (grouped-query attention, arXiv 2305.13245)."""
+    head_dim: int
+    bytes_per_value: int
+    block_size: int
+    """Tokens per block."""
+    num_blocks: int
+    """Blocks of the whole cache."""
+
+
 class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
     """A worker's engine admitted the sequence, or a server elsewhere began to answer."""
 
@@ -272,6 +288,8 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     """The server elsewhere that computes, with its version, by its own word; None: this worker's own engine."""
     queued_us: int
     """From the task's arrival at the worker to the engine's admission or the server's first word."""
+    cache_shape: CacheShape | None = None
+    """None: not recorded, or not reported by the server elsewhere."""
 
 
 class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
@@ -309,6 +327,11 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
 # ---- cache ---------------------------------------------------------------------------------------------------------
 
 
+Absence = Literal["expired", "evicted", "unknown"]
+"""Why a block is not in the prefix cache: its time to live ran out; it made room for others; or neither is known, as of
+what was never stored, or so long ago that its eviction is forgotten."""
+
+
 class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     """The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt.
 
@@ -325,6 +348,20 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     """Prefill time saved, from this engine's measured speed; None while that is unknown."""
     ttl: CacheTTL = NO_TTL
     """For how long the client wants the blocks kept."""
+    blocks: tuple[int, ...] | None = None
+    """The block table: which block of the cache holds each block_size tokens, those taken over first. None, here and in
+    the next fields: not recorded."""
+    num_owners: tuple[int, ...] | None = None
+    """Per block taken over, the sequences that have it in their tables, this one included."""
+    eviction_ranks: tuple[int, ...] | None = None
+    """Per block taken over, its place among those that could have been evicted before the look-up, from 1, the next to
+    go; 0: it was in use, and could not."""
+    num_idle_blocks: int | None = None
+    """Cached blocks that nobody used before the look-up."""
+    num_free_blocks: int | None = None
+    """Blocks with nothing in them before the look-up."""
+    absence: Absence | None = None
+    """Why the first block that was not found was not there; None also where none was wanting."""
 
 
 class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
@@ -333,12 +370,35 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     num_blocks: int
     ttl: CacheTTL = NO_TTL
     """How long they live after their last use; `none`: until their room is needed."""
+    indices: tuple[int, ...] | None = None
+    """Their places in the request's block table. None, here and in the next: not recorded."""
+    blocks: tuple[int, ...] | None = None
+    """Which blocks of the cache they are."""
 
 
 class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
     """Blocks were dropped from the cache to make room for this request."""
 
     num_blocks: int
+    blocks: tuple[int, ...] | None = None
+    """Which blocks of the cache they were. None: not recorded."""
+
+
+# ---- batch ---------------------------------------------------------------------------------------------------------
+
+
+class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
+    """In what company this request's steps are computed, from this step on until the next such event.
+
+    Numbers alone: who the others are is not recorded.
+    """
+
+    decoding: tuple[int, ...]
+    """Tokens of each other sequence that decodes: 1, and its guesses; descending."""
+    prefilling: tuple[int, ...]
+    """Tokens of each other sequence's chunk of its prompt, descending."""
+    num_waiting: int
+    """Requests that wait for admission."""
 
 
 # ---- prefill -------------------------------------------------------------------------------------------------------
@@ -649,6 +709,7 @@ AnyEvent = (
     | CacheLookedUp
     | CacheStored
     | CacheEvicted
+    | BatchComposed
     | PrefillAdvanced
     | TokenSampled
     | DraftVerified

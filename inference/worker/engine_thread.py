@@ -46,7 +46,13 @@ class EngineThread(threading.Thread):
     @property
     def description(self) -> Description:
         engine = self.engine
-        return Description(engine.device, engine.architecture, engine.quantization, engine.compute)
+        return Description(
+            engine.device,
+            engine.architecture,
+            engine.quantization,
+            engine.compute,
+            cache_shape=engine.cache_shape,
+        )
 
     @property
     def pulse(self) -> int:

@@ -154,6 +154,7 @@ class Generation:
             compute=what.compute,
             server=what.server,
             queued_us=admitted_at - self._arrived_at,
+            cache_shape=what.cache_shape,
         )
 
     def _finished(self, output: StepOutput) -> GenerationFinished:

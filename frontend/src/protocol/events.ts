@@ -2,7 +2,20 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+
+/** In what company this request's steps are computed, from this step on until the next such event. Numbers alone: who the others are is not recorded. */
+export interface BatchComposed {
+  type: "batch.composed";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** Tokens of each other sequence that decodes: 1, and its guesses; descending. */
+  decoding: number[];
+  /** Tokens of each other sequence's chunk of its prompt, descending. */
+  prefilling: number[];
+  /** Requests that wait for admission. */
+  num_waiting: number;
+}
 
 /** One kind of token on the bill. */
 export interface BillLine {
@@ -32,6 +45,8 @@ export interface CacheEvicted {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   num_blocks: number;
+  /** Which blocks of the cache they were. None: not recorded. */
+  blocks: number[] | null;
 }
 
 /** The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt. After a preemption the answer's too. */
@@ -49,6 +64,33 @@ export interface CacheLookedUp {
   saved_us: number | null;
   /** For how long the client wants the blocks kept. */
   ttl: "1h" | "5m" | "none";
+  /** The block table: which block of the cache holds each block_size tokens, those taken over first. None, here and in the next fields: not recorded. */
+  blocks: number[] | null;
+  /** Per block taken over, the sequences that have it in their tables, this one included. */
+  num_owners: number[] | null;
+  /** Per block taken over, its place among those that could have been evicted before the look-up, from 1, the next to go; 0: it was in use, and could not. */
+  eviction_ranks: number[] | null;
+  /** Cached blocks that nobody used before the look-up. */
+  num_idle_blocks: number | null;
+  /** Blocks with nothing in them before the look-up. */
+  num_free_blocks: number | null;
+  /** Why the first block that was not found was not there; None also where none was wanting. */
+  absence: "evicted" | "expired" | "unknown" | null;
+}
+
+/** What makes up the memory of a token's keys and values, and how much of it the worker has. */
+export interface CacheShape {
+  num_layers: number;
+  /** Query heads. */
+  num_heads: number;
+  /** Key/value heads, which the query heads share in equal groups (grouped-query attention, arXiv 2305.13245). */
+  num_kv_heads: number;
+  head_dim: number;
+  bytes_per_value: number;
+  /** Tokens per block. */
+  block_size: number;
+  /** Blocks of the whole cache. */
+  num_blocks: number;
 }
 
 /** Blocks of this request became reusable. */
@@ -59,6 +101,10 @@ export interface CacheStored {
   num_blocks: number;
   /** How long they live after their last use; `none`: until their room is needed. */
   ttl: "1h" | "5m" | "none";
+  /** Their places in the request's block table. None, here and in the next: not recorded. */
+  indices: number[] | null;
+  /** Which blocks of the cache they are. */
+  blocks: number[] | null;
 }
 
 /** What the browser measured, in µs since the epoch by its own clock, except where a duration is said. */
@@ -136,7 +182,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -252,6 +298,8 @@ export interface GenerationStarted {
   server: string | null;
   /** From the task's arrival at the worker to the engine's admission or the server's first word. */
   queued_us: number;
+  /** None: not recorded, or not reported by the server elsewhere. */
+  cache_shape: CacheShape | null;
 }
 
 /** The constraint removed tokens before sampling. */

@@ -120,7 +120,7 @@ class Simulator:
                 share.sequence.accept(len(share.sequence.output_ids) + 1)
                 self._story(share.sequence).token_times.append(self.now.now)
             stored = self.scheduler.store(share.sequence)
-            self._story(share.sequence).num_kept += sum(each.num_blocks for each in stored if each.ttl != "none")
+            self._story(share.sequence).num_kept += sum(len(each.indices) for each in stored if each.ttl != "none")
         self.scheduler.remove_finished()
         self.scheduler.check_integrity()
 

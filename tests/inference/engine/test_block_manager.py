@@ -141,7 +141,8 @@ def test_eviction_is_counted_and_takes_the_end_of_the_oldest_first(blocks: Block
     keys = keys_of("aaaabbbbcccc")
     table: list[int] = []
     blocks.reserve(table, 0, 12)
-    assert blocks.store(table, keys, "none") == 3
+    assert blocks.store(table, keys, "none") == [0, 1, 2]
     blocks.release(table)
-    assert blocks.reserve(table, 0, 8).num_evicted == 1
+    oldest, *_ = blocks.pool().idle
+    assert blocks.reserve(table, 0, 8).evicted == (oldest,)
     assert len(blocks.find(keys)) == 2

@@ -18,6 +18,7 @@ from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
 from inference.engine.scheduler import Limits
 from inference.models.blocks import BLOCK_SIZE
 from inference.protocol.events import (
+    BatchComposed,
     CacheEvicted,
     CacheLookedUp,
     CacheStored,
@@ -390,3 +391,39 @@ def test_a_cancelled_request_gives_its_blocks_back_in_the_next_step() -> None:
     assert runs["a"].usage == Usage(uncached_input=128)
     served._scheduler.check_integrity()
     assert not served.has_work()
+
+
+def test_the_log_tells_which_blocks_were_taken_over_stored_and_evicted() -> None:
+    served = engine(FakeDecoder(), num_blocks=8)
+    ids = prompt(1, 3 * BLOCK_SIZE)
+    first = run(served, request("first", ids, 1))["first"]
+    (cold,) = first.of(CacheLookedUp)
+    (stored,) = first.of(CacheStored)
+    assert isinstance(cold, CacheLookedUp) and isinstance(stored, CacheStored)
+    assert (cold.num_owners, cold.eviction_ranks, cold.num_free_blocks, cold.absence) == ((), (), 8, "unknown")
+    assert (stored.indices, stored.blocks) == ((0, 1, 2), cold.blocks)
+    again = run(served, request("again", ids, 1))["again"]
+    (warm,) = again.of(CacheLookedUp)
+    assert isinstance(warm, CacheLookedUp) and warm.blocks and cold.blocks
+    assert warm.blocks[:2] == cold.blocks[:2]
+    # The end of a released table is the first to go.
+    assert (warm.num_owners, warm.eviction_ranks, warm.num_idle_blocks, warm.absence) == ((1, 1), (3, 2), 3, None)
+    other = run(served, request("other", prompt(2, 7 * BLOCK_SIZE), 1))["other"]
+    (evicted,) = other.of(CacheEvicted)
+    assert isinstance(evicted, CacheEvicted) and evicted.blocks is not None
+    assert len(evicted.blocks) == evicted.num_blocks
+    (late,) = run(served, request("late", ids, 1))["late"].of(CacheLookedUp)
+    assert isinstance(late, CacheLookedUp) and late.absence == "evicted"
+
+
+def test_steps_are_told_with_their_company_and_only_when_it_changes() -> None:
+    alone = run(engine(FakeDecoder()), request("a", prompt(1, 40), 8))["a"]
+    assert [(e.decoding, e.prefilling, e.num_waiting) for e in alone.of(BatchComposed)] == [((), (), 0)]  # type: ignore[union-attr]
+    limits = Limits(max_num_running=2, token_budget=64, mixed_budget=32)
+    runs = run(engine(FakeDecoder(), limits=limits), *(request(n, prompt(ord(n), 40), 6) for n in "abc"))
+    heard = [e for e in runs["a"].of(BatchComposed) if isinstance(e, BatchComposed)]
+    assert len(heard) < len(runs["a"].of(TokenSampled, PrefillAdvanced))
+    assert (heard[0].prefilling, heard[0].num_waiting) == ((24,), 1)
+    assert any(e.decoding == (1,) for e in heard)
+    sizes = {1 + len(e.decoding) + len(e.prefilling) for each in runs.values() for e in each.of(BatchComposed)}  # type: ignore[union-attr]
+    assert sizes == {1, 2}

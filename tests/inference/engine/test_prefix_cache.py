@@ -136,3 +136,24 @@ def test_what_is_forgotten_is_not_kept(cache: LruPrefixCache) -> None:
     cache.forget(1)
     assert cache.match([key("ABCD")]) == []
     assert cache.release(1) is False
+
+
+def test_a_block_that_is_gone_is_known_to_have_expired_or_made_room(clock: SetClock, cache: LruPrefixCache) -> None:
+    keep(cache, "ABCD", 1, "5m")
+    keep(cache, "EFGH", 2)
+    clock.now = 301.0
+    assert [cache.absence(key(text)) for text in ("ABCD", "WXYZ")] == ["expired", "unknown"]
+    assert [cache.evict(), cache.evict()] == [1, 2]
+    assert [cache.absence(key(text)) for text in ("ABCD", "EFGH")] == ["expired", "evicted"]
+    keep(cache, "EFGH", 3, "1h")
+    cache.evict()
+    assert cache.absence(key("EFGH")) == "evicted"
+
+
+def test_idle_blocks_stand_in_the_order_in_which_they_are_evicted(clock: SetClock, cache: LruPrefixCache) -> None:
+    for block, ttl in enumerate(("1h", "none", "5m", "none")):
+        keep(cache, f"{block}000", block, ttl)  # type: ignore[arg-type]
+    clock.now = 301.0
+    order = cache.idle_blocks()
+    assert order == [2, 1, 3, 0]
+    assert [cache.evict() for _ in order] == order
