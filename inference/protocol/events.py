@@ -228,6 +228,39 @@ class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"
     duration_us: int
 
 
+class SegmentChange(Value, frozen=True, kw_only=True):
+    """A segment whose text is another than in the request before."""
+
+    index: int
+    """Of the segment in this request's context."""
+    num_tokens: int
+    """What it had before."""
+    text: str
+    """What it was before: its beginning, at most 200 characters."""
+
+
+class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
+    """The prompt was compared with the request before it in its conversation, once this one had ended."""
+
+    request_id: str
+    """The request before: the newest that was settled when this one was accepted."""
+    model: str
+    num_prompt_tokens: int
+    num_answer_tokens: int
+    num_common_tokens: int
+    """From the start: this prompt's tokens that are those of the prompt before and of the answer after it."""
+    here: tuple[bytes, ...]
+    """From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON)."""
+    there: tuple[bytes, ...]
+    """What stood there before."""
+    added: tuple[int, ...]
+    """Segments that were not in the prompt before, as indices into this request's context."""
+    changed: tuple[SegmentChange, ...]
+    """Segments of the same source with another text. All that are neither added nor changed were kept."""
+    removed: tuple[Dropped, ...]
+    """What the prompt before had and this one has not; the template's own apart."""
+
+
 class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
     """The prompt as the model sees it."""
 
@@ -700,6 +733,7 @@ AnyEvent = (
     | GatewayRefused
     | SafetyChecked
     | ContextAssembled
+    | ContextCompared
     | PromptTokenized
     | GenerationQueued
     | GenerationStarted

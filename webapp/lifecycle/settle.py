@@ -11,12 +11,21 @@ from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
-from inference.protocol.events import AnyEvent, Frame, RequestAccepted, RequestFailed, RequestFinished, Surface
+from inference.protocol.events import (
+    AnyEvent,
+    ContextCompared,
+    Frame,
+    RequestAccepted,
+    RequestFailed,
+    RequestFinished,
+    Surface,
+)
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome, fold
+from webapp.lifecycle.turn_before import compare_with_turn_before
 from webapp.traces import store
 
 _NO_RESULT = {
@@ -32,19 +41,23 @@ settled = Signal()
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
     """Converges from wherever an earlier run stopped."""
-    frames = services.event_log().read(request_id)  # before the lock: a Redis that hangs holds up no other writer
+    # Before the lock: a Redis that hangs, or a long trace to be read, holds up no other writer.
+    frames = services.event_log().read(request_id)
+    compared = compare_with_turn_before(request_id, frames)
     with transaction.atomic():  # the row lock (SQLite: the write lock) makes concurrent runs take turns
         request = Request.objects.select_for_update().filter(pk=request_id).first()
         if request is None or request.is_settled:
             return
-        _settle(request, frames, failure)
+        _settle(request, frames, failure, compared)
 
 
-def _settle(request: Request, frames: list[Frame], failure: dict[str, str] | None) -> None:
+def _settle(
+    request: Request, frames: list[Frame], failure: dict[str, str] | None, compared: ContextCompared | None
+) -> None:
     """The end is appended with the row locked: the browser's timing, which answers it, waits for the trace."""
     log = services.event_log()
     _catch_up(log, request.id, frames)
-    if events := _missing(request, fold(frames), failure):
+    if events := _missing(request, fold(frames), failure, compared):
         log.append(request.id, events, request.attempt)
         _catch_up(log, request.id, frames)
     record(request, fold(frames))
@@ -57,11 +70,15 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
     frames += log.read(request_id, after=frames[-1].last_seq if frames else 0)
 
 
-def _missing(request: Request, outcome: Outcome, failure: dict[str, str] | None) -> list[AnyEvent]:
+def _missing(
+    request: Request, outcome: Outcome, failure: dict[str, str] | None, compared: ContextCompared | None
+) -> list[AnyEvent]:
     """What the log still needs to be complete; posts the bill."""
     clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
     if outcome.num_events == 0:
         events.append(_beginning(request))
+    if compared is not None and not outcome.is_terminal:
+        events.append(msgspec.structs.replace(compared, at=clock.at()))
     if any(msgspec.structs.astuple(outcome.usage)):
         # Also when the log has the bill: its ledger entry may have gone with an earlier run's transaction.
         bill = post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at())

@@ -18,7 +18,7 @@ from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, TokenSampled
 from inference.protocol.request import PROTOCOL_VERSION
 from webapp.traces import former_columns
-from webapp.traces.column_reader import from_columns
+from webapp.traces.column_reader import from_columns, generated
 from webapp.traces.column_writer import to_columns
 from webapp.traces.columns import MAX_EVENTS, TokenColumns
 
@@ -30,6 +30,19 @@ MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
 _LEVEL = 15
 """A sixth smaller than 9; beyond it time grows and nothing else."""
+
+
+_WRONG = (
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    StopIteration,
+    OverflowError,
+    RecursionError,
+)
+"""What reading events that somebody else has written may raise."""
 
 
 class TraceFileError(Exception):
@@ -80,16 +93,28 @@ def decode(data: bytes) -> Archive:
         raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
     try:
         return Archive(_summary(document.summary), _frames(document))
-    except (
-        KeyError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        StopIteration,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except _WRONG as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a later request is compared with."""
+
+    events: tuple[AnyEvent, ...]
+    """All but the generated tokens."""
+    answer: list[tuple[int, bytes]]
+    """The generated tokens' ids and bytes."""
+
+
+def decode_turn(data: bytes) -> Turn:
+    """The same file without its tokens' candidates, which are most of it. Raises TraceFileError."""
+    document = _document(_body(data))
+    try:
+        if document.columns is None:
+            return Turn(decode_events(document.events), [(token.id, token.piece) for token in _tokens(document)])
+        return Turn(decode_events(document.events), generated(document.columns))
+    except _WRONG as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 
 

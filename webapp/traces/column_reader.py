@@ -53,6 +53,14 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     return _with_later(columns.later, tokens)
 
 
+def generated(columns: TokenColumns) -> list[tuple[int, bytes]]:
+    """Each token's id and bytes alone; raises as from_columns does."""
+    if not 0 <= columns.num_tokens <= MAX_EVENTS:
+        raise ValueError("too many tokens")
+    pieces = _pieces(columns)
+    return [(token, pieces[token]) for token in _integers(unpack(columns.fields["id"], columns.num_tokens))]
+
+
 def _fields(columns: TokenColumns, ids: list[list[int]], logits: list[list[float]]) -> dict[str, list[Any]]:
     """The columns of single values, by name."""
     packed, num = columns.fields, columns.num_tokens

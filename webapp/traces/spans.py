@@ -56,6 +56,8 @@ _STAGE_OF_MARK = {
     "generation.started": "queue",
     "generation.resumed": "queue",
     "generation.preempted": "queue",
+    "context.compared": "context",
+    "batch.composed": "queue",
     "cache.looked_up": "prefill",
     "cache.stored": "prefill",
     "cache.evicted": "prefill",

@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** In what company this request's steps are computed, from this step on until the next such event. Numbers alone: who the others are is not recorded. */
 export interface BatchComposed {
@@ -152,6 +152,30 @@ export interface ContextAssembled {
   duration_us: number;
 }
 
+/** The prompt was compared with the request before it in its conversation, once this one had ended. */
+export interface ContextCompared {
+  type: "context.compared";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The request before: the newest that was settled when this one was accepted. */
+  request_id: string;
+  model: string;
+  num_prompt_tokens: number;
+  num_answer_tokens: number;
+  /** From the start: this prompt's tokens that are those of the prompt before and of the answer after it. */
+  num_common_tokens: number;
+  /** From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON). */
+  here: string[];
+  /** What stood there before. */
+  there: string[];
+  /** Segments that were not in the prompt before, as indices into this request's context. */
+  added: number[];
+  /** Segments of the same source with another text. All that are neither added nor changed were kept. */
+  changed: SegmentChange[];
+  /** What the prompt before had and this one has not; the template's own apart. */
+  removed: Dropped[];
+}
+
 /** Guesses of the next tokens were checked in one pass; the tokens sampled follow. */
 export interface DraftVerified {
   type: "draft.verified";
@@ -182,7 +206,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -619,6 +643,16 @@ export interface Segment {
   /** Where it came from, e.g. `message:<id>`, `conversation:system`, `template`. */
   source: string;
   /** The text of this segment, exactly as the model received it. */
+  text: string;
+}
+
+/** A segment whose text is another than in the request before. */
+export interface SegmentChange {
+  /** Of the segment in this request's context. */
+  index: number;
+  /** What it had before. */
+  num_tokens: number;
+  /** What it was before: its beginning, at most 200 characters. */
   text: string;
 }
 

@@ -12,9 +12,11 @@ from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import (
     AnyEvent,
     BillPosted,
+    ContextCompared,
     Frame,
     GenerationFinished,
     GenerationStarted,
+    PromptTokenized,
     RequestAccepted,
     RequestFailed,
     RequestFinished,
@@ -22,6 +24,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import FinishReason, SamplingParams, Usage
 from webapp.billing.models import LedgerEntry
+from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
@@ -212,3 +215,50 @@ def test_a_nul_in_an_answer_is_stored_as_a_replacement_character(request_: Reque
     settle(request_.pk, LOST)
     request_.refresh_from_db()
     assert request_.output_text == "a\ufffdb"
+
+
+def next_turn(request: Request) -> Request:
+    """A second request of the first one's conversation, accepted after that had ended."""
+    conversation = Conversation.objects.create(user=request.user, model=request.model)
+    second = Request.objects.create(
+        user=request.user, surface="chat", model=request.model, title="", accepted_unix_us=unix_us()
+    )
+    for each in (request, second):
+        Message.objects.create(conversation=conversation, role="assistant", request=each)
+    return second
+
+
+def tokenized(text: str) -> PromptTokenized:
+    pieces = tuple(letter.encode() for letter in text)
+    return PromptTokenized(at=2, tokenizer="t", version="1", ids=tuple(map(ord, text)), pieces=pieces, duration_us=1)
+
+
+def test_a_turn_is_compared_once_with_the_one_before_it(request_: Request) -> None:
+    log(request_, tokenized("abcd"))
+    generate(request_)
+    settle(request_.pk)
+    assert saved(request_, ContextCompared) == []
+    second = next_turn(request_)
+    log(second, tokenized("abX"))
+    generate(second)
+    for _ in range(2):
+        settle(second.pk)
+    (compared,) = saved(second, ContextCompared)
+    assert isinstance(compared, ContextCompared)
+    assert (compared.request_id, compared.num_common_tokens) == (request_.pk, 2)
+    assert (compared.here, compared.there) == ((b"X",), (b"c", b"d"))
+    events = [event for frame in store.load_frames(second.pk) for event in frame.events]
+    assert isinstance(events[-1], RequestFinished)
+
+
+def test_a_damaged_turn_before_is_no_reason_to_fail(request_: Request) -> None:
+    log(request_, tokenized("abcd"))
+    generate(request_)
+    settle(request_.pk)
+    second = next_turn(request_)
+    Trace.objects.filter(pk=request_.pk).update(blob=b"damaged")
+    log(second, tokenized("abX"))
+    generate(second)
+    settle(second.pk)
+    assert saved(second, ContextCompared) == []
+    assert len(saved(second, RequestFinished)) == 1

@@ -1,0 +1,113 @@
+"""What became of a prompt since the turn before. Events in, an event out: knows nothing of databases or requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TypeVar
+
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    ContextCompared,
+    Dropped,
+    PromptTokenized,
+    RequestAccepted,
+    Segment,
+    SegmentChange,
+)
+
+MAX_DIFFERING = 8
+"""Tokens that are shown of each side from the first difference on."""
+_EXCERPT_CHARS = 200
+_NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
+
+Kind = TypeVar("Kind", bound=AnyEvent)
+
+
+def compare(
+    request_id: str, now: Sequence[AnyEvent], before: Sequence[AnyEvent], answer: Sequence[tuple[int, bytes]]
+) -> ContextCompared | None:
+    """The prompt of `now` beside that of `before` and the tokens answered to it; None when one of them has no prompt.
+
+    request_id: of the request before. The event's `at` is 0: whoever appends it knows when.
+    """
+    prompt, earlier = _first(now, PromptTokenized), _first(before, PromptTokenized)
+    accepted = _first(before, RequestAccepted)
+    if prompt is None or earlier is None or accepted is None:
+        return None
+    old_ids = [*earlier.ids, *(token for token, _ in answer)]
+    num_common = _num_common(prompt.ids, old_ids)
+    end = num_common + MAX_DIFFERING
+    changes = _changes(_first(now, ContextAssembled), _first(before, ContextAssembled))
+    return ContextCompared(
+        at=0,
+        request_id=request_id,
+        model=accepted.model,
+        num_prompt_tokens=len(earlier.ids),
+        num_answer_tokens=len(answer),
+        num_common_tokens=num_common,
+        here=prompt.pieces[num_common:end],
+        there=tuple(_old_pieces(prompt, earlier, answer)[num_common:end]),
+        added=changes.added,
+        changed=changes.changed,
+        removed=changes.removed,
+    )
+
+
+def _num_common(ids: Sequence[int], others: Sequence[int]) -> int:
+    pairs = zip(ids, others, strict=False)
+    return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(ids), len(others)))
+
+
+def _old_pieces(prompt: PromptTokenized, earlier: PromptTokenized, answer: Sequence[tuple[int, bytes]]) -> list[bytes]:
+    """A generated control token has no bytes; a prompt that holds the same has its name."""
+    names = dict(zip((*earlier.ids, *prompt.ids), (*earlier.pieces, *prompt.pieces), strict=True))
+    return [*earlier.pieces, *(piece or names.get(token, b"") for token, piece in answer)]
+
+
+@dataclass(frozen=True)
+class _Changes:
+    added: tuple[int, ...] = ()
+    changed: tuple[SegmentChange, ...] = ()
+    removed: tuple[Dropped, ...] = ()
+
+
+def _changes(now: ContextAssembled | None, before: ContextAssembled | None) -> _Changes:
+    if now is None or before is None:
+        return _Changes()
+    matcher = SequenceMatcher(None, _keys(before.segments), _keys(now.segments), autojunk=False)
+    differing = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    new = [index for _, _, _, start, end in differing for index in range(start, end)]
+    gone = [segment for _, start, end, _, _ in differing for segment in before.segments[start:end]]
+    old = {segment.source: segment for segment in gone if segment.source != "template"}
+    changed = {index: old.pop(source) for index in new if (source := now.segments[index].source) in old}
+    reasons = {dropped.source: dropped.reason for dropped in now.dropped}
+    return _Changes(
+        tuple(index for index in new if index not in changed),
+        tuple(
+            SegmentChange(index=index, num_tokens=segment.end - segment.start, text=segment.text[:_EXCERPT_CHARS])
+            for index, segment in changed.items()
+        ),
+        tuple(_removed(segment, reasons.get(segment.source, _NOT_IN_THIS_BRANCH)) for segment in old.values()),
+    )
+
+
+def _keys(segments: Iterable[Segment]) -> list[tuple[str, str]]:
+    """A message stays what it is when it becomes history."""
+    return [(segment.source, segment.text) for segment in segments]
+
+
+def _removed(segment: Segment, reason: str) -> Dropped:
+    return Dropped(
+        kind=segment.kind,
+        source=segment.source,
+        num_tokens=segment.end - segment.start,
+        reason=reason,
+        text=segment.text[:_EXCERPT_CHARS],
+    )
+
+
+def _first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
+    return next((event for event in events if isinstance(event, kind)), None)
