@@ -4,7 +4,14 @@ import type { AnyEvent } from "../protocol/events";
 import { ACCEPTED, ended, foldAll } from "../trace/fixtures";
 import BillPanel from "./BillPanel.svelte";
 
-const STORED: AnyEvent = { type: "cache.stored", at: 200_000, num_blocks: 3, ttl: "none" };
+const STORED: AnyEvent = {
+  type: "cache.stored",
+  at: 200_000,
+  num_blocks: 3,
+  ttl: "none",
+  indices: null,
+  blocks: null,
+};
 const BILL: AnyEvent = {
   type: "bill.posted",
   at: 335_000,

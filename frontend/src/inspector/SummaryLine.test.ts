@@ -1,7 +1,17 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import { ACCEPTED, CANCELLED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../trace/fixtures";
+import {
+  ACCEPTED,
+  CANCELLED,
+  ended,
+  failed,
+  foldAll,
+  LOOKED_UP,
+  RELEASED,
+  token,
+  WITHHELD,
+} from "../trace/fixtures";
 import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
 import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
@@ -34,16 +44,9 @@ it.each([
 ] as [string, AnyEvent[], string][])("names %s", (_, events, word) => expect(summary(events)[0]).toBe(word));
 
 it("tells what the cache had of the prompt as soon as that is known", () => {
-  const lookup: AnyEvent = {
-    type: "cache.looked_up",
-    at: 6000,
-    block_size: 16,
-    hits: [true, true, false],
-    num_cached_tokens: 32,
-    saved_us: null,
-    ttl: "none",
-  };
-  expect(summary([ACCEPTED, QUEUED, lookup, { ...lookup, num_cached_tokens: 64 }])).toContain("cached 32");
+  expect(summary([ACCEPTED, QUEUED, LOOKED_UP, { ...LOOKED_UP, num_cached_tokens: 64 }])).toContain(
+    "cached 32",
+  );
 });
 
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {

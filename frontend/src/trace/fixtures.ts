@@ -1,5 +1,5 @@
 /** Events for tests. */
-import type { AnyEvent, SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
+import type { AnyEvent, CacheLookedUp, SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
 import { fold } from "./fold";
 import { emptyView, type TraceView } from "./view";
 
@@ -86,6 +86,23 @@ export const WITHHELD: AnyEvent = {
   num_tokens: 1,
   category: "self_harm",
   replacement: "Gone.",
+};
+
+/** Of a trace that was recorded before the blocks themselves were. */
+export const LOOKED_UP: CacheLookedUp = {
+  type: "cache.looked_up",
+  at: 6000,
+  block_size: 16,
+  hits: [true, true, false],
+  num_cached_tokens: 32,
+  saved_us: null,
+  ttl: "none",
+  blocks: null,
+  num_owners: null,
+  eviction_ranks: null,
+  num_idle_blocks: null,
+  num_free_blocks: null,
+  absence: null,
 };
 
 export const CANCELLED: AnyEvent = { type: "request.cancelled", at: 320_000, by: "user" };

@@ -30,9 +30,12 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return next;
     case "context.assembled":
       return { ...next, context: event };
+    case "context.compared":
+      return { ...next, compared: event };
     case "prompt.tokenized":
       return { ...next, prompt: event };
     case "generation.queued":
+      view.waits.push(event);
       // Again and again while it waits: the first says since when, the last how many are in front.
       return { ...next, queued: { ...event, at: view.queued?.at ?? event.at } };
     case "generation.started":
@@ -42,6 +45,24 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "cache.looked_up":
       // Once more after a preemption: the first says what the prompt was spared.
       return { ...next, cache: view.cache ?? event };
+    case "cache.stored":
+      view.stored.push(event);
+      return next;
+    case "cache.evicted":
+      view.evicted.push(event);
+      return next;
+    case "generation.preempted":
+      view.preemptions.push(event);
+      return next;
+    case "batch.composed":
+      view.companies.push(event);
+      return next;
+    case "tool.called":
+      view.toolCalls.push(event);
+      return next;
+    case "tool.finished":
+      view.toolResults.push(event);
+      return next;
     case "prefill.advanced":
       view.prefill.push(event);
       return next;

@@ -1,12 +1,17 @@
 /** What is known of a request at one moment: the events so far, sorted by what they are about. */
 import type {
   AnyEvent,
+  BatchComposed,
   BillPosted,
+  CacheEvicted,
   CacheLookedUp,
+  CacheStored,
   ClientTiming,
   ContextAssembled,
+  ContextCompared,
   GatewayChecked,
   GenerationFinished,
+  GenerationPreempted,
   GenerationQueued,
   GenerationStarted,
   GrammarMasked,
@@ -19,6 +24,8 @@ import type {
   TextReleased,
   TextWithheld,
   TokenSampled,
+  ToolCalled,
+  ToolFinished,
 } from "../protocol/events";
 import type { Drafts } from "./drafts";
 
@@ -37,10 +44,18 @@ export interface TraceView {
   gateway: GatewayChecked | null;
   inputCheck: SafetyChecked | null;
   context: ContextAssembled | null;
+  /** The prompt beside that of the turn before. */
+  compared: ContextCompared | null;
   prompt: PromptTokenized | null;
   queued: GenerationQueued | null;
   started: GenerationStarted | null;
   cache: CacheLookedUp | null;
+  stored: CacheStored[];
+  evicted: CacheEvicted[];
+  /** Each time that it was said how many are in front. */
+  waits: GenerationQueued[];
+  preemptions: GenerationPreempted[];
+  companies: BatchComposed[];
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
   drafts: Drafts;
@@ -49,6 +64,8 @@ export interface TraceView {
   releases: TextReleased[];
   withheld: TextWithheld | null;
   text: string;
+  toolCalls: ToolCalled[];
+  toolResults: ToolFinished[];
   cancelledAt: number | null;
   generation: GenerationFinished | null;
   bill: BillPosted | null;
@@ -65,10 +82,16 @@ export function emptyView(): TraceView {
     gateway: null,
     inputCheck: null,
     context: null,
+    compared: null,
     prompt: null,
     queued: null,
     started: null,
     cache: null,
+    stored: [],
+    evicted: [],
+    waits: [],
+    preemptions: [],
+    companies: [],
     prefill: [],
     tokens: [],
     drafts: { guesses: new Map(), passes: new Map() },
@@ -77,6 +100,8 @@ export function emptyView(): TraceView {
     releases: [],
     withheld: null,
     text: "",
+    toolCalls: [],
+    toolResults: [],
     cancelledAt: null,
     generation: null,
     bill: null,
