@@ -10,6 +10,7 @@ from webapp.accounts.views import sign_in
 from webapp.chat import views as chat
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
+from webapp.learn import views as learn
 from webapp.probes.views import probe
 from webapp.reruns import views as reruns
 from webapp.stream.sse import events
@@ -45,6 +46,8 @@ urlpatterns = [
     path("api/traces/delete", collection.delete),
     path("api/traces/<str:request_id>", traces.trace),
     path("api/traces/<str:request_id>/export", traces.export),
+    path("api/learn/prices", learn.prices),
+    path("api/learn/tokenizers/wordpiece", learn.wordpiece),
     path("requests/<str:request_id>/events", events),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
@@ -57,4 +60,6 @@ urlpatterns = [
     path("library", site.shell),
     path("compare", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
+    path("learn", site.shell),
+    path("learn/<str:exhibit>", site.shell),
 ]

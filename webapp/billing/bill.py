@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
@@ -42,11 +43,30 @@ def post_bill(request_id: str, user_id: int, model: str, usage: Usage, at: int) 
     )
 
 
+@dataclass(frozen=True)
+class PricesInForce:
+    """A full set of one model's prices."""
+
+    prices: dict[str, Price]
+    """By kind of token."""
+    currency: str
+    version: str
+
+
+def prices_in_force(model: str, day: date) -> PricesInForce | None:
+    """None: at least one kind of token has no price that day, so the model is unpriced."""
+    rows = Price.objects.filter(model=model, effective_from__lte=day).order_by("effective_from")
+    prices = {price.kind: price for price in rows}
+    if any(kind not in prices for kind in KINDS):
+        return None
+    version = max(price.effective_from for price in prices.values()).isoformat()
+    return PricesInForce(prices, prices["output"].currency, version)
+
+
 def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
-    prices = _prices(model, timezone.now().date())
-    is_priced = all(kind in prices for kind in KINDS)
-    lines = compute_lines(usage, {kind: price.unit_price_nano for kind, price in prices.items()}) if is_priced else ()
-    version = max(price.effective_from for price in prices.values()).isoformat() if is_priced else UNPRICED
+    found = prices_in_force(model, timezone.now().date())
+    unit_prices = {kind: price.unit_price_nano for kind, price in found.prices.items()} if found else {}
+    lines = compute_lines(usage, unit_prices) if found else ()
     entry, _ = LedgerEntry.objects.get_or_create(
         request_id=request_id,
         defaults={
@@ -55,15 +75,9 @@ def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntr
             "posted_at": timezone.now(),
             **msgspec.to_builtins(usage),
             "total_nano": sum(line.amount_nano for line in lines),
-            "currency": prices["output"].currency if is_priced else "USD",
-            "price_version": version,
+            "currency": found.currency if found else "USD",
+            "price_version": found.version if found else UNPRICED,
             "lines": msgspec.to_builtins(lines),
         },
     )
     return entry
-
-
-def _prices(model: str, day: date) -> dict[str, Price]:
-    """The prices in force on the day, by kind."""
-    rows = Price.objects.filter(model=model, effective_from__lte=day).order_by("effective_from")
-    return {price.kind: price for price in rows}

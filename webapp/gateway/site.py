@@ -27,6 +27,8 @@ from webapp.lifecycle.workers import workers as list_workers
 from webapp.reruns.models import Rerun
 
 VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+EXHIBITS = {"tokenizer", "context", "sampling", "cache", "batching", "prefill", "streaming", "economics", "safety"}
+"""The pages below /learn (frontend/src/learn/exhibits.ts)."""
 _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
 
 
@@ -42,8 +44,14 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
 
 
 def _is_there(
-    owner: int, conversation_id: str | None = None, request_id: str | None = None, rerun_id: str | None = None
+    owner: int,
+    conversation_id: str | None = None,
+    request_id: str | None = None,
+    rerun_id: str | None = None,
+    exhibit: str | None = None,
 ) -> bool:
+    if exhibit is not None:
+        return exhibit in EXHIBITS
     if rerun_id is not None:
         return Rerun.objects.filter(pk=rerun_id, user_id=owner).exists()
     if conversation_id is not None:

@@ -7,6 +7,8 @@ it.each([
   ["/c/conv_1/", { page: "chat", conversation: "conv_1" }],
   ["/requests/req_1", { page: "request", request: "req_1" }],
   ["/library", { page: "library" }],
+  ["/learn", { page: "learn", exhibit: null }],
+  ["/learn/cache", { page: "learn", exhibit: "cache" }],
   ["/requests/req_1/events", { page: "unknown" }],
   ["/c/", { page: "unknown" }],
   ["/admin/usage/", { page: "unknown" }],

@@ -3,6 +3,7 @@ export type Route =
   | { page: "chat"; conversation: string | null }
   | { page: "request"; request: string }
   | { page: "library" }
+  | { page: "learn"; exhibit: string | null }
   | { page: "unknown" };
 
 export function routeOf(path: string): Route {
@@ -12,6 +13,7 @@ export function routeOf(path: string): Route {
   if (first === "c" && id) return { page: "chat", conversation: id };
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
+  if (first === "learn") return { page: "learn", exhibit: id || null };
   return { page: "unknown" };
 }
 

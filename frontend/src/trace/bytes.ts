@@ -9,7 +9,10 @@ const strict = new TextDecoder("utf-8", { fatal: true });
 
 /** A token's text with visible spaces and line ends; bytes that are no text of their own as hex, never as U+FFFD. */
 export function pieceLabel(piece: string): string {
-  const bytes = decodeBase64(piece);
+  return bytesLabel(decodeBase64(piece));
+}
+
+export function bytesLabel(bytes: Uint8Array<ArrayBuffer>): string {
   try {
     return strict.decode(bytes).replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥");
   } catch {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
 import { foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
 import type { TraceView } from "./view";
-import { course, redraw, type Settings } from "./whatif";
+import { course, redraw, spread, type Settings } from "./whatif";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 
@@ -61,6 +61,12 @@ const SIZE = 400;
 
 /** All logits at once, without ranges: what inference/sampling/ does. */
 function reference(logits: number[], ids: number[], wanted: Settings, output: number[], u: number): number {
+  const kept = distribution(logits, ids, wanted, output);
+  let sum = 0;
+  return (kept.find(({ share }) => (sum += share) > u) ?? kept.at(-1)!).id;
+}
+
+function distribution(logits: number[], ids: number[], wanted: Settings, output: number[]) {
   const changed = ids.map((id, index) => {
     const times = output.filter((each) => each === id).length;
     let logit = logits[index]!;
@@ -76,8 +82,7 @@ function reference(logits: number[], ids: number[], wanted: Settings, output: nu
   if (wanted.top_p < 1) kept = all.slice(0, all.findIndex((each) => (sum += weight(each)) >= target) + 1);
   kept = kept.filter((each) => weight(each) >= wanted.min_p);
   const total = mass();
-  sum = 0;
-  return (kept.find((each) => (sum += weight(each)) > u * total) ?? kept.at(-1)!).id;
+  return kept.map((each) => ({ id: each.id, share: weight(each) / total }));
 }
 
 function recorded(logits: number[], ids: number[], temperature: number, u: number): TokenSampled {
@@ -123,6 +128,37 @@ it("is right whenever it gives an answer, and gives one mostly, under 4,000 sett
     );
   }
   expect(numDrawn).toBeGreaterThan(1200);
+});
+
+it("gives every candidate a range that holds its chance, and tells what is cut", () => {
+  const next = random(11);
+  const pick = <Value>(...values: Value[]) => values[Math.floor(next() * values.length)]!;
+  let numKnown = 0;
+  for (let round = 0; round < 500; round++) {
+    const logits = Array.from({ length: SIZE }, () => 4 + 3 * Math.log(next() + 1e-9)).sort((a, b) => b - a);
+    const ids = logits.map((_, index) => index);
+    const own: SamplingParams = { ...PARAMS, top_k: 0, temperature: pick(0.2, 0.7, 1) };
+    const wanted: Settings = {
+      ...own,
+      temperature: pick(0.3, 0.7, 1, 1.5),
+      top_k: pick(0, 1, 5, 50),
+      top_p: pick(1, 0.9, 0.5),
+      min_p: pick(0, 0.05),
+    };
+    const found = spread(recorded(logits, ids, own.temperature, 0.5), own, wanted)!;
+    const truth = new Map(distribution(logits, ids, wanted, []).map(({ id, share }) => [id, share]));
+    const ROUNDING = 2e-3;
+    for (const { id, low, high, isCut } of found.chances) {
+      const share = truth.get(id) ?? 0;
+      expect(share).toBeGreaterThanOrEqual(low - ROUNDING);
+      expect(share).toBeLessThanOrEqual(high + ROUNDING);
+      if (isCut !== null) expect(truth.has(id)).toBe(!isCut);
+      if (high - low < 0.01) numKnown++;
+    }
+    const rest = [...truth].reduce((sum, [id, share]) => sum + (id >= 20 ? share : 0), 0);
+    expect(rest).toBeLessThanOrEqual(found.others.high + ROUNDING);
+  }
+  expect(numKnown).toBeGreaterThan(5000);
 });
 
 it("says that the draw may lie beyond the recorded candidates, and does not guess", () => {

@@ -29,7 +29,7 @@ export interface Course {
   next: Outcome | null;
 }
 
-interface Range {
+export interface Range {
   low: number;
   high: number;
 }
@@ -86,6 +86,41 @@ export function redraw(
   if (isGreedy(token) || token.u === null)
     return unknown("the request was greedy: there is no draw to repeat");
   return drawFrom(ordered, cut(ordered, wanted), token.u);
+}
+
+/** What a candidate's chance would be. */
+export interface Chance {
+  id: number;
+  piece: string;
+  low: number;
+  high: number;
+  /** Null: the recorded figures leave open whether it would be cut. */
+  isCut: boolean | null;
+}
+
+export interface Spread {
+  /** Of the recorded candidates, in their order. */
+  chances: Chance[];
+  /** What all others have together. */
+  others: Range;
+}
+
+/** The distribution from which these settings draw; null where the log does not tell, as redraw says. */
+export function spread(token: TokenSampled, own: SamplingParams, wanted: Settings): Spread | null {
+  if (token.stages === null || token.log_normalizer === null || unfit(token.stages, own, wanted)) return null;
+  const isCold = wanted.temperature < MIN_TEMPERATURE;
+  const weighed = weigh(token, own, isCold ? 1 : wanted.temperature);
+  const { num, mass, isOpen } = cut(weighed, isCold ? { ...wanted, top_k: 1 } : wanted);
+  const known = cumulative(weighed).at(-1)!;
+  const chances = weighed.known.map(({ id, piece, weight }, index) => {
+    if (index >= num.high) return { id, piece, low: 0, high: 0, isCut: true };
+    const high = weight / mass.low;
+    return index < num.low
+      ? { id, piece, low: weight / mass.high, high, isCut: false }
+      : { id, piece, low: 0, high, isCut: null };
+  });
+  const share = (all: number) => Math.max(0, 1 - known / all);
+  return { chances, others: isOpen ? { low: share(mass.low), high: share(mass.high) } : { low: 0, high: 0 } };
 }
 
 /** Up to the first token that would have been another, or of which that cannot be told. */

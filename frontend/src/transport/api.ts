@@ -149,6 +149,13 @@ export interface ProbeEvents {
 }
 export type ProbeKind = keyof ProbeEvents;
 
+/** What one token of each kind costs today, in billionths of the currency unit. */
+export interface Prices {
+  currency: string;
+  version: string;
+  unit_prices_nano: Record<keyof Usage, number>;
+}
+
 /** How far a probe is that has no event yet. */
 export interface ProbeProgress {
   state: "queued" | "running";
@@ -207,5 +214,6 @@ export const api = {
     form.append("file", file);
     return call<RequestSummary>("POST", "/api/traces/import", form);
   },
+  prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
   deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),
 };

@@ -1,0 +1,35 @@
+/** The trace that the exhibits play on: the visitor's last answered request, or a recorded one that comes with the app. */
+import type { Frame } from "../protocol/events";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { api } from "../transport/api";
+
+export interface Played {
+  trace: RequestTrace;
+  title: string;
+  /** Of the visitor's own request; null: the recorded example. */
+  requestId: string | null;
+}
+
+interface JsonTrace {
+  trace: { frames: Frame[] };
+}
+
+export async function loadLastRequest(): Promise<Played> {
+  const { traces } = await api.traces(new URLSearchParams({ status: "done" }));
+  const last = traces.find(({ usage }) => usage !== null && usage.output > 0);
+  if (!last) return loadExample();
+  const response = await fetch(`/api/traces/${last.id}/export?format=json`);
+  if (!response.ok) return loadExample();
+  const { trace } = (await response.json()) as JsonTrace;
+  return { trace: RequestTrace.saved(trace.frames), title: last.title, requestId: last.id };
+}
+
+export async function loadExample(): Promise<Played> {
+  const { default: example } = await import("./example.json");
+  const { frames } = (example as unknown as JsonTrace).trace;
+  return {
+    trace: RequestTrace.saved(frames),
+    title: "Now write it again with emojis 🌊🐚.",
+    requestId: null,
+  };
+}

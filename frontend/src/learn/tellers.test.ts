@@ -1,0 +1,46 @@
+/** What the exhibits say of real requests: also of those that were stopped, blocked, lost or made elsewhere. */
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { Frame } from "../protocol/events";
+import { RequestTrace } from "../state/request-trace.svelte";
+import type { TraceView } from "../trace/view";
+import { EXHIBITS } from "./exhibits";
+
+const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
+
+function wholeOf(path: string): TraceView {
+  const document = JSON.parse(readFileSync(path, "utf8")) as {
+    frames?: Frame[];
+    trace?: { frames: Frame[] };
+  };
+  return RequestTrace.saved(document.frames ?? document.trace!.frames).whole;
+}
+
+const WHOLES: [string, TraceView][] = [
+  ...readdirSync(LOGS).map((name): [string, TraceView] => [name, wholeOf(LOGS + name)]),
+  ["the recorded example", wholeOf(`${import.meta.dirname}/example.json`)],
+];
+
+describe.each(WHOLES)("%s", (_, whole) => {
+  it.each(EXHIBITS.map((exhibit) => [exhibit.id, exhibit] as const))("is told by %s", (_, { tell }) => {
+    const lines = tell(whole);
+    expect(lines.length).toBeGreaterThan(0);
+    for (const { text, start, end } of lines) {
+      expect(text).toMatch(/^.+\.$/su);
+      expect(text).not.toMatch(/undefined|NaN|null|Infinity|\[object/);
+      expect(end).toBeGreaterThanOrEqual(start);
+      expect(end).toBeLessThanOrEqual(Math.max(whole.at, 0));
+    }
+  });
+});
+
+it("tells of the example by its own numbers", () => {
+  const whole = wholeOf(`${import.meta.dirname}/example.json`);
+  const told = (id: string) =>
+    EXHIBITS.find((exhibit) => exhibit.id === id)!
+      .tell(whole)
+      .map(({ text }) => text)
+      .join(" ");
+  expect(told("tokenizer")).toContain(`into ${whole.prompt!.ids.length} tokens`);
+  expect(told("sampling")).toContain(`of ${whole.tokens.length} tokens were the model’s first choice`);
+});
