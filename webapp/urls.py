@@ -16,6 +16,7 @@ from webapp.reruns import views as reruns
 from webapp.stream.sse import events
 from webapp.traces import collection_views as collection
 from webapp.traces import views as traces
+from webapp.traces.saved import saved
 
 handler400 = "webapp.gateway.errors.bad_request"
 handler404 = "webapp.gateway.errors.page_not_found"
@@ -48,6 +49,7 @@ urlpatterns = [
     path("api/traces/<str:request_id>/export", traces.export),
     path("api/learn/prices", learn.prices),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),
+    path("api/traces/<str:request_id>/saved", saved),
     path("requests/<str:request_id>/events", events),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),

@@ -88,7 +88,7 @@ def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
 
 def decode(data: bytes) -> Archive:
     """Raises TraceFileError."""
-    document = _document(_body(data))
+    document = _document(unpacked(data))
     if document.version != PROTOCOL_VERSION:
         raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
     try:
@@ -109,7 +109,7 @@ class Turn:
 
 def decode_turn(data: bytes) -> Turn:
     """The same file without its tokens' candidates, which are most of it. Raises TraceFileError."""
-    document = _document(_body(data))
+    document = _document(unpacked(data))
     try:
         if document.columns is None:
             return Turn(decode_events(document.events), [(token.id, token.piece) for token in _tokens(document)])
@@ -118,7 +118,8 @@ def decode_turn(data: bytes) -> Turn:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 
 
-def _body(data: bytes) -> bytes:
+def packed(data: bytes) -> bytes:
+    """The zstd frame of a trace file that is whole. Raises TraceFileError."""
     if len(data) > MAX_BYTES:
         raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
     if data[: len(MAGIC)] != MAGIC:
@@ -129,14 +130,22 @@ def _body(data: bytes) -> bytes:
     return body
 
 
-def _document(body: bytes) -> _Document:
+def unpacked(data: bytes) -> bytes:
+    """The msgpack of a trace file. Raises TraceFileError."""
     try:
-        reader = zstandard.ZstdDecompressor(max_window_size=64 << 20).stream_reader(body)
-        packed = reader.read(MAX_UNPACKED_BYTES + 1)
-        if len(packed) > MAX_UNPACKED_BYTES:
-            raise TraceFileError(f"The trace unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
-        return msgspec.msgpack.decode(packed, type=_Document)
-    except (zstandard.ZstdError, msgspec.DecodeError, RecursionError) as error:
+        reader = zstandard.ZstdDecompressor(max_window_size=64 << 20).stream_reader(packed(data))
+        content = reader.read(MAX_UNPACKED_BYTES + 1)
+    except zstandard.ZstdError as error:
+        raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
+    if len(content) > MAX_UNPACKED_BYTES:
+        raise TraceFileError(f"The trace unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
+    return content
+
+
+def _document(content: bytes) -> _Document:
+    try:
+        return msgspec.msgpack.decode(content, type=_Document)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
 
 

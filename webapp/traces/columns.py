@@ -1,7 +1,7 @@
 """The form of token.sampled events as columns: one per field instead of one object per token.
 
 Neighbouring values of one field are alike and compress well; a token's bytes are kept once per id. The browser reads
-this form too (`frontend/src/saved/columns.ts`). Knows nothing of files.
+this form too (`frontend/src/trace/saved/columns.ts`). Knows nothing of files.
 """
 
 from __future__ import annotations

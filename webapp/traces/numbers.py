@@ -1,4 +1,4 @@
-"""A column of numbers in few bytes, exactly. Knows nothing of what they mean; `frontend/src/saved/numbers.ts` reads it.
+"""A column of numbers in few bytes, exactly; `frontend/src/trace/saved/numbers.ts` reads it. Knows nothing of meanings.
 
 Recorded numbers have few decimals, so most columns are integers at some scale. Their bytes stand in planes: the first
 bytes of all numbers, then the second: the high ones are alike, and zstd makes nearly nothing of them.

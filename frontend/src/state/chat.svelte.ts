@@ -132,7 +132,8 @@ export class Chat {
       if (event.type === "text.released" || event.type === "text.withheld") clock?.text();
     };
     trace.onEnd = () => void this.settle(id, trace, clock);
-    trace.open(this.socket);
+    if (message.status === "streaming") trace.open(this.socket);
+    else void trace.openSaved(this.socket);
   }
 
   private async settle(id: string, trace: RequestTrace, clock: ClientClock | null): Promise<void> {

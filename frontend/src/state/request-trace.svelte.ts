@@ -1,7 +1,9 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
+import { eventsOf } from "../trace/saved/document";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
+import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { EventStream } from "../transport/stream";
 
@@ -39,6 +41,7 @@ export class RequestTrace {
   private time = $state(0);
   private lastTick = 0;
   private stream: EventStream | null = null;
+  private isClosed = false;
 
   constructor(readonly requestId: string) {}
 
@@ -66,7 +69,17 @@ export class RequestTrace {
     this.stream = new EventStream(this.requestId, handlers, socket);
   }
 
+  /** What is settled is had as it was saved, far sooner than frame by frame; anything else as it comes. */
+  async openSaved(socket: Socket): Promise<void> {
+    const events = await savedEvents(this.requestId);
+    if (this.isClosed) return;
+    if (!events) return this.open(socket);
+    this.read(events.map((event, index) => ({ event, seq: index + 1 })));
+    this.isEnded = true;
+  }
+
   close(): void {
+    this.isClosed = true;
     this.stream?.close();
     this.isPlaying = false;
   }
@@ -199,6 +212,17 @@ export class RequestTrace {
     this.shown = end;
     this.time = time;
     this.view = { ...view, at: time };
+  }
+}
+
+/** Null where there is no saved trace that can be read here: the stream then says why, or what is going on. */
+async function savedEvents(requestId: string): Promise<AnyEvent[] | null> {
+  try {
+    const saved = await api.savedTrace(requestId);
+    const events = saved && eventsOf(saved.content);
+    return events && saved.observed ? [...events, saved.observed] : events;
+  } catch {
+    return null;
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   ProbeCompared,
   ProbeLensed,
   ProbeMeasured,
+  RequestObserved,
   SamplingParams,
   Usage,
 } from "../protocol/events";
@@ -181,6 +182,17 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
   return data as T;
 }
 
+/** A settled request's trace as it is kept, and the event that came after it was saved; null where there is none. */
+async function savedTrace(
+  id: string,
+): Promise<{ content: Uint8Array; observed: RequestObserved | null } | null> {
+  const response = await fetch(`/api/traces/${id}/saved`).catch(() => null);
+  if (!response?.ok) return null;
+  const observed = response.headers.get("Sightglass-Observed");
+  const content = new Uint8Array(await response.arrayBuffer());
+  return { content, observed: observed ? (JSON.parse(observed) as RequestObserved) : null };
+}
+
 function problemOf(data: unknown, status: number): ApiProblem {
   const problem = (data as { error?: ApiProblem } | null)?.error;
   return problem ?? { code: "internal", message: `The server answered with status ${status}.` };
@@ -215,5 +227,6 @@ export const api = {
     return call<RequestSummary>("POST", "/api/traces/import", form);
   },
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
+  savedTrace,
   deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),
 };

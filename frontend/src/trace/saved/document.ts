@@ -1,0 +1,22 @@
+/** A saved trace as it is kept: the same events as on the wire. */
+import type { AnyEvent } from "../../protocol/events";
+import { tokensOf, type TokenColumns } from "./columns";
+import { readMsgpack } from "./msgpack";
+
+interface Saved {
+  is_token: Uint8Array;
+  /** JSON of all events but token.sampled. */
+  events: Uint8Array;
+  /** Absent in traces that were saved in the former form. */
+  columns?: TokenColumns;
+}
+
+/** All events, in order, seqs from 1; null where the trace is of a form that only the server reads. */
+export function eventsOf(content: Uint8Array): AnyEvent[] | null {
+  const saved = readMsgpack(content) as unknown as Saved;
+  if (!saved.columns) return null;
+  const tokens = tokensOf(saved.columns);
+  const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
+  let [token, other] = [0, 0];
+  return Array.from(saved.is_token, (isToken) => (isToken ? tokens[token++]! : others[other++]!));
+}
