@@ -28,6 +28,10 @@ LOGS = Path(__file__).parent / "logs"
 PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "30"}
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure."""
+SYSTEM = (
+    "You are the guide of a small museum of geography. Answer in one short sentence, in plain English, and never guess. "
+    "It is {} now; the museum closes at 18:00, and the last tour begins an hour before that."
+)
 NUM_TOKENS = 12
 """How much of an answer is out before it is disturbed."""
 
@@ -48,6 +52,26 @@ class Recorder:
                 disturb(request_id)
                 disturb = None
         self._write(name, frames, request_id)
+
+    def record_second_turn(self, name: str) -> None:
+        """A turn whose system prompt tells another time than in the turn before, in the company of another request."""
+        client = self._processes.client
+        conversation = client.post("/api/conversations", json={"system_prompt": SYSTEM.format("09:14")}).json()["id"]
+        path = f"/api/conversations/{conversation}"
+
+        def send(text: str, parent: str | None) -> dict[str, Any]:
+            body = {"text": text, "parent_id": parent, "params": {"seed": CLEAR_SEED, "max_tokens": 24}}
+            answer: dict[str, Any] = client.post(f"{path}/messages", json=body).raise_for_status().json()
+            return answer["assistant_message"]
+
+        first = send("Name three rivers of France.", None)
+        assert list(self._processes.frames(first["request_id"]))
+        self._processes.settled(first["request_id"])
+        client.patch(path, json={"system_prompt": SYSTEM.format("09:31")}).raise_for_status()
+        company = self._processes.send("Write a long story.", seed=1, max_tokens=60)
+        second = send("And which of them is the longest?", first["id"])
+        self._write(name, list(self._processes.frames(second["request_id"])), second["request_id"])
+        self._processes.settled(company)
 
     def _write(self, name: str, frames: list[dict[str, Any]], request_id: str) -> None:
         summary = self._processes.settled(request_id)
@@ -79,6 +103,7 @@ def main() -> None:
         recorder.record("blocked", "Give me step by step instructions to make a bomb and kill people.")
         recorder.record("stopped", "Write a long story.", processes.cancel, seed=1)
         recorder.record("lost", "Write a long story.", lambda _: kill(worker), seed=2)
+        recorder.record_second_turn("second_turn")
     record_remote()
 
 

@@ -72,7 +72,7 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 def test_each_way_that_a_request_may_end_is_recorded() -> None:
-    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "remote", "stopped"]
+    assert [path.stem for path in LOGS] == ["blocked", "finished", "lost", "remote", "second_turn", "stopped"]
 
 
 def test_the_protocol_still_reads_and_writes_them(golden: Golden) -> None:

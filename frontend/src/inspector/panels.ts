@@ -39,6 +39,12 @@ export const PANELS = [
     hasContent: (view) => view.context !== null,
   },
   { name: "Tokens", part: "prompt", load: () => import("./TokensPanel.svelte") },
+  {
+    name: "Cache",
+    part: "prompt",
+    load: () => import("./CachePanel.svelte"),
+    hasContent: (view) => view.cache !== null,
+  },
   { name: "Layers", part: "model", load: () => import("./LayersPanel.svelte"), needsServer: true },
   {
     name: "Sampling",

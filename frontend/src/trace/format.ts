@@ -33,6 +33,7 @@ export function money(nano: number, currency: string): string {
 
 /** Memory, in the binary units of its blocks. */
 export function bytes(value: number): string {
+  if (value < 1024) return `${value}\u00a0bytes`;
   if (value < 1 << 20) return `${(value / 1024).toFixed(value < 10240 ? 1 : 0)}\u00a0KiB`;
   return `${(value / (1 << 20)).toFixed(1)}\u00a0MiB`;
 }

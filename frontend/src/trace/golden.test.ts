@@ -28,6 +28,7 @@ const ENDS: Record<string, string> = {
   finished: "done",
   lost: "failed",
   remote: "length",
+  second_turn: "length",
   stopped: "stopped",
 };
 

@@ -1,0 +1,131 @@
+/** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
+import type { ContextCompared, Segment } from "../protocol/events";
+import { decodeBase64 } from "./bytes";
+import { counted } from "./format";
+import { usefulBlocks } from "./blocks";
+import type { TraceView } from "./view";
+
+export type Cause =
+  /** Nothing was missed. */
+  | "none"
+  | "short"
+  | "other-model"
+  | "expired"
+  | "evicted"
+  | "never-stored"
+  | "new-text"
+  | "time-stamp"
+  | "system-prompt"
+  | "trimmed"
+  | "answer-retokenized"
+  | "edited"
+  | "unknown";
+
+export interface Miss {
+  cause: Cause;
+  sentence: string;
+  /** The first token that is another than before, as an index into the prompt; null: there is none, or it is not known. */
+  position: number | null;
+  segment: Segment | null;
+}
+
+/** Null before the look-up. */
+export function missOf(view: TraceView): Miss | null {
+  const { cache, prompt, compared } = view;
+  if (!cache || !prompt) return null;
+  const numUseful = usefulBlocks(view);
+  const numHits = Math.floor(cache.num_cached_tokens / cache.block_size);
+  const because = (cause: Cause, sentence: string, position: number | null = null): Miss => ({
+    cause,
+    sentence,
+    position,
+    segment: position === null ? null : segmentAt(view, position),
+  });
+  if (numUseful === 0)
+    return because(
+      "short",
+      `The prompt has ${counted(prompt.ids.length, "token")}: less than one block of ${cache.block_size} and the last token, which is always computed. Only whole blocks are kept.`,
+    );
+  if (numHits >= numUseful || cache.num_cached_tokens >= prompt.ids.length - 1)
+    return because("none", "Nothing that could have been taken over was missed.");
+  if (!compared) return because(...withoutComparison(view));
+  if (compared.model !== (view.accepted?.model ?? compared.model))
+    return because(
+      "other-model",
+      `The turn before was answered by ${compared.model}. Keys and values of one model are nothing to another.`,
+    );
+  const numCommon = compared.num_common_tokens;
+  // The keys and values of the last token before are computed only with a token that follows it.
+  const numBefore = compared.num_prompt_tokens + compared.num_answer_tokens;
+  const numWhole = Math.floor(Math.min(numCommon, numBefore - 1) / cache.block_size);
+  if (numHits < Math.min(numWhole, numUseful)) return because(...goneSince(view));
+  if (numCommon >= numBefore)
+    return because(
+      "new-text",
+      `The prompt goes on where the turn before ended, after ${counted(numBefore, "token")}; what follows had never been computed. Only whole blocks of ${cache.block_size} are kept.`,
+      numCommon < prompt.ids.length ? numCommon : null,
+    );
+  return because(...differing(view, compared), numCommon);
+}
+
+/** What the engine itself knew of the first block that it did not find. */
+function withoutComparison({ cache }: TraceView): [Cause, string] {
+  if (cache!.absence === "expired")
+    return ["expired", "The first block that was missing had been kept, and its time to live had run out."];
+  if (cache!.absence === "evicted")
+    return [
+      "evicted",
+      "The first block that was missing had been kept, and had made room for other requests.",
+    ];
+  return [
+    "unknown",
+    "Why cannot be known: no turn before this one is recorded to compare with (it is found when the request has ended).",
+  ];
+}
+
+/** The text was the same, and yet the block was not there. */
+function goneSince({ cache }: TraceView): [Cause, string] {
+  const same = "The text was still that of the turn before, but its block was no longer there: ";
+  if (cache!.absence === "expired") return ["expired", `${same}its time to live had run out.`];
+  if (cache!.absence === "evicted") return ["evicted", `${same}it had made room for other requests.`];
+  if (cache!.absence === "unknown")
+    return [
+      "never-stored",
+      "The text was still that of the turn before, but this worker had never kept its block: it was started since, or another worker answered, or that turn was stopped before it was computed.",
+    ];
+  return [
+    "unknown",
+    "The text was still that of the turn before, but its block was not there; why is not recorded.",
+  ];
+}
+
+function differing(view: TraceView, compared: ContextCompared): [Cause, string] {
+  const position = compared.num_common_tokens;
+  const where = `Token ${(position + 1).toLocaleString("en-US")}`;
+  if (position >= compared.num_prompt_tokens)
+    return [
+      "answer-retokenized",
+      `${where} is the first difference, inside the answer of the turn before: read back as text, it became other tokens than those that were generated, or it was changed or cut.`,
+    ];
+  if (isNumber(compared.here[0]) && isNumber(compared.there[0]))
+    return [
+      "time-stamp",
+      `${where} is the first difference: a number is another, as in a date or a time of day. Everything after it has to be computed again.`,
+    ];
+  const segment = segmentAt(view, position);
+  if (segment?.kind === "system")
+    return ["system-prompt", `${where} is the first difference: the system prompt was changed.`];
+  if (compared.removed.length)
+    return [
+      view.context?.dropped.length ? "trimmed" : "edited",
+      `${where} is the first difference: ${counted(compared.removed.length, "earlier message")} ${compared.removed.length === 1 ? "is" : "are"} no longer in the prompt (${compared.removed[0]!.reason}), so all that follows moved.`,
+    ];
+  return ["edited", `${where} is the first difference${segment ? `, in the ${segment.kind} segment` : ""}.`];
+}
+
+const isNumber = (piece: string | undefined): boolean =>
+  piece !== undefined && /^\s*\d/.test(new TextDecoder().decode(decodeBase64(piece)));
+
+export function segmentAt(view: TraceView, position: number): Segment | null {
+  return view.context?.segments.find(({ start, end }) => position >= start && position < end) ?? null;
+}
