@@ -45,6 +45,12 @@ export const PANELS = [
     load: () => import("./CachePanel.svelte"),
     hasContent: (view) => view.cache !== null,
   },
+  {
+    name: "Batch",
+    part: "prompt",
+    load: () => import("./BatchPanel.svelte"),
+    hasContent: (view) => view.prefill.length > 0,
+  },
   { name: "Layers", part: "model", load: () => import("./LayersPanel.svelte"), needsServer: true },
   {
     name: "Sampling",

@@ -67,6 +67,34 @@ export const TERMS = {
       "Several query heads share one key/value head, so that a token needs only a part of the memory.",
     exhibit: "cache",
   },
+  step: {
+    sentence:
+      "One pass of the model for all running requests together: a token for each that writes, and chunks of prompts.",
+    exhibit: "batching",
+  },
+  company: {
+    sentence: "Other requests whose tokens were computed in the same step; who they are is not recorded.",
+    exhibit: "batching",
+  },
+  prefill: {
+    sentence: "Reading the prompt, many tokens in one step; it takes computing power, not memory bandwidth.",
+    exhibit: "prefill",
+  },
+  decode: {
+    sentence:
+      "Writing the answer, one token in one step (more where guesses are accepted); memory bandwidth sets its pace.",
+    exhibit: "prefill",
+  },
+  queue: {
+    sentence:
+      "Requests that wait until the engine has room: for one more in its batch, and for their blocks.",
+    exhibit: "batching",
+  },
+  preemption: {
+    sentence:
+      "When blocks run out, a running request gives up its own and waits; what it has written is computed again.",
+    exhibit: "batching",
+  },
 } as const satisfies Record<string, Term>;
 
 export type TermId = keyof typeof TERMS;

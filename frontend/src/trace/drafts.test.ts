@@ -29,7 +29,7 @@ it("tells accepted, rejected and unread guesses by the token they were about", (
 it("counts the token drawn after the accepted guesses into their pass", () => {
   const { passes } = foldAll([DRAFT]).drafts;
   expect([...passes.keys()]).toEqual([3, 4, 5]);
-  expect(passes.get(5)).toEqual({ first: 3, size: 3 });
+  expect(passes.get(5)).toEqual({ first: 3, size: 3, numGuesses: 4 });
 });
 
 it("keeps an unread guess beside the next pass's guess of the same token", () => {

@@ -13,6 +13,8 @@ export interface Guess {
 export interface Pass {
   first: number;
   size: number;
+  /** Guesses that were computed beside the token before them, accepted or not. */
+  numGuesses: number;
 }
 
 export interface Drafts {
@@ -29,7 +31,7 @@ export function enter({ guesses, passes }: Drafts, event: DraftVerified): void {
     const at = position + index;
     guesses.set(at, [...(guesses.get(at) ?? []), { id, piece: pieces[index] ?? "", source, outcome }]);
   });
-  const pass = { first: position, size: num_accepted + 1 };
+  const pass = { first: position, size: num_accepted + 1, numGuesses: ids.length };
   for (let index = 0; index < pass.size; index++) passes.set(position + index, pass);
 }
 
