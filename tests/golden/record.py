@@ -29,8 +29,8 @@ PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "30"}
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure."""
 SYSTEM = (
-    "You are the guide of a small museum of geography. Answer in one short sentence, in plain English, and never guess. "
-    "It is {} now; the museum closes at 18:00, and the last tour begins an hour before that."
+    "You are the guide of a small museum of geography. Answer in one short sentence, in plain English, and never guess."
+    " It is {} now; the museum closes at 18:00, and the last tour begins an hour before that."
 )
 NUM_TOKENS = 12
 """How much of an answer is out before it is disturbed."""
