@@ -72,7 +72,7 @@ class Log:
         return round(us * (0.9 + 0.2 * self._random.random()))
 
     def logits(self) -> list[float]:
-        """Falling, with four decimals, as the engine records them."""
+        """Falling, with four decimals, as the engine records them; all else it records with six."""
         value, found = 18.0 + self._random.random(), []
         for _ in range(NUM_CANDIDATES):
             found.append(round(value, 4))
@@ -207,12 +207,12 @@ def _sampled(log: Log, position: int, at: int, step_us: int) -> TokenSampled:
         piece=pieces[0],
         is_special=False,
         is_shown=True,
-        logprob=logits[0] - normalizer,
+        logprob=round(logits[0] - normalizer, 6),
         rank=1,
         entropy=2.1,
         u=u,
         low=low,
-        high=low + 0.1,
+        high=round(low + 0.1, 7),
         log_normalizer=normalizer,
         candidate_ids=ids,
         candidate_logits=tuple(logits),
@@ -229,7 +229,7 @@ def _sampled(log: Log, position: int, at: int, step_us: int) -> TokenSampled:
 
 def _log_sum_exp(values: list[float]) -> float:
     most = max(values)
-    return most + math.log(sum(math.exp(value - most) for value in values))
+    return round(most + math.log(sum(math.exp(value - most) for value in values)), 6)
 
 
 def _check(log: Log, layer: Any, start: int, end: int, us: int) -> SafetyChecked:

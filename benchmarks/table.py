@@ -8,7 +8,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
-ORDER = ("decode", "prefill", "second_turn", "tracing", "mixed_load", "memory", "start_up", "first_token", "glass")
+ORDER = (
+    "decode",
+    "prefill",
+    "second_turn",
+    "tracing",
+    "mixed_load",
+    "memory",
+    "start_up",
+    "first_token",
+    "glass",
+    "streaming",
+)
 
 
 def build_table() -> str:
