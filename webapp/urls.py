@@ -48,6 +48,7 @@ urlpatterns = [
     path("api/traces/<str:request_id>", traces.trace),
     path("api/traces/<str:request_id>/export", traces.export),
     path("api/learn/prices", learn.prices),
+    path("api/learn/simulations", learn.simulate),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),
     path("api/traces/<str:request_id>/saved", saved),
     path("requests/<str:request_id>/events", events),

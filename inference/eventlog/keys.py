@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,6 +29,11 @@ def worker_key(name: str) -> str:
 def probe_key(request_id: str, kind: str, position: int) -> str:
     """Hash: state (queued, running, done, failed), since (unix s); then event (JSON), or code and message. Expires."""
     return f"{PREFIX}probe:{request_id}:{kind}:{position}"
+
+
+def simulation_key(payload: str) -> str:
+    """Hash as a probe's, of the simulation that is asked for by these very bytes. Expires."""
+    return f"{PREFIX}simulation:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
 @dataclass(frozen=True)

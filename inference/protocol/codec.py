@@ -8,12 +8,15 @@ import msgspec
 
 from inference.protocol.events import AnyEvent, AnyProbe, Frame
 from inference.protocol.request import GenerationRequest, ProbeRequest
+from inference.protocol.simulation import Simulation, SimulationRequest
 
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
 _request_decoder = msgspec.json.Decoder(GenerationRequest)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
+_simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
+_simulation_decoder = msgspec.json.Decoder(Simulation)
 _probe_decoder: msgspec.json.Decoder[AnyProbe] = msgspec.json.Decoder(AnyProbe)
 
 
@@ -41,7 +44,7 @@ def decode_frame(data: bytes | str) -> Frame:
     return _frame_decoder.decode(data)
 
 
-def encode_request(request: GenerationRequest | ProbeRequest) -> str:
+def encode_request(request: GenerationRequest | ProbeRequest | SimulationRequest) -> str:
     return _encoder.encode(request).decode()
 
 
@@ -62,3 +65,17 @@ def encode_probe(probe: AnyProbe) -> bytes:
 def decode_probe(data: bytes | str) -> AnyProbe:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
     return _probe_decoder.decode(data)
+
+
+def decode_simulation_request(data: bytes | str) -> SimulationRequest:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _simulation_request_decoder.decode(data)
+
+
+def encode_simulation(simulation: Simulation) -> bytes:
+    return _encoder.encode(simulation)
+
+
+def decode_simulation(data: bytes | str) -> Simulation:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _simulation_decoder.decode(data)

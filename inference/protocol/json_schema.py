@@ -6,10 +6,16 @@ from typing import Any
 
 import msgspec
 
-from inference.protocol import events, request
+from inference.protocol import events, request, simulation
 from inference.protocol.docstrings import field_docstrings
 
-ROOTS = (events.AnyEvent, events.Frame, request.GenerationRequest)
+ROOTS = (
+    events.AnyEvent,
+    events.Frame,
+    request.GenerationRequest,
+    simulation.SimulationRequest,
+    simulation.Simulation,
+)
 
 
 def build_schema() -> dict[str, Any]:
@@ -29,6 +35,6 @@ def build_schema() -> dict[str, Any]:
 
 
 def _docstrings() -> dict[tuple[str, str], str]:
-    own = field_docstrings(events) | field_docstrings(request)
+    own = field_docstrings(events) | field_docstrings(request) | field_docstrings(simulation)
     at = own[("Event", "at")]
     return own | {(cls.__name__, "at"): at for cls in events.Event.__subclasses__()}

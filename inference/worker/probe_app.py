@@ -1,6 +1,6 @@
-"""The probes' Celery app and its one task: a process that never takes a core that serving wants.
+"""The Celery app of probes and simulations: a process that never takes a core that serving wants.
 
-Knows nothing of how a probe is made; what that needs is imported with the first one, so that an idle process is small.
+Knows nothing of how they are made; what that needs is imported with the first one, so that an idle process is small.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -15,8 +16,13 @@ from celery import Celery
 from celery.signals import worker_init
 
 from inference.eventlog.broker import celery_url
-from inference.eventlog.keys import probe_key
-from inference.protocol.codec import decode_probe_request, encode_probe
+from inference.eventlog.keys import probe_key, simulation_key
+from inference.protocol.codec import (
+    decode_probe_request,
+    decode_simulation_request,
+    encode_probe,
+    encode_simulation,
+)
 from inference.protocol.request import ProbeRequest
 from inference.worker.settings import read_settings
 
@@ -25,6 +31,14 @@ logger = logging.getLogger(__name__)
 _LOWEST_PRIORITY = 19
 _EXPIRY_S = 120
 """How long a result waits for whoever asked: it may have 1 MB, and Redis is small."""
+
+
+class Refused(Exception):
+    """What was asked for cannot be done."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ProbeApp(Celery):
@@ -57,26 +71,52 @@ def _yield_to_serving(**_: Any) -> None:
 def probe(payload: str) -> None:
     """Make one probe (a ProbeRequest as JSON) and leave its event where it was asked for."""
     request = decode_probe_request(payload)
-    assert app.client is not None
     key = probe_key(request.request_id, request.kind, len(request.ids) - 1)
+    _answer(key, lambda: _probe(request))
+
+
+@app.task(name="inference.simulate")
+def simulate(payload: str) -> None:
+    """Run one simulation (a SimulationRequest as JSON) and leave it where it was asked for."""
+    _answer(simulation_key(payload), lambda: _simulate(payload))
+
+
+def _answer(key: str, work: Callable[[], bytes]) -> None:
+    assert app.client is not None
     if app.client.hget(key, "state") != b"queued":  # delivered twice, or nobody waits any more
         return
     app.client.hset(key, items=["state", "running", "since", time.time()])
-    app.client.hset(key, items=_outcome(request))
+    app.client.hset(key, items=_outcome(key, work))
     app.client.expire(key, _EXPIRY_S)
 
 
-def _outcome(request: ProbeRequest) -> list[str | bytes]:
+def _outcome(key: str, work: Callable[[], bytes]) -> list[str | bytes]:
     """Names and values of the hash."""
+    try:
+        return ["state", "done", "event", work()]
+    except Refused as error:
+        return ["state", "failed", "code", error.code, "message", str(error)]
+    except Exception:
+        logger.exception("%s failed", key)
+        return ["state", "failed", "code", "internal", "message", "It failed; the probe worker's log says why."]
+
+
+def _probe(request: ProbeRequest) -> bytes:
     from inference.probes.errors import ProbeError
 
     try:
-        return ["state", "done", "event", encode_probe(_laboratory().probe(request))]
+        return encode_probe(_laboratory().probe(request))
     except ProbeError as error:
-        return ["state", "failed", "code", error.code, "message", str(error)]
-    except Exception:
-        logger.exception("the %s of %s failed", request.kind, request.request_id)
-        return ["state", "failed", "code", "internal", "message", "The probe failed; the probe worker's log says why."]
+        raise Refused(error.code, str(error)) from error
+
+
+def _simulate(payload: str) -> bytes:
+    from inference.simulation.simulator import CannotSimulate, Simulator
+
+    try:
+        return encode_simulation(Simulator(decode_simulation_request(payload)).run())
+    except CannotSimulate as error:
+        raise Refused("invalid", str(error)) from error
 
 
 def _laboratory() -> Any:

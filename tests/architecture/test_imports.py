@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
         "inference.protocol",
         "inference.tokenization",
     },
+    "inference.simulation": {"inference.engine", "inference.models", "inference.protocol"},
     "inference.worker": {
         "inference.backends",
         "inference.engine",
@@ -52,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "inference.probes",
         "inference.protocol",
         "inference.safety",
+        "inference.simulation",
         "inference.tokenization",
     },
     "webapp.context": {"inference.protocol", "inference.tokenization"},

@@ -10,6 +10,9 @@ from playwright.sync_api import Page, expect
 from tests.browser.running import Running
 
 
+expect.set_options(timeout=20_000)  # the parts of a page are fetched one after another, on a machine that is shared
+
+
 @pytest.fixture(scope="module")
 def learn(page: Page, product: Running) -> str:
     """Address of the exhibits."""
@@ -18,6 +21,7 @@ def learn(page: Page, product: Running) -> str:
 
 def test_the_index_leads_to_each_exhibit_and_back(page: Page, learn: str) -> None:
     page.goto(learn)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Learn")
     links = page.get_by_role("main").get_by_role("list").get_by_role("link")
     for index in range(links.count()):
         title = links.nth(index).locator("strong").inner_text()
@@ -50,6 +54,34 @@ def test_other_settings_move_the_same_draw(page: Page, learn: str) -> None:
     page.get_by_test_id("slider-top_k").fill("1")
     expect(page.get_by_test_id("drawn")).to_contain_text("With these settings")
     expect(page.get_by_test_id("chance").nth(1)).to_contain_text("cut")
+
+
+def test_blocks_are_found_again_by_who_begins_alike_and_by_nobody_else(page: Page, learn: str) -> None:
+    page.emulate_media(reduced_motion="reduce")  # at once at the end
+    page.goto(f"{learn}/cache")
+    stand = page.get_by_role("region", name="KV cache and paging")
+    totals = stand.get_by_text(re.compile(r"prompt tokens found"))
+    expect(totals).to_have_text(re.compile(r"^48 prompt tokens found"))
+    page.get_by_test_id("visit-other").click()
+    expect(stand.get_by_role("button", name=re.compile("Ben 1")).first).to_be_visible()
+    expect(totals).to_have_text(re.compile(r"^48 prompt tokens found"))
+    page.get_by_test_id("visit-on").click()
+    expect(totals).to_have_text(re.compile(r"^1\d\d prompt tokens found"))
+    page.get_by_test_id("blocks").get_by_role("button").first.click()
+    expect(stand).to_contain_text("You are a guide")
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def test_more_at_once_is_sooner_done(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/batching")
+    batch = page.get_by_test_id("batch")
+    expect(batch).to_be_visible(timeout=30_000)
+    together = int(batch.get_attribute("data-steps") or 0)
+    page.get_by_role("button", name="One at a time").click()
+    expect(batch).not_to_have_attribute("data-steps", str(together))
+    assert int(batch.get_attribute("data-steps") or 0) > 2 * together
+    page.get_by_label("Step", exact=True).fill("5")
+    expect(page.get_by_text(re.compile("Step 6 of"))).to_be_visible()
 
 
 def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import time
+from functools import cache
+
+import redis
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
+from inference.eventlog.keys import simulation_key
+from inference.protocol.codec import encode_request
+from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
 from webapp.billing.bill import prices_in_force
-from webapp.gateway.errors import ApiError, api
+from webapp.gateway.body import read_body
+from webapp.gateway.errors import ApiError, api, user_id
+from webapp.probes.board import Board, Look, Overloaded
+
+_PATIENCE_S = {"queued": 60.0, "running": 60.0}
+"""A simulation takes a second at most, but stands behind the probes of others."""
+_WINDOW_S = 10
+_MAX_ASKED = 40
+"""New questions of one user in a window: more than a hand on a slider asks."""
 
 
 @api("GET")
@@ -32,3 +49,57 @@ def wordpiece(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(text, content_type="application/json")
     response["Cache-Control"] = "private, max-age=3600"
     return response
+
+
+@api("POST")
+def simulate(request: HttpRequest) -> HttpResponse:
+    """200 with the Simulation, or 202 with how far it is: ask again. The same question has the same answer."""
+    body = read_body(request, SimulationRequest)
+    if problem := body.problem():
+        raise ApiError(400, "invalid", f"{problem}.", problem.field)
+    payload = encode_request(body)
+    try:
+        return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
+    except (RedisError, OperationalError):
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+def _asked(board: Board, payload: str, user: int) -> HttpResponse:
+    look = board.look()
+    if look is None:
+        _count(user)
+        try:
+            board.ask(payload)
+        except Overloaded:
+            raise ApiError(503, "overloaded", "Much waits already. Try again in a minute.", retry_after_s=60) from None
+        return JsonResponse({"state": "queued"}, status=202)
+    if look.state == "done":
+        return HttpResponse(look.event, content_type="application/json")
+    if look.state == "failed":
+        board.clear()
+        raise ApiError(500 if look.code == "internal" else 400, look.code, look.message)
+    if look.waited_s > _PATIENCE_S[look.state]:
+        board.clear()
+        raise _given_up(look)
+    return JsonResponse({"state": look.state}, status=202)
+
+
+def _given_up(look: Look) -> ApiError:
+    message = f"No worker answered in {look.waited_s:.0f} s. Is the `probes` process running? Its log says why not."
+    return ApiError(503, "no_worker", message)
+
+
+def _count(user: int) -> None:
+    """Raises ApiError when this user asks more than the exhibits do."""
+    key = f"sightglass:learn:{user}:{int(time.time()) // _WINDOW_S}"
+    pipeline = _client().pipeline()
+    pipeline.incr(key)
+    pipeline.expire(key, 2 * _WINDOW_S)
+    if pipeline.execute()[0] > _MAX_ASKED:
+        message = f"At most {_MAX_ASKED} questions in {_WINDOW_S} s. Wait a moment and try again."
+        raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)

@@ -1,4 +1,4 @@
-"""Where web site and probe worker meet: one hash in Redis per look. Knows nothing of what is looked at."""
+"""Where web site and workers meet: one hash in Redis per question. Knows nothing of what is asked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import redis
 from django.conf import settings
 
-from inference.eventlog.keys import probe_key
 from webapp.celery import app
 
 _EXPIRY_S = 600
@@ -19,12 +18,12 @@ _MAX_WAITING = 32
 
 
 class Overloaded(Exception):
-    """Too many probes wait already."""
+    """Too many questions wait already."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How far one probe is."""
+    """How far one answer is."""
 
     state: str
     waited_s: float
@@ -34,10 +33,12 @@ class Look:
 
 
 class Board:
-    """One probe's place."""
+    """One question's place."""
 
-    def __init__(self, request_id: str, kind: str, position: int) -> None:
-        self._key = probe_key(request_id, kind, position)
+    def __init__(self, key: str, task: str = "inference.probe", queue: str = "probes") -> None:
+        self._key = key
+        self._task = task
+        self._queue = queue
 
     def look(self) -> Look | None:
         """None: nobody has asked."""
@@ -53,16 +54,16 @@ class Board:
         )
 
     def ask(self, payload: str) -> None:
-        """Hand it to the probe worker, unless somebody just did. Raises Overloaded."""
+        """Hand it to a worker, unless somebody just did. Raises Overloaded."""
         client = _client()
-        if client.llen("probes") >= _MAX_WAITING:
+        if client.llen(self._queue) >= _MAX_WAITING:
             raise Overloaded
         pipeline = client.pipeline()
         pipeline.hsetnx(self._key, "since", time.time())
         pipeline.hsetnx(self._key, "state", "queued")
         pipeline.expire(self._key, _EXPIRY_S)
         if pipeline.execute()[1]:
-            app.send_task("inference.probe", args=[payload], queue="probes")
+            app.send_task(self._task, args=[payload], queue=self._queue)
 
     def clear(self) -> None:
         """Whoever asks again begins anew; a worker that comes late finds that nobody waits."""

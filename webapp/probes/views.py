@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from inference.eventlog.keys import probe_key
 from inference.protocol.codec import encode_request
 from inference.protocol.request import ProbeKind
 from webapp.gateway.body import read_body
@@ -51,7 +52,7 @@ def probe(request: HttpRequest, request_id: str) -> HttpResponse:
 
 
 def _asked(found: Request, body: ProbeBody) -> HttpResponse:
-    board = Board(found.pk, body.kind, body.position)
+    board = Board(probe_key(found.pk, body.kind, body.position))
     look = board.look()
     if look is None:
         _ask(board, found, body)

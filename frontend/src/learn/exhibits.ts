@@ -4,7 +4,11 @@ import type { Exhibit } from "../inspector/terms";
 import type { StageId } from "../theme/stages";
 import type { Session } from "../transport/api";
 import type { TraceView } from "../trace/view";
-import { tellDraws, tellTokens, type Teller } from "./tellers";
+import { tellBatch } from "./batching/tell";
+import { tellBlocks } from "./cache/tell";
+import { tellDraws } from "./sampling/tell";
+import { tellTokens } from "./tokenizer/tell";
+import type { Teller } from "./walk";
 
 export interface ExhibitProps {
   session: Session;
@@ -43,6 +47,28 @@ export const EXHIBITS: ExhibitCard[] = [
     load: () => import("./tokenizer/TokenizerExhibit.svelte"),
     slice: () => import("./tokenizer/OwnTokens.svelte"),
     tell: tellTokens,
+  },
+  {
+    id: "batching",
+    title: "Batching",
+    line: "Many requests at once, and who waits for whom.",
+    about:
+      "A step of the model reads all its weights, whether for one request or for many, so a step shared by eight costs little more than a step for one. The scheduler gives every running answer one token per step, and fills the rest of the step with pieces of new prompts.",
+    stage: "queue",
+    load: () => import("./batching/BatchingExhibit.svelte"),
+    slice: () => import("./batching/OwnSteps.svelte"),
+    tell: tellBatch,
+  },
+  {
+    id: "cache",
+    title: "KV cache and paging",
+    line: "What the model remembers, block by block.",
+    about:
+      "For each token it has read, a model keeps keys and values, which later tokens look back at. They lie in blocks of 16 tokens, anywhere in memory. A full block is kept under a hash of all text up to its end: whoever begins with the same text finds it and need not compute it again.",
+    stage: "prefill",
+    load: () => import("./cache/CacheExhibit.svelte"),
+    slice: () => import("./cache/OwnBlocks.svelte"),
+    tell: tellBlocks,
   },
   {
     id: "sampling",

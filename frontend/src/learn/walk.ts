@@ -2,11 +2,25 @@
  * The clock of a narration: sentences take turns, each as long as it takes to read, and while one is read the moment
  * shown goes through the stretch of the trace that it tells of. Knows nothing of what is drawn.
  */
+import type { TraceView } from "../trace/view";
+
 export interface Line {
   text: string;
   /** The stretch of the trace that this sentence is about, µs since acceptance. */
   start: number;
   end: number;
+}
+
+/** What an exhibit says of a request: short sentences of that request's own numbers. */
+export type Teller = (view: TraceView) => Line[];
+
+export function line(text: string, start: number, end: number): Line {
+  return { text, start, end: Math.max(start, end) };
+}
+
+/** What was not recorded is said to be so. */
+export function missing(view: TraceView, what: string): Line[] {
+  return [line(`${what} is not recorded of this request.`, 0, view.at)];
 }
 
 /** How far the reading is. */

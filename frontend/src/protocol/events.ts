@@ -656,6 +656,103 @@ export interface SegmentChange {
   text: string;
 }
 
+/** One request to come. */
+export interface SimulatedArrival {
+  /** When, from the beginning. */
+  at_us: number;
+  /** Users share no blocks, and take turns. */
+  user: string;
+  /** Token ids. */
+  prompt: number[];
+  /** The ids that it will be answered with. */
+  answer: number[];
+  /** For how long its prompt's blocks are to be kept. */
+  ttl: "1h" | "5m" | "none";
+}
+
+/** A block that is not as it was a step before. */
+export interface SimulatedBlock {
+  block: number;
+  /** As in inference/engine/block_manager.py. */
+  state: "cached" | "free" | "owned";
+  num_owners: number;
+  /** The request that wrote what lies in it; None: nothing of use. */
+  arrival: number | null;
+  /** Its first token's index in that request's prompt and answer together. */
+  start: number;
+  num_tokens: number;
+}
+
+/** What happened to a request at the beginning of a step. */
+export interface SimulatedNote {
+  /** `evicted`: cached blocks made room for it. */
+  kind: "admitted" | "evicted" | "preempted";
+  arrival: number;
+  /** admitted: tokens found in the cache; preempted and evicted: blocks. */
+  num: number;
+}
+
+/** What a step computed for one request. */
+export interface SimulatedShare {
+  /** Its index. */
+  arrival: number;
+  num_tokens: number;
+  is_prefill: boolean;
+}
+
+/** One step of the scheduler. */
+export interface SimulatedStep {
+  at_us: number;
+  duration_us: number;
+  shares: SimulatedShare[];
+  /** Requests that have arrived and do not run, by index. */
+  waiting: number[];
+  notes: SimulatedNote[];
+  /** Where asked for: those that changed, as they stand at the step's end. */
+  blocks: SimulatedBlock[];
+  /** Where asked for: cached blocks that nobody uses, the first to be evicted first. */
+  idle: number[];
+}
+
+/** How one request fared. */
+export interface SimulatedStory {
+  admitted_us: number;
+  /** When its first answered token was there. */
+  first_token_us: number;
+  finished_us: number;
+  /** Between two of its tokens. */
+  longest_gap_us: number;
+  num_preemptions: number;
+  usage: Usage;
+}
+
+/** A whole run. */
+export interface Simulation {
+  block_size: number;
+  steps: SimulatedStep[];
+  /** Of each arrival. */
+  stories: SimulatedStory[];
+}
+
+/** A machine, and who comes to it. */
+export interface SimulationRequest {
+  arrivals: SimulatedArrival[];
+  /** Of the key/value cache. */
+  num_blocks: number;
+  max_num_running: number;
+  /** Tokens of a step in which nobody decodes. */
+  token_budget: number;
+  /** Tokens of a step in which somebody does. */
+  mixed_budget: number;
+  /** What a step takes, and for each token in it besides: */
+  step_us: number;
+  token_us: number;
+  /** Whether there is a prefix cache. */
+  has_cache: boolean;
+  /** Whether to record what lies in which block. */
+  has_blocks: boolean;
+}
+
 /** Text that the output guard let through: complete UTF-8, to be shown now. */
 export interface TextReleased {
   type: "text.released";

@@ -7,6 +7,8 @@ import type {
   ProbeMeasured,
   RequestObserved,
   SamplingParams,
+  Simulation,
+  SimulationRequest,
   Usage,
 } from "../protocol/events";
 
@@ -226,6 +228,8 @@ export const api = {
     form.append("file", file);
     return call<RequestSummary>("POST", "/api/traces/import", form);
   },
+  simulate: (request: SimulationRequest) =>
+    call<Simulation | ProbeProgress>("POST", "/api/learn/simulations", request),
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
   savedTrace,
   deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),

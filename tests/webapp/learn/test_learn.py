@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import sys
+import time
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+import redis
 from django.contrib.auth.models import User
 from django.test import Client
 from tokenizers import Tokenizer
 
+from inference.eventlog.keys import simulation_key
+from inference.protocol.codec import decode_simulation, encode_request
+from inference.protocol.simulation import SimulationRequest
 from webapp.billing.models import Price
 from webapp.gateway.site import EXHIBITS
+from webapp.learn import views
+from webapp.supervisor.child import Child
 
 pytestmark = pytest.mark.django_db
 
-TERMS = Path(__file__).parents[3] / "frontend" / "src" / "inspector" / "terms.ts"
+ROOT = Path(__file__).parents[3]
+TERMS = ROOT / "frontend" / "src" / "inspector" / "terms.ts"
 
 
 @pytest.fixture
@@ -56,3 +70,89 @@ def test_the_classifiers_tokenizer_can_be_read(alice: Client) -> None:
 def test_strangers_are_told_to_sign_in() -> None:
     for path in ("prices", "tokenizers/wordpiece"):
         assert Client().get(f"/api/learn/{path}").status_code == 401
+
+
+QUESTION: dict[str, Any] = {
+    "arrivals": [{"at_us": 0, "user": "a", "prompt": [1, 2, 3], "answer": [4, 5]}],
+    "num_blocks": 8,
+    "max_num_running": 2,
+    "token_budget": 64,
+    "mixed_budget": 32,
+    "step_us": 5000,
+    "token_us": 300,
+}
+
+
+def ask(client: Client, **changes: object) -> tuple[int, Any]:
+    body = json.dumps(QUESTION | changes)
+    response = client.post("/api/learn/simulations", body, content_type="application/json")
+    return response.status_code, response.json()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"arrivals": []}, "arrivals"),
+        ({"arrivals": [QUESTION["arrivals"][0] | {"prompt": [0] * 40_000}]}, "arrivals"),
+        ({"arrivals": [QUESTION["arrivals"][0] | {"prompt": ["x"]}]}, "arrivals[0].prompt[0]"),
+        ({"num_blocks": 1 << 40}, "num_blocks"),
+        ({"mixed_budget": 2}, "mixed_budget"),
+        ({"step_us": 0}, "step_us"),
+        ({"colour": "red"}, None),
+    ],
+)
+def test_a_simulation_that_makes_no_sense_is_refused_by_name(
+    alice: Client, redis_client: redis.Redis, changes: dict[str, object], field: str | None
+) -> None:
+    status, answer = ask(alice, **changes)
+    assert (status, answer["error"]["code"], answer["error"].get("field")) == (400, "invalid", field)
+    assert redis_client.llen("probes") == 0
+
+
+def test_the_same_question_is_queued_once(alice: Client, redis_client: redis.Redis) -> None:
+    assert [ask(alice) for _ in range(3)] == [(202, {"state": "queued"})] * 3
+    assert redis_client.llen("probes") == 1
+    payload = encode_request(msgspec.json.decode(json.dumps(QUESTION), type=SimulationRequest))
+    redis_client.hset(simulation_key(payload), "since", time.time() - 2 * views._PATIENCE_S["queued"])
+    status, answer = ask(alice)
+    assert (status, answer["error"]["code"]) == (503, "no_worker")
+
+
+def test_nobody_asks_more_than_a_hand_on_a_slider_does(
+    alice: Client, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "_MAX_ASKED", 2)
+    monkeypatch.setattr(views, "_WINDOW_S", 3600)
+    assert [ask(alice, step_us=us)[0] for us in (1, 2, 3)] == [202, 202, 429]
+    assert ask(alice, step_us=2)[0] == 202
+
+
+@pytest.fixture
+def worker(redis_client: redis.Redis, tmp_path: Path) -> Iterator[Child]:
+    command = [sys.executable, "-m", "celery", "-A", "inference.worker.probe_app", "worker", "-n", "probes@%h"]
+    options = ["-P", "threads", "-c", "1", "-Q", "probes", "--without-gossip", "--without-mingle"]
+    child = Child("probes", [*command, *options], tmp_path / "probes.log", os.environ | {"PYTHONPATH": str(ROOT)})
+    yield child
+    child.send(9)
+    assert child.wait(10)
+
+
+def wait_for(client: Client, worker: Child, **changes: object) -> tuple[int, Any]:
+    deadline = time.monotonic() + 60
+    while (answer := ask(client, **changes))[0] == 202:
+        assert worker.exit_status is None, worker.last_line()
+        assert time.monotonic() < deadline, worker.log_path.read_text()
+        time.sleep(0.05)
+    return answer
+
+
+def test_a_worker_runs_the_scheduler_and_says_what_cannot_be(alice: Client, worker: Child) -> None:
+    status, answer = wait_for(alice, worker)
+    assert status == 200
+    simulation = decode_simulation(json.dumps(answer))
+    assert simulation.stories[0].usage.output == 2
+    assert ask(alice) == (200, answer)
+    long = [QUESTION["arrivals"][0] | {"prompt": list(range(200))}]
+    status, answer = wait_for(alice, worker, arrivals=long)
+    assert (status, answer["error"]["code"]) == (400, "invalid")
+    assert "Give it fewer tokens" in answer["error"]["message"]

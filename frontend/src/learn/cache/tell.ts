@@ -1,0 +1,62 @@
+/** Which of the request's blocks were there already. */
+import { count, counted, duration } from "../../trace/format";
+import { line, missing, type Line, type Teller } from "../walk";
+
+export const tellBlocks: Teller = (view) => {
+  const { cache, prompt, prefill, tokens, events } = view;
+  if (!cache) return missing(view, "What the cache held");
+  const size = cache.block_size;
+  const numPrompt = prompt?.ids.length ?? prefill[0]?.total ?? 0;
+  const numHit = cache.hits.filter(Boolean).length;
+  const from = prefill[0] ? prefill[0].at - prefill[0].step_us : cache.at;
+  const end = prefill.at(-1)?.at ?? cache.at;
+  const lines: Line[] = [
+    line(
+      `Its prompt of ${counted(numPrompt, "token")} fills ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
+      0,
+      cache.at,
+    ),
+    line(
+      numHit
+        ? `${counted(numHit, "block")} of them were there already, from an earlier request that began with the same text.`
+        : "None of them was there already: nobody of yours had begun with the same text lately.",
+      0,
+      cache.at,
+    ),
+  ];
+  if (cache.num_cached_tokens)
+    lines.push(
+      line(
+        cache.saved_us === null
+          ? `So ${counted(cache.num_cached_tokens, "token")} need not be computed; how long that would have taken is not known.`
+          : `So ${counted(cache.num_cached_tokens, "token")} need not be computed, which saved about ${duration(cache.saved_us)}.`,
+        cache.at,
+        cache.at,
+      ),
+    );
+  if (prefill.length)
+    lines.push(
+      line(
+        `The other ${count(numPrompt - cache.num_cached_tokens)} were computed in ${duration(prefill.reduce((sum, { step_us }) => sum + step_us, 0))}.`,
+        from,
+        end,
+      ),
+    );
+  const stored = events.flatMap(({ event }) => (event.type === "cache.stored" ? [event] : []));
+  const evicted = events.flatMap(({ event }) => (event.type === "cache.evicted" ? [event] : []));
+  const sum = (found: { num_blocks: number }[]) => found.reduce((all, { num_blocks }) => all + num_blocks, 0);
+  const last = tokens.at(-1)?.at ?? end;
+  if (evicted.length)
+    lines.push(
+      line(`${counted(sum(evicted), "cached block")} had to make room for it.`, 0, evicted.at(-1)!.at),
+    );
+  if (stored.length)
+    lines.push(
+      line(
+        `It left ${counted(sum(stored), "new block")} behind for your next request, if that begins with this conversation.`,
+        stored[0]!.at,
+        Math.max(last, stored.at(-1)!.at),
+      ),
+    );
+  return lines;
+};

@@ -1,0 +1,146 @@
+/** What the exhibits send to the simulated machine, and what they read from its run. */
+import { describe, expect, it } from "vitest";
+import type { Simulation, SimulatedStep } from "../protocol/events";
+import { characters } from "../tokenizer/cutter";
+import { figuresOf, requestOf, spansOf, type Load } from "./batching/load";
+import { blocksAt, sceneOf, tellStep, NUM_BLOCKS } from "./cache/visitors";
+import { clockOf } from "./simulation";
+import { emptyView } from "../trace/view";
+import { token } from "../trace/fixtures";
+
+const LOAD: Load = {
+  numRequests: 2,
+  everyMs: 10,
+  numPrompt: 8,
+  numAnswer: 2,
+  atOnce: 2,
+  chunk: 1,
+  hasLong: false,
+};
+const CLOCK = { step_us: 1000, token_us: 100, isMeasured: true };
+const USAGE = { uncached_input: 8, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
+
+function step(
+  at_us: number,
+  shares: [number, number, boolean][],
+  rest: Partial<SimulatedStep> = {},
+): SimulatedStep {
+  return {
+    at_us,
+    duration_us: 1000,
+    shares: shares.map(([arrival, num_tokens, is_prefill]) => ({ arrival, num_tokens, is_prefill })),
+    waiting: [],
+    notes: [],
+    blocks: [],
+    idle: [],
+    ...rest,
+  };
+}
+
+const story = (first_token_us: number, finished_us: number) => ({
+  admitted_us: 0,
+  first_token_us,
+  finished_us,
+  longest_gap_us: finished_us - first_token_us,
+  num_preemptions: 0,
+  usage: USAGE,
+});
+
+describe("batching", () => {
+  it("asks for requests that have nothing in common, within the scheduler's bounds", () => {
+    const { arrivals, mixed_budget, max_num_running } = requestOf(LOAD, CLOCK);
+    expect(arrivals.map(({ at_us }) => at_us)).toEqual([0, 10_000]);
+    expect(mixed_budget).toBeGreaterThan(max_num_running);
+    const ids = arrivals.flatMap(({ prompt, answer }) => [...prompt, ...answer]);
+    expect(new Set(ids).size).toBe(20);
+    expect(requestOf({ ...LOAD, hasLong: true }, CLOCK).arrivals[1]!.prompt).toHaveLength(1500);
+  });
+
+  it("draws each request's way without gaps: waiting, then chunks, then decode steps as one", () => {
+    const request = requestOf({ ...LOAD, everyMs: 0 }, CLOCK);
+    const steps = [
+      step(0, [[0, 8, true]]),
+      step(1000, [
+        [0, 1, false],
+        [1, 8, true],
+      ]),
+      step(2000, [
+        [0, 1, false],
+        [1, 1, false],
+      ]),
+    ];
+    const run: Simulation = { block_size: 16, steps, stories: [story(1000, 3000), story(2000, 3000)] };
+    const [first, second] = spansOf(request, run);
+    expect(first!.map(({ kind, start, end }) => [kind, start, end])).toEqual([
+      ["prefill", 0, 1000],
+      ["decode", 1000, 3000],
+    ]);
+    expect(second!.map(({ kind, start, end }) => [kind, start, end])).toEqual([
+      ["waiting", 0, 1000],
+      ["prefill", 1000, 2000],
+      ["decode", 2000, 3000],
+    ]);
+    expect(figuresOf(request, run)).toEqual({
+      total: 3000,
+      tokensPerSecond: 4 / 0.003,
+      firstToken: 1500,
+      longestGap: 2000,
+    });
+  });
+
+  it("takes its clock from the request beside, where that tells", () => {
+    expect(clockOf(null).isMeasured).toBe(false);
+    const chunk = {
+      type: "prefill.advanced" as const,
+      at: 1,
+      start: 0,
+      end: 100,
+      total: 100,
+      step_us: 50_000,
+      num_sequences: 1,
+      num_batched_tokens: 100,
+    };
+    const view = { ...emptyView(), prefill: [chunk], tokens: [token(0, 1), token(1, 2)] };
+    expect(clockOf(view)).toEqual({ step_us: 9500, token_us: 500, isMeasured: true });
+  });
+});
+
+describe("blocks", () => {
+  it("lets a conversation go on with its own beginning, and gives others nothing of it", () => {
+    const { request, asked } = sceneOf(["ask", "on", "other", "twice"], characters);
+    const [first, next, other, twice, again] = request.arrivals.map(({ prompt, answer, user }) => ({
+      prompt,
+      user,
+      text: [...prompt, ...answer].join(),
+    }));
+    expect(next!.text.startsWith(first!.prompt.join())).toBe(true);
+    expect([other!.prompt, other!.user]).toEqual([first!.prompt, "Ben"]);
+    expect(again!.prompt).toEqual(twice!.prompt);
+    expect(asked.map(({ user, nth }) => `${user} ${nth}`)).toEqual([
+      "Ana 1",
+      "Ana 2",
+      "Ben 1",
+      "Ana 3",
+      "Ana 4",
+    ]);
+    expect(sceneOf(["ask", "dated"], characters).request.arrivals[1]!.prompt[0]).not.toBe(first!.prompt[0]);
+  });
+
+  it("knows each block as it was last told of", () => {
+    const block = { block: 3, state: "owned" as const, num_owners: 1, arrival: 0, start: 0, num_tokens: 5 };
+    const steps = [
+      step(0, [], { blocks: [block] }),
+      step(1, []),
+      step(2, [], { blocks: [{ ...block, num_tokens: 6 }] }),
+    ];
+    const run: Simulation = { block_size: 16, steps, stories: [] };
+    expect(blocksAt(run, 1)[3]!.num_tokens).toBe(5);
+    expect(blocksAt(run, 2)[3]!.num_tokens).toBe(6);
+    expect(blocksAt(run, 2)).toHaveLength(NUM_BLOCKS);
+    const scene = sceneOf(["ask"], characters);
+    const noted = step(0, [[0, 20, true]], { notes: [{ kind: "admitted", arrival: 0, num: 32 }] });
+    expect(tellStep({ ...run, steps: [noted] }, scene, 0)).toMatch(
+      /^Ana 1: 32 of its \d+ tokens are there already, in 2 full blocks/,
+    );
+  });
+});
