@@ -9,7 +9,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.running import Running
 
-
 expect.set_options(timeout=20_000)  # the parts of a page are fetched one after another, on a machine that is shared
 
 
