@@ -114,6 +114,26 @@ def test_several_answers_stream_at_once_and_are_branches(page: Page) -> None:
     expect(page.get_by_text("Stopped.", exact=True)).to_be_visible(timeout=5_000)
 
 
+def test_the_inspector_goes_along_to_the_answer_that_is_shown(page: Page) -> None:
+    page.get_by_role("link", name="New chat").click()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Answers").fill("1")
+    page.get_by_label("Longest answer").fill("8")
+    page.get_by_role("button", name="Done").click()
+    ask(page, "Name a colour.")
+    toggle = page.get_by_test_id("inspector-toggle")
+    expect(page.get_by_role("button", name="Regenerate")).to_be_visible(timeout=30_000)
+    toggle.click()
+    link = page.get_by_role("link", name="Open as a page")
+    first = link.get_attribute("href") or ""
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.get_by_text("2/2")).to_be_visible()
+    expect(link).not_to_have_attribute("href", first)
+    expect(toggle).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Previous branch").click()
+    expect(link).to_have_attribute("href", first)
+
+
 def client_of(page: Page, product: Running) -> httpx.Client:
     cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
     base = product.link.split("/signin/")[0]

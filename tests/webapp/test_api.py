@@ -171,6 +171,16 @@ def test_a_conversation_is_listed_once_it_has_a_message_or_a_title(alice: Client
     assert titles == ["Hello"]
 
 
+def test_a_conversation_is_found_by_what_was_said_in_it(alice: Client, bob: Client, conversation: str) -> None:
+    send(alice, conversation, "Where is the lighthouse?")
+    alice.patch(f"/api/conversations/{conversation}", '{"title": "Coast"}', content_type="application/json")
+    Request.objects.update(output_text="On a cliff.")
+    for words in ("coast", "LIGHTHOUSE", "cliff"):
+        assert len(alice.get("/api/conversations", {"q": words}).json()["conversations"]) == 1
+        assert bob.get("/api/conversations", {"q": words}).json()["conversations"] == []
+    assert alice.get("/api/conversations", {"q": "harbour"}).json()["conversations"] == []
+
+
 def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/api/conversations").status_code == 401
     assert Client().get("/").headers["Location"].startswith("/accounts/login/")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
@@ -63,11 +64,19 @@ class Regeneration(msgspec.Struct, forbid_unknown_fields=True):
 def conversations(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _create(request)
-    rows = Conversation.objects.filter(user_id=user_id(request), title__icontains=request.GET.get("q", ""))
+    rows = Conversation.objects.filter(user_id=user_id(request))
+    if words := request.GET.get("q", ""):
+        rows = rows.filter(Q(title__icontains=words) | Q(pk__in=_saying(user_id(request), words)))
     # One whose first message was refused has nothing to show, not even a title.
     rows = rows.exclude(leaf_id="", title="").order_by("-updated_at")[:_MAX_LISTED]
     listed = [{"id": row.pk, "title": row.title, "updated_at": row.updated_at.isoformat()} for row in rows]
     return JsonResponse({"conversations": listed})
+
+
+def _saying(owner: int, words: str) -> QuerySet[Message, str]:
+    """The conversations in whose questions or answers the words stand."""
+    said = Q(user_text__icontains=words) | Q(request__output_text__icontains=words)
+    return Message.objects.filter(said, conversation__user_id=owner).values_list("conversation_id", flat=True)
 
 
 def _create(request: HttpRequest) -> HttpResponse:

@@ -71,7 +71,7 @@ class Assembler:
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
         """A saved prompt, id by id, whatever today's template would make of it. Raises ContextTooLarge."""
         if len(prompt.ids) >= self._window:
-            message = f"The saved prompt has {len(prompt.ids)} tokens; the model's window holds {self._window}."
+            message = f"The saved prompt has {len(prompt.ids):,} tokens; the model's window holds {self._window:,}."
             raise ContextTooLarge(message)
         return Assembled(
             prompt=Prompt(list(prompt.ids), list(prompt.special), [], prompt.lossy_bytes, encoding_us=0),
@@ -101,8 +101,8 @@ class Assembler:
     def _too_large(self, messages: Sequence[SourceMessage], reserved: int) -> ContextTooLarge:
         num_tokens = len(self._tokenizer.encode(messages[-1].content))
         return ContextTooLarge(
-            f"The message has {num_tokens} tokens; the model's window holds {self._window}, of which {reserved} are "
-            "kept for the answer and some for the system prompt. Shorten the message."
+            f"The message has {num_tokens:,} tokens; the model's window holds {self._window:,}, of which "
+            f"{reserved:,} are kept for the answer and some for the system prompt. Shorten the message."
         )
 
     def _drop(self, message: SourceMessage) -> Dropped:

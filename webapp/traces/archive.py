@@ -123,7 +123,7 @@ def packed(data: bytes) -> bytes:
     if len(data) > MAX_BYTES:
         raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
     if data[: len(MAGIC)] != MAGIC:
-        raise TraceFileError("The file is not a Sightglass trace (wrong magic), or of another version.")
+        raise TraceFileError("The file is not a Sightglass trace, or it is of another version.")
     digest, body = data[len(MAGIC) : len(MAGIC) + _DIGEST_BYTES], data[len(MAGIC) + _DIGEST_BYTES :]
     if hashlib.sha256(body).digest() != digest:
         raise TraceFileError("The file is truncated or damaged (its checksum does not match).")

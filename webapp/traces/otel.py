@@ -80,11 +80,11 @@ class _Spans:
     def all(self) -> list[dict[str, Any]]:
         below = [span for span in spans(self._log) if span.end is not None and not isinstance(span.event, TokenSampled)]
         below += _decode(self._log)
-        root = self._root()
+        root = self._root(below)
         return [root, *(self._below(rank, span, root["spanId"]) for rank, span in enumerate(below))]
 
-    def _root(self) -> dict[str, Any]:
-        start = min(0, self._accepted.received_at)
+    def _root(self, below: list[Span]) -> dict[str, Any]:
+        start = min(0, self._accepted.received_at, *(span.start for span in below))
         over = self._log.terminal or self._log.events[-1]
         known = _of_request(self._log, self._accepted)
         span = self._span("request", f"chat {self._accepted.model}", start, over.at, _CLIENT, known)

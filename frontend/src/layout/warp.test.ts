@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { random, randomSpans } from "./random";
 import { scale, ticks, wholeRange } from "./timeline";
-import { compress, idleGaps, idleTime } from "./warp";
+import { compress, idleGaps, idleTime, worthCompressing } from "./warp";
 
 describe.each(Array.from({ length: 40 }, (_, index) => index + 1))("idle gaps (seed %i)", (seed) => {
   const next = random(seed);
@@ -52,4 +52,14 @@ it("makes a gap 28 pixels wide when the whole is shown", () => {
   const warp = compress(gaps, whole, 1000);
   const on = scale({ start: 0, end: warp.toAxis(36_000_000) }, 1012, warp);
   expect(on.toX(gaps[0]!.end) - on.toX(gaps[0]!.start)).toBeCloseTo(28);
+});
+
+it("offers no gap that compressing would hardly make narrower", () => {
+  const whole = { start: 0, end: 1_000_000 };
+  const gaps = [
+    { start: 0, end: 100_000 },
+    { start: 300_000, end: 700_000 },
+  ];
+  expect(worthCompressing(gaps, whole, 340)).toEqual([gaps[1]]);
+  expect(worthCompressing(gaps, whole, 1000)).toEqual(gaps);
 });

@@ -24,6 +24,12 @@ export function idleGaps(stretches: Range[], whole: Range): Range[] {
   return gaps;
 }
 
+/** Those that compressing would make half as wide or less, where the whole is shown `width` pixels wide. */
+export function worthCompressing(gaps: Range[], whole: Range, width: number): Range[] {
+  const least = ((whole.end - whole.start) * 2 * GAP_PX) / Math.max(1, width);
+  return gaps.filter((gap) => gap.end - gap.start >= least);
+}
+
 export function idleTime(gaps: Range[]): number {
   return gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
 }

@@ -6,6 +6,8 @@ const GRACE_MS = 8000;
 interface Deletion {
   id: string;
   label: string;
+  /** What is not deleted with it. */
+  left: string;
   send: () => Promise<unknown>;
 }
 
@@ -17,11 +19,11 @@ export class Deletions {
   readonly gone = new SvelteSet<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  start(id: string, label: string, send: () => Promise<unknown>): void {
+  start(id: string, label: string, send: () => Promise<unknown>, left = ""): void {
     this.commit();
     this.problem = "";
     this.gone.add(id);
-    this.pending = { id, label, send };
+    this.pending = { id, label, left, send };
     this.resume();
   }
 

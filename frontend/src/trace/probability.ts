@@ -55,7 +55,14 @@ function column(
 ): Column {
   const probabilities = logits.map((logit) => (logit === null ? null : Math.exp(logit - logNormalizer)));
   const listed = probabilities.reduce<number>((sum, p) => sum + (p ?? 0), 0);
-  return { name, numCandidates, mass, probabilities, others: Math.max(0, 1 - listed) };
+  const numListed = probabilities.filter((p) => p !== null).length;
+  return {
+    name,
+    numCandidates,
+    mass,
+    probabilities,
+    others: numCandidates === numListed ? 0 : Math.max(0, 1 - listed),
+  };
 }
 
 /** The distribution from which the token was drawn, null where unknown; greedy decoding puts all on the first. */

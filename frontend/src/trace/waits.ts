@@ -35,6 +35,8 @@ export interface FirstText {
   /** Between which two moments it was measured. */
   from: string;
   to: string;
+  /** Whether the browser told when it was painted. */
+  isSeen: boolean;
   start: number;
   end: number;
   /** They follow each other without holes: their sum is the whole. */
@@ -56,6 +58,7 @@ export function firstText(view: TraceView): FirstText | null {
   if (last < end) parts.push({ stage: null, label: BETWEEN, start: last, end });
   return {
     from: keydown == null ? "its arrival" : "the key press",
+    isSeen: firstPaint != null,
     to: firstPaint == null ? "the first text released" : "the first text painted",
     start,
     end,

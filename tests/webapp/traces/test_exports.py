@@ -124,7 +124,7 @@ WHOLE = encode_json(FRAMES, {"title": "T"})
         (FORMATS["perfetto"].encode(FRAMES, {}), "can be imported"),
         (FORMATS["otlp"].encode(FRAMES, {}), "can be imported"),
         (b"{", "truncated"),
-        (b"[]", "magic"),
+        (b"[]", "is not a Sightglass trace"),
         (encode_json(FRAMES[:1], {}), "no end"),
         (encode_json(FRAMES[1:], {}), "follow"),
         (encode_json([], {}), "begin with request.accepted"),

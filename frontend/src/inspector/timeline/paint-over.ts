@@ -63,11 +63,15 @@ function paintAxis(ctx: Context, { box, on, ticks, gaps }: Picture, palette: Pal
     if (x + width < box.width && !isCrossed) ctx.fillText(label, Math.round(x) + 4, AXIS_HEIGHT / 2);
   }
   ctx.fillStyle = palette.soft;
+  let written = -Infinity;
   edges.forEach(([from, to], index) => {
     if (to < 0 || from > box.width) return;
     const label = `${duration(gaps[index]!.end - gaps[index]!.start)} idle`;
     const width = ctx.measureText(label).width;
-    ctx.fillText(label, Math.max(0, Math.min(box.width - width, (from + to - width) / 2)), AXIS_HEIGHT / 2);
+    const x = Math.max(0, Math.min(box.width - width, (from + to - width) / 2));
+    if (x < written) return;
+    ctx.fillText(label, x, AXIS_HEIGHT / 2);
+    written = x + width + GAP_LABEL;
   });
 }
 

@@ -13,7 +13,7 @@ import {
   zoom,
   type Range,
 } from "../../layout/timeline";
-import { compress, idleGaps, idleTime, UNCOMPRESSED } from "../../layout/warp";
+import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "../../layout/warp";
 import type { RequestTrace } from "../../state/request-trace.svelte";
 import { STAGES, type StageId } from "../../theme/stages";
 import { duration, percent } from "../../trace/format";
@@ -70,7 +70,11 @@ export class TimelineView {
     if (this.trace.isOver) return { start, end };
     return roomAhead({ start, end: Math.max(end, this.now) });
   });
-  readonly gaps = $derived.by(() => (this.trace.isOver ? idleGaps(this.laid.busy(), this.whole) : []));
+  readonly gaps = $derived.by(() =>
+    this.trace.isOver
+      ? worthCompressing(idleGaps(this.laid.busy(), this.whole), this.whole, this.box.width)
+      : [],
+  );
   readonly warp = $derived.by(() =>
     this.isCompressed ? compress(this.gaps, this.whole, this.box.width) : UNCOMPRESSED,
   );
