@@ -11,6 +11,8 @@ export interface PanelProps {
   view: TraceView;
   /** Look at one generated token, in the Sampling panel. */
   onSelect: (position: number) => void;
+  /** Go to another panel. */
+  onPanel: (name: string) => void;
 }
 
 export interface Panel {
@@ -25,6 +27,7 @@ export interface Panel {
 }
 
 export const PANELS = [
+  { name: "Journey", part: "whole", load: () => import("./JourneyPanel.svelte") },
   { name: "Timing", part: "whole", load: () => import("./TimingPanel.svelte") },
   {
     name: "Safety",

@@ -1,13 +1,19 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
+import { chapters, nextStep, stepBefore, type Chapter } from "../trace/chapters";
 import { fold } from "../trace/fold";
+import { progress, shownMs } from "../trace/pace";
+import type { SceneId } from "../trace/scenes";
 import { eventsOf } from "../trace/saved/document";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { EventStream } from "../transport/stream";
 
-export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
+/** Times as fast as it was; or at the pace at which each event can be followed. */
+export type Speed = number | "explain";
+
+export const SPEEDS: Speed[] = ["explain", 0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
 
 type Arrived = Pick<NumberedEvent, "seq" | "event">;
 
@@ -27,7 +33,9 @@ export class RequestTrace {
   isLost = $state(false);
   /** Why the server does not send the events. */
   refusal = $state("");
-  speed = $state(1);
+  speed = $state<Speed>(1);
+  /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
+  beat = $state(1);
   /** The generated token that is looked at; null: the newest. */
   selected = $state<number | null>(null);
   hovered = $state<number | null>(null);
@@ -37,7 +45,7 @@ export class RequestTrace {
   private log: TimedEvent[] = [];
   /** What arrives between two frames is shown at once: a saved trace sends thousands of events in a moment. */
   private readonly arrived: Arrived[] = [];
-  private shown = 0;
+  private shown = $state(0);
   private time = $state(0);
   private lastTick = 0;
   private stream: EventStream | null = null;
@@ -143,25 +151,40 @@ export class RequestTrace {
     this.view = this.whole;
     this.shown = this.log.length;
     this.time = this.duration;
+    this.beat = 1;
   }
 
   /** Show the moment `time`, µs since acceptance. */
   seek(time: number): void {
     const target = Math.min(Math.max(0, time), this.duration);
-    let end = this.log.findIndex((entry) => entry.time > target);
-    if (end < 0) end = this.log.length;
+    const end = this.log.findIndex((entry) => entry.time > target);
+    this.show(end < 0 ? this.log.length : end, target);
+  }
+
+  /** The view after the first `end` events, at `time`. */
+  private show(end: number, time: number): void {
     const isForward = !this.isLive && end >= this.shown;
     let view = isForward ? this.view : emptyView();
     for (const entry of this.log.slice(isForward ? this.shown : 0, end))
       view = fold(view, entry.event, entry.seq);
     this.isLive = false;
     this.shown = end;
-    this.time = target;
-    this.view = { ...view, at: target };
+    this.time = time;
+    this.view = { ...view, at: time };
+    this.beat = 1;
+  }
+
+  /** Whether there is nothing after the moment shown. */
+  get isAtEnd(): boolean {
+    return this.isLive || this.shown >= this.log.length;
   }
 
   play(): void {
-    if (this.isLive || this.time >= this.duration) this.seek(0);
+    const isExplaining = this.speed === "explain";
+    if (this.isAtEnd) {
+      this.seek(0);
+      this.beat = isExplaining ? 0 : 1;
+    } else if (isExplaining && this.beat === 1) this.showNext();
     this.isPlaying = true;
     this.lastTick = performance.now();
     requestAnimationFrame((now) => this.tick(now));
@@ -176,9 +199,75 @@ export class RequestTrace {
     // A tab that was hidden goes on where it was, not where it would be.
     const elapsed = Math.min(100, now - this.lastTick);
     this.lastTick = now;
-    this.seek(this.time + elapsed * 1000 * this.speed);
+    if (this.speed === "explain") this.explain(elapsed);
+    else this.advance(elapsed, this.speed);
+    if (this.isPlaying) requestAnimationFrame((next) => this.tick(next));
+  }
+
+  private advance(elapsedMs: number, speed: number): void {
+    this.seek(this.time + elapsedMs * 1000 * speed);
+    const [newest, next] = [this.log[this.shown - 1], this.log[this.shown]];
+    const toMs = (us: number) => us / 1000 / speed;
+    if (newest && next)
+      this.beat = progress(newest.event, toMs(this.time - newest.time), toMs(next.time - newest.time));
     if (this.time >= this.duration) this.isPlaying = false;
-    else requestAnimationFrame((next) => this.tick(next));
+  }
+
+  /** Each event takes the time it needs to be followed, and the end of a scene waits to be told to go on. */
+  private explain(elapsedMs: number): void {
+    const newest = this.log[this.shown - 1];
+    const length = newest ? shownMs(newest.event) : 0;
+    this.beat = Math.min(1, length ? this.beat + elapsedMs / length : 1);
+    if (this.beat < 1) return;
+    if (this.isAtEndOfScene || this.shown >= this.log.length) this.isPlaying = false;
+    else this.showNext();
+  }
+
+  private showNext(): void {
+    const end = nextStep(this.log, this.shown);
+    if (end === null) return;
+    this.show(end, this.log[end - 1]!.time);
+    this.beat = 0;
+  }
+
+  /** Whether what comes next belongs to a scene that was not shown yet. */
+  get isAtEndOfScene(): boolean {
+    const next = nextStep(this.log, this.shown);
+    return next !== null && this.chapters().some(({ start }) => start > this.shown && start <= next);
+  }
+
+  private known: { num: number; chapters: Chapter[] } = { num: 0, chapters: [] };
+
+  /** The scenes in the order in which they were reached. */
+  chapters(): Chapter[] {
+    if (this.known.num !== this.log.length)
+      this.known = { num: this.log.length, chapters: chapters(this.log) };
+    return this.known.chapters;
+  }
+
+  /** A scene as it ends; or, playing, from its beginning. */
+  showScene(scene: SceneId, isPlayed: boolean): void {
+    const chapter = this.chapters().find((each) => each.scene === scene);
+    if (!chapter) return;
+    this.isPlaying = false;
+    const end = isPlayed ? chapter.start : chapter.end;
+    this.show(end, this.log[end - 1]!.time);
+    if (!isPlayed) return;
+    this.speed = "explain";
+    this.beat = 0;
+    this.play();
+  }
+
+  /** To the next or previous event that is worth a look, as it ends. */
+  stepEvent(direction: 1 | -1): void {
+    this.isPlaying = false;
+    if (direction > 0 && this.beat < 1) {
+      this.beat = 1;
+      return;
+    }
+    const end = direction > 0 ? nextStep(this.log, this.shown) : stepBefore(this.log, this.shown);
+    const entry = this.log[(end ?? 0) - 1];
+    if (end !== null && entry) this.show(end, entry.time);
   }
 
   /** Look at one token, at the moment at which it was sampled. */
@@ -188,7 +277,7 @@ export class RequestTrace {
     const index = this.log.findIndex(
       ({ event }) => event.type === "token.sampled" && event.position === position,
     );
-    if (index >= 0) this.seekEvent(index + 1, this.log[index]!.time);
+    if (index >= 0) this.show(index + 1, this.log[index]!.time);
   }
 
   /** To the next or previous sampled token. */
@@ -200,18 +289,9 @@ export class RequestTrace {
     if (count <= 0) this.seek(Math.min(this.position, beforeFirst));
     else {
       const target = tokens[Math.min(count, tokens.length) - 1];
-      if (target) this.seekEvent(this.log.indexOf(target) + 1, target.time);
+      // Tokens of one release share a frame, not a time: stepping counts events.
+      if (target) this.show(this.log.indexOf(target) + 1, target.time);
     }
-  }
-
-  /** Tokens of one release share a frame, not a time: stepping counts events. */
-  private seekEvent(end: number, time: number): void {
-    let view = emptyView();
-    for (const entry of this.log.slice(0, end)) view = fold(view, entry.event, entry.seq);
-    this.isLive = false;
-    this.shown = end;
-    this.time = time;
-    this.view = { ...view, at: time };
   }
 }
 

@@ -1,0 +1,113 @@
+/** How a token's candidates lose and gain probability from stage to stage, and where each lies when it is drawn. */
+import type { SamplingParams, TokenSampled } from "../../protocol/events";
+import { columns, isGreedy, type Column } from "../../trace/probability";
+
+export interface Mass {
+  /** In the token's candidate list. */
+  index: number;
+  id: number;
+  isDrawn: boolean;
+  /** Its share after the model and after each stage; 0 once it is removed. */
+  shares: number[];
+  /** Its interval of the last distribution, from 0 to 1; null where it has none or it is not known. */
+  interval: { low: number; high: number } | null;
+}
+
+export interface Masses {
+  /** In candidate order: the most likely that are left, some that are not, and the drawn one always. */
+  rows: Mass[];
+  /** What all others have together, after the model and after each stage. */
+  others: number[];
+  /** Of the others, what lies before and behind; they are what no row covers. */
+  rest: { low: number; high: number }[];
+  /** Of each step what is left of how many; null: it removed nothing, or that is not known. */
+  steps: { name: Column["name"] | "greedy"; numLeft: number | null }[];
+  /** Whether the draw is known, or needed none. */
+  isDrawKnown: boolean;
+}
+
+export function massesOf(token: TokenSampled, params: SamplingParams, most: number): Masses {
+  const table = columns(token, params);
+  const isKnown = isGreedy(token) || token.stages !== null;
+  const shown = chosenRows(token, table, Math.max(1, most));
+  const final = table.at(-1)!;
+  const intervals = isKnown ? intervalsOf(token, final) : token.candidate_ids.map(() => null);
+  const rows = shown.map((index) => ({
+    index,
+    id: token.candidate_ids[index]!,
+    isDrawn: token.candidate_ids[index] === token.id,
+    shares: sharesOf(token, table, index),
+    interval: intervals[index] ?? null,
+  }));
+  const numSteps = rows[0]?.shares.length ?? 0;
+  const others = Array.from({ length: numSteps }, (_, step) =>
+    Math.max(0, 1 - rows.reduce((sum, row) => sum + row.shares[step]!, 0)),
+  );
+  return {
+    rows,
+    others,
+    rest: isKnown ? uncovered(rows) : [],
+    steps: stepsOf(table, token),
+    isDrawKnown: isKnown,
+  };
+}
+
+/** Greedy decoding puts all on the first at its end. */
+function sharesOf(token: TokenSampled, table: Column[], index: number): number[] {
+  const shares = table.map(({ probabilities }) => Math.min(1, probabilities[index] ?? 0));
+  return isGreedy(token) ? [...shares, token.candidate_ids[index] === token.id ? 1 : 0] : shares;
+}
+
+function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
+  const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }) => ({
+    name,
+    numLeft: mass < 1 ? numCandidates : null,
+  }));
+  return isGreedy(token) ? [...steps, { name: "greedy", numLeft: 1 }] : steps;
+}
+
+function chosenRows(token: TokenSampled, table: Column[], most: number): number[] {
+  const final = table.at(-1)!.probabilities;
+  const all = token.candidate_ids.map((_, index) => index);
+  const left = all.filter((index) => final[index] !== null);
+  const gone = all.filter((index) => final[index] === null);
+  const drawn = token.candidate_ids.indexOf(token.id);
+  const numGone = Math.min(gone.length, Math.max(Math.floor(most / 3), most - left.length));
+  const found = new Set([...left.slice(0, Math.max(0, most - numGone)), ...gone.slice(0, numGone)]);
+  if (drawn >= 0 && !found.has(drawn)) {
+    if (found.size >= most) found.delete([...found].at(-1)!);
+    found.add(drawn);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Of the drawn one as recorded; the logits of the others are rounded, so that they give way to it. */
+function intervalsOf(token: TokenSampled, final: Column): Mass["interval"][] {
+  const drawn = token.candidate_ids.indexOf(token.id);
+  const { low, high } = token;
+  if (low === null || high === null) return token.candidate_ids.map(() => null);
+  if (isGreedy(token))
+    return token.candidate_ids.map((_, index) => (index === drawn ? { low: 0, high: 1 } : null));
+  let sum = 0;
+  return final.probabilities.map((share, index) => {
+    if (share === null) return null;
+    if (index === drawn) {
+      sum = high;
+      return { low, high };
+    }
+    const from = sum;
+    sum = Math.min(1, index < drawn ? Math.min(low, sum + share) : sum + share);
+    return { low: Math.min(from, sum), high: sum };
+  });
+}
+
+function uncovered(rows: Mass[]): { low: number; high: number }[] {
+  const found: { low: number; high: number }[] = [];
+  let reached = 0;
+  const known = rows.flatMap(({ interval }) => (interval ? [interval] : [])).sort((a, b) => a.low - b.low);
+  for (const { low, high } of [...known, { low: 1, high: 1 }]) {
+    if (low - reached > 1e-4) found.push({ low: reached, high: low });
+    reached = Math.max(reached, high);
+  }
+  return found;
+}

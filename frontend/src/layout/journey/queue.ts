@@ -1,0 +1,106 @@
+/** The wait for the engine: who is in front, and what takes the request. */
+import { counted, duration } from "../../trace/format";
+import type { TraceView } from "../../trace/view";
+import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
+import { fitted, sansWidth } from "./words";
+
+const SIDE = 26;
+const GAP = 8;
+const LABEL = 12;
+
+export function queueShapes({ queued, started, events }: TraceView, area: Area, beat: number): Shape[] {
+  if (!queued) return [];
+  const newest = events.at(-1)?.event.type;
+  const coming = newest === "generation.queued" ? part(beat, 0, 0.8) : 1;
+  const entering = started ? (newest === "generation.started" ? part(beat, 0.1, 0.8) : 1) : 0;
+  const y = area.y + area.height * 0.36;
+  const engine = engineArea(area, y);
+  const depth = queued.queue_depth;
+  const room = Math.max(0, Math.floor((engine.x - area.x - 24) / (SIDE + GAP)) - 1);
+  const numShown = Math.min(depth ?? 0, room);
+  const waitX = engine.x - 24 - (numShown + 1) * (SIDE + GAP);
+  const ownX = mix(mix(area.x, waitX, coming), engine.x + 16, entering);
+  const ahead =
+    depth === null
+      ? "How many are in front is not reported"
+      : depth
+        ? `${counted(depth, "request")} in front`
+        : "None in front";
+  const waited = started ? `; it waited ${duration(started.at - queued.at)}` : "";
+  return [
+    text("said", area.x, area.y + LABEL, fitted(`${ahead}${waited}`, area.width, 12, sansWidth), {
+      ink: "soft",
+    }),
+    line("track", [area.x, y + SIDE / 2, engine.x, y + SIDE / 2], { ink: "line", width: 2 }),
+    ...Array.from({ length: numShown }, (_, index) =>
+      box(
+        `ahead-${index}`,
+        { x: engine.x - 24 - (index + 1) * (SIDE + GAP), y, width: SIDE, height: SIDE },
+        {
+          fill: "paper",
+          stroke: "queue",
+          radius: 5,
+          opacity: 1 - entering,
+        },
+      ),
+    ),
+    ...engineShapes(started, engine, area, entering),
+    box("own", { x: ownX, y, width: SIDE, height: SIDE }, { fill: "queue", radius: 5 }),
+    text("own-said", ownX + SIDE / 2, y - 8, "yours", { size: 11, ink: "soft", anchor: "middle" }),
+  ];
+}
+
+function engineArea(area: Area, y: number): Area {
+  const width = Math.min(260, area.width * 0.42);
+  return { x: area.x + area.width - width, y: y - 62, width, height: 106 + SIDE };
+}
+
+/** What a server elsewhere does not tell is left away. */
+function engineShapes(started: TraceView["started"], engine: Area, area: Area, shown: number): Shape[] {
+  const facts = started
+    ? [
+        started.server ?? "Engine",
+        started.worker,
+        [started.model, started.quantization].filter(Boolean).join(", "),
+      ]
+    : ["Engine"];
+  const below = [
+    started?.device && `computed on ${started.device}`,
+    started?.architecture && `${started.architecture} architecture`,
+    started?.compute,
+  ].filter((words): words is string => !!words);
+  return [
+    box("engine", engine, { stroke: "queue", fill: "paper", radius: 6 }),
+    ...facts.slice(0, 1).map((words) =>
+      text("engine-name", engine.x + 14, engine.y + 22, fitted(words, engine.width - 24, 13, sansWidth), {
+        size: 13,
+        isBold: true,
+      }),
+    ),
+    ...facts.slice(1).map((words, index) =>
+      text(
+        `fact-${index}`,
+        engine.x + 14,
+        engine.y + engine.height - 24 + index * 15,
+        fitted(words, engine.width - 24, 11, sansWidth),
+        {
+          size: 11,
+          ink: "soft",
+          opacity: shown,
+        },
+      ),
+    ),
+    ...below.map((words, index) =>
+      text(
+        `below-${index}`,
+        area.x,
+        engine.y + engine.height + 48 + index * 22,
+        fitted(words, area.width, 12, sansWidth),
+        {
+          ink: "soft",
+          opacity: shown,
+        },
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,150 @@
+/** The prompt's text as it is cut into tokens: a cut sweeps through it, and each piece gets its id. */
+import type { PromptTokenized } from "../../protocol/events";
+import { pieceLabel } from "../../trace/bytes";
+import { count, counted } from "../../trace/format";
+import type { TraceView } from "../../trace/view";
+import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
+import { fitted, monoWidth, sansWidth } from "./words";
+
+/** The largest in which all tokens have room; in the last only some have. */
+const SIZES = [22, 18, 15];
+const TOP = 28;
+
+/** Measures that grow with the size of the type. */
+interface Type {
+  size: number;
+  idSize: number;
+  pad: number;
+  gap: number;
+  row: number;
+  chip: number;
+}
+
+const typeOf = (size: number): Type => ({
+  size,
+  idSize: Math.max(9, size * 0.55),
+  pad: size / 3,
+  gap: size / 4,
+  row: size * 3.1,
+  chip: size * 1.6,
+});
+
+interface Chip {
+  index: number;
+  label: string;
+  id: number;
+  isSpecial: boolean;
+  row: number;
+  /** Its place in the row, and how many are before it there. */
+  x: number;
+  width: number;
+  numBefore: number;
+}
+
+export function tokenShapes({ prompt, events }: TraceView, area: Area, beat: number): Shape[] {
+  if (!prompt) return [];
+  const room = { ...area, y: area.y + TOP, height: area.height - TOP };
+  const { type, chips } = fill(prompt, room);
+  const isNow = events.at(-1)?.event.type === "prompt.tokenized";
+  const cut = (isNow ? part(beat, 0.05, 0.95) : 1) * (chips.length + 2);
+  const before = chips.length < prompt.ids.length ? `the last ${count(chips.length)} of ` : "";
+  const said = `The prompt, ${before}${counted(prompt.ids.length, "token")}; below each its id`;
+  return [
+    text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
+    ...chips.flatMap((chip, order) =>
+      chipShapes(chip, type, room, Math.min(1, Math.max(0, (cut - order) / 2))),
+    ),
+    ...cutShapes(chips, type, room, cut),
+  ];
+}
+
+/** All tokens, or of too many the last. */
+function fill(prompt: PromptTokenized, room: Area): { type: Type; chips: Chip[] } {
+  const num = prompt.ids.length;
+  const types = SIZES.map(typeOf);
+  for (const type of types) {
+    const isHopeless = num * (type.size + type.gap) > (room.width * room.height) / type.row;
+    const chips = isHopeless ? [] : chipsFrom(prompt, 0, type, room);
+    if (chips.length === num) return { type, chips };
+  }
+  const type = types.at(-1)!;
+  return { type, chips: chipsFrom(prompt, firstShown(prompt, type, room), type, room) };
+}
+
+function chipOf({ pieces, ids }: PromptTokenized, index: number, type: Type, room: number) {
+  const id = ids[index]!;
+  const label = fitted(pieceLabel(pieces[index] ?? "") || String(id), room - 2 * type.pad, type.size);
+  return {
+    id,
+    label,
+    width: Math.max(monoWidth(label, type.size), monoWidth(String(id), type.idSize)) + 2 * type.pad,
+  };
+}
+
+const numRowsIn = ({ height }: Area, { row }: Type): number => Math.max(1, Math.floor(height / row));
+
+/** From which token on all that follow have room: filled from the end, which leaves a row's worth of other gaps. */
+function firstShown(prompt: PromptTokenized, type: Type, room: Area): number {
+  const numRows = Math.max(1, numRowsIn(room, type) - 1);
+  let first = prompt.ids.length;
+  let [row, used] = [0, 0];
+  while (first > 0) {
+    const needed = chipOf(prompt, first - 1, type, room.width).width + type.gap;
+    if (used + needed > room.width) [row, used] = [row + 1, 0];
+    if (row >= numRows) break;
+    used += needed;
+    first--;
+  }
+  return Math.min(first, Math.max(0, prompt.ids.length - 1));
+}
+
+function chipsFrom(prompt: PromptTokenized, first: number, type: Type, room: Area): Chip[] {
+  const special = new Set(prompt.special);
+  const numRows = numRowsIn(room, type);
+  const chips: Chip[] = [];
+  let [row, x, numBefore] = [0, 0, 0];
+  for (let index = first; index < prompt.ids.length; index++) {
+    const made = chipOf(prompt, index, type, room.width);
+    if (x > 0 && x + made.width > room.width) [row, x, numBefore] = [row + 1, 0, 0];
+    if (row >= numRows) break;
+    chips.push({ ...made, index, isSpecial: special.has(index), row, x, numBefore });
+    x += made.width + type.gap;
+    numBefore++;
+  }
+  return chips;
+}
+
+/** Before the cut the pieces stand together as text. */
+function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] {
+  const { index, label, id, isSpecial, row, width, numBefore } = chip;
+  const { size, idSize, pad, gap } = type;
+  const x = area.x + chip.x - numBefore * (gap + pad) * (1 - shown);
+  const y = area.y + row * type.row;
+  const ground = isSpecial
+    ? ({ stroke: "faint" } as const)
+    : ({ fill: index % 2 ? "prompt-pale" : "wash" } as const);
+  return [
+    box(`chip-${index}`, { x, y, width, height: type.chip }, { ...ground, opacity: shown, radius: 3 }),
+    text(`piece-${index}`, x + mix(0, pad, shown), y + size * 1.13, label, {
+      font: "mono",
+      size,
+      ink: isSpecial ? "soft" : "ink",
+    }),
+    text(`id-${index}`, x + width / 2, y + type.chip + idSize * 1.25, String(id), {
+      font: "mono",
+      size: idSize,
+      ink: "faint",
+      anchor: "middle",
+      opacity: shown,
+    }),
+  ];
+}
+
+/** Where the cut is. */
+function cutShapes(chips: Chip[], type: Type, area: Area, cut: number): Shape[] {
+  const chip = chips[Math.floor(cut)];
+  if (!chip || cut <= 0) return [];
+  const x = area.x + chip.x - type.gap / 2;
+  const y = area.y + chip.row * type.row;
+  return [line("cut", [x, y - 5, x, y + type.chip + 5], { ink: "accent", width: 2 })];
+}

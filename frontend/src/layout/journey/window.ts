@@ -1,0 +1,172 @@
+/** The context window to scale, with the prompt's segments packed into it one after the other, and what was left out. */
+import type { ContextAssembled, Segment } from "../../protocol/events";
+import { count, counted } from "../../trace/format";
+import type { TraceView } from "../../trace/view";
+import { box, line, mix, part, text, turn, type Area, type Ink, type Shape } from "./shapes";
+import { lines, monoWidth } from "./words";
+
+const BAR = 22;
+const PACKED = 64;
+const LINE = 17;
+/** Of a segment's entry: its heading alone, or with as many lines of its text as have room. */
+const LEAST_ENTRY = 22;
+const MOST_LINES = 6;
+const ENTRY_GAP = 12;
+const SHADES: Partial<Record<Segment["kind"], Ink>> = { user: "context", template: "wash" };
+const shadeOf = (kind: Segment["kind"]): Ink => SHADES[kind] ?? "context-pale";
+
+export function windowShapes({ context, events }: TraceView, area: Area, beat: number): Shape[] {
+  if (!context) return [];
+  const isNow = events.at(-1)?.event.type === "context.assembled";
+  const shown = isNow ? beat : 1;
+  const packed = { x: area.x, y: area.y + 96, width: area.width, height: PACKED };
+  return [
+    ...scaleShapes(context, area, part(shown, 0, 0.25), packed),
+    ...packedShapes(context, packed, shown),
+    ...listShapes(
+      context,
+      { ...area, y: packed.y + PACKED + 20, height: area.y + area.height - packed.y - PACKED - 20 },
+      shown,
+    ),
+  ];
+}
+
+/** The whole window, and the prompt's place in it, which widens to the bar below. */
+function scaleShapes(context: ContextAssembled, area: Area, shown: number, packed: Area): Shape[] {
+  const { window, reserved_output: reserved, num_prompt_tokens: num } = context;
+  const y = area.y + 22;
+  const toWidth = (tokens: number) => (area.width * tokens) / Math.max(1, window, num + reserved);
+  const used = Math.max(1.5, toWidth(num));
+  const end = area.x + area.width;
+  const free = `${count(Math.max(0, window - num - reserved))} free`;
+  return [
+    text("window", area.x, area.y + 12, `The model's window: ${counted(window, "token")}`, { ink: "soft" }),
+    box("all", { x: area.x, y, width: area.width, height: BAR }, { stroke: "faint" }),
+    box(
+      "reserved",
+      { x: end - toWidth(reserved), y, width: toWidth(reserved), height: BAR },
+      { isHatched: true, fill: "faint" },
+    ),
+    box("used", { x: area.x, y, width: used * shown, height: BAR }, { fill: "context" }),
+    text("free", end, y + BAR + 15, `${free} · ${count(reserved)} kept for the answer`, {
+      ink: "soft",
+      size: 11,
+      anchor: "end",
+    }),
+    line("lens-left", [area.x, y + BAR, packed.x, packed.y], { ink: "context", opacity: shown }),
+    line(
+      "lens-right",
+      [
+        area.x + used,
+        y + BAR,
+        mix(area.x + used, packed.x + packed.width, shown),
+        mix(y + BAR, packed.y, shown),
+      ],
+      {
+        ink: "context",
+        opacity: shown,
+      },
+    ),
+  ];
+}
+
+function packedShapes(
+  { segments, num_prompt_tokens: num }: ContextAssembled,
+  area: Area,
+  beat: number,
+): Shape[] {
+  const packing = part(beat, 0.2, 0.25) ? (beat - 0.2) / 0.7 : 0;
+  return segments.map(({ start, end, kind }, index) => {
+    const shown = turn(packing, index, segments.length);
+    const x = area.x + (area.width * start) / Math.max(1, num);
+    const width = Math.max(1, (area.width * (end - start)) / Math.max(1, num) - 1);
+    return box(
+      `segment-${index}`,
+      { x, y: area.y - 26 * (1 - shown), width, height: area.height },
+      {
+        fill: shadeOf(kind),
+        stroke: kind === "template" ? "line" : undefined,
+        opacity: shown,
+      },
+    );
+  });
+}
+
+interface Entry {
+  key: string;
+  index: number;
+  kind: string;
+  num: number;
+  words: string;
+  fill: Ink;
+  isLeftOut: boolean;
+}
+
+/** Each segment's kind, size and beginning; of too many the first and the last. */
+function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[] {
+  const entries = entriesOf(context);
+  const room = Math.max(2, Math.floor(area.height / LEAST_ENTRY));
+  const numLast = Math.ceil((room - 1) / 2);
+  const isCut = entries.length > room;
+  const listed = isCut
+    ? [...entries.slice(0, room - 1 - numLast), null, ...entries.slice(-numLast)]
+    : entries;
+  const most = Math.max(0, Math.floor((area.height / Math.max(1, listed.length) - ENTRY_GAP - 22) / LINE));
+  let y = area.y;
+  return listed.flatMap((entry) => {
+    const words = entry ? lines(entry.words, area.width - 22, 12, Math.min(MOST_LINES, most), monoWidth) : [];
+    const place = { ...area, y };
+    y += LEAST_ENTRY + words.length * LINE + (most ? ENTRY_GAP : 0);
+    if (entry) return entryShapes(entry, words, place, turn((beat - 0.2) / 0.7, entry.index, entries.length));
+    const hidden = `… ${count(entries.length - room + 1)} more between`;
+    return [text("more", area.x + 20, place.y + 12, hidden, { ink: "faint", opacity: part(beat, 0.2, 0.9) })];
+  });
+}
+
+function entriesOf({ segments, dropped }: ContextAssembled): Entry[] {
+  const kept = segments.map((segment, index) => ({
+    key: `entry-${index}`,
+    kind: segment.role && segment.role !== segment.kind ? `${segment.kind} · ${segment.role}` : segment.kind,
+    num: segment.end - segment.start,
+    words: segment.text,
+    fill: shadeOf(segment.kind),
+    isLeftOut: false,
+  }));
+  const left = dropped.map((each, index) => ({
+    key: `dropped-${index}`,
+    kind: `left out · ${each.kind}`,
+    num: each.num_tokens,
+    words: each.text,
+    fill: "paper" as Ink,
+    isLeftOut: true,
+  }));
+  return [...kept, ...left].map((entry, index) => ({ ...entry, index }));
+}
+
+function entryShapes(
+  { key, kind, num, fill, isLeftOut }: Entry,
+  words: string[],
+  { x, y, width }: Area,
+  opacity: number,
+): Shape[] {
+  const figure = counted(num, "token");
+  return [
+    box(`${key}-mark`, { x, y: y + 2, width: 12, height: 12 }, { fill, stroke: "line", opacity, radius: 2 }),
+    text(`${key}-kind`, x + 20, y + 12, kind, { opacity, isBold: true }),
+    text(`${key}-num`, x + width, y + 12, figure, {
+      font: "mono",
+      size: 11,
+      ink: "soft",
+      anchor: "end",
+      opacity,
+    }),
+    ...words.map((each, index) =>
+      text(`${key}-words-${index}`, x + 20, y + 28 + index * LINE, each, {
+        font: "mono",
+        ink: isLeftOut ? "faint" : "soft",
+        isStruck: isLeftOut,
+        opacity,
+      }),
+    ),
+  ];
+}

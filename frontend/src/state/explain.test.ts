@@ -1,0 +1,139 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Frame } from "../protocol/events";
+import { sceneAt } from "../trace/scenes";
+import { RequestTrace } from "./request-trace.svelte";
+
+const LOG = new URL("../../../tests/golden/logs/finished.json", `file://${import.meta.dirname}/`).pathname;
+const { frames } = JSON.parse(readFileSync(LOG, "utf8")) as { frames: Frame[] };
+
+let trace: RequestTrace;
+let frame: FrameRequestCallback | null = null;
+let now = 0;
+
+/** Lets time pass as a page does, frame by frame, until nothing asks for another. */
+function pass(ms: number) {
+  for (const end = now + ms; now < end && frame;) {
+    const next = frame;
+    frame = null;
+    now += 50;
+    next(now);
+  }
+}
+
+beforeEach(() => {
+  now = 1000;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  vi.stubGlobal("requestAnimationFrame", (callback: FrameRequestCallback) => {
+    frame = callback;
+    return 1;
+  });
+  trace = RequestTrace.saved(frames);
+  trace.speed = "explain";
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+describe("at the pace that explains", () => {
+  it("shows each event for its time, and stops at the end of a scene until it is told to go on", () => {
+    trace.play();
+    expect(trace.beat).toBe(0);
+    expect(sceneAt(trace.view)).toBe("message");
+    pass(500);
+    expect(trace.beat).toBeGreaterThan(0.2);
+    expect(trace.beat).toBeLessThan(1);
+    pass(60_000);
+    expect(trace.isPlaying).toBe(false);
+    expect(trace.isAtEndOfScene).toBe(true);
+    expect(sceneAt(trace.view)).toBe("message");
+    trace.play();
+    expect(sceneAt(trace.view)).toBe("window");
+  });
+
+  it("comes through all scenes to the same end as the log itself", () => {
+    const seen = [];
+    trace.play();
+    for (let round = 0; round < 20 && !(trace.isAtEnd && !trace.isPlaying); round++) {
+      pass(200_000);
+      seen.push(sceneAt(trace.view));
+      if (!trace.isAtEnd) trace.play();
+    }
+    // The check of the message ends after the prompt was cut into tokens: the journey turns back for it.
+    expect(seen).toEqual([
+      "message",
+      "window",
+      "message",
+      "queue",
+      "cache",
+      "prefill",
+      "draw",
+      "stream",
+      "bill",
+    ]);
+    expect(trace.view.text).toBe(trace.whole.text);
+    expect(trace.view.events.length).toBe(trace.whole.events.length);
+  });
+
+  it("is still while it is paused, and goes on where it was", () => {
+    trace.play();
+    pass(500);
+    trace.pause();
+    const { beat, view } = trace;
+    pass(5000);
+    expect(trace.beat).toBe(beat);
+    expect(trace.view).toBe(view);
+    trace.play();
+    pass(100);
+    expect(trace.view).toBe(view);
+    expect(trace.beat).toBeGreaterThan(beat);
+  });
+
+  it("steps event by event, first to the end of what is being shown", () => {
+    trace.showScene("draw", true);
+    pass(100);
+    expect(trace.beat).toBeLessThan(1);
+    trace.stepEvent(1);
+    expect([trace.isPlaying, trace.beat, trace.view.tokens.length]).toEqual([false, 1, 1]);
+    trace.stepEvent(1);
+    expect(trace.view.events.at(-1)!.event.type).toBe("safety.checked");
+    trace.stepEvent(-1);
+    expect(trace.view.events.at(-1)!.event.type).toBe("token.sampled");
+    for (let num = 0; num < 60; num++) trace.stepEvent(1);
+    expect(trace.isAtEnd).toBe(true);
+    for (let num = 0; num < 60; num++) trace.stepEvent(-1);
+    expect(trace.view.events.length).toBe(1);
+  });
+
+  it("shows a scene as it ends where no motion is wanted", () => {
+    trace.showScene("prefill", false);
+    expect([sceneAt(trace.view), trace.beat, trace.isPlaying]).toEqual(["prefill", 1, false]);
+    expect(trace.view.prefill.length).toBe(1);
+    expect(trace.view.tokens.length).toBe(0);
+  });
+});
+
+describe("at the request's own pace", () => {
+  it("shows each event as it ends where the next comes too soon to see it move", () => {
+    trace.speed = 1;
+    trace.play();
+    const beats = new Set<number>();
+    while (trace.isPlaying) {
+      pass(50);
+      beats.add(trace.beat);
+    }
+    expect([...beats]).toEqual([1]);
+    expect(trace.view.text).toBe(trace.whole.text);
+  });
+
+  it("moves where slow motion leaves time for it", () => {
+    trace.speed = 0.1;
+    trace.showScene("cache", false);
+    trace.play();
+    pass(200);
+    expect(trace.view.events.at(-1)!.event.type).toBe("cache.looked_up");
+    expect(trace.beat).toBeGreaterThan(0.2);
+    expect(trace.beat).toBeLessThan(1);
+  });
+});

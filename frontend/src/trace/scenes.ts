@@ -1,0 +1,121 @@
+/** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
+import type { AnyEvent } from "../protocol/events";
+import type { StageId } from "../theme/stages";
+import { count, counted, duration, money } from "./format";
+import type { NumberedEvent, TraceView } from "./view";
+
+export interface Scene {
+  id: SceneId;
+  title: string;
+  /** Whose hue it has, and whose panel tells more. */
+  stage: StageId;
+}
+
+export const SCENES = [
+  { id: "message", title: "Message", stage: "gateway" },
+  { id: "window", title: "Window", stage: "context" },
+  { id: "tokens", title: "Tokens", stage: "prompt" },
+  { id: "queue", title: "Queue", stage: "queue" },
+  { id: "cache", title: "Cache", stage: "prefill" },
+  { id: "prefill", title: "Prefill", stage: "prefill" },
+  { id: "draw", title: "Draw", stage: "decode" },
+  { id: "stream", title: "Release", stage: "guard" },
+  { id: "bill", title: "Bill", stage: "bill" },
+] as const satisfies { id: string; title: string; stage: StageId }[];
+
+export type SceneId = (typeof SCENES)[number]["id"];
+
+export const sceneIndex = (id: SceneId): number => SCENES.findIndex((scene) => scene.id === id);
+
+const SCENE_OF: Partial<Record<AnyEvent["type"], SceneId>> = {
+  "request.accepted": "message",
+  "gateway.checked": "message",
+  "gateway.refused": "message",
+  "context.assembled": "window",
+  "prompt.tokenized": "tokens",
+  "generation.queued": "queue",
+  "generation.started": "queue",
+  "generation.resumed": "queue",
+  "cache.looked_up": "cache",
+  "prefill.advanced": "prefill",
+  "token.sampled": "draw",
+  "text.released": "stream",
+  "text.withheld": "stream",
+  "bill.posted": "bill",
+};
+
+const SCENE_OF_FAILURE: Record<string, SceneId> = {
+  gateway: "message",
+  safety: "message",
+  context: "window",
+  prompt: "tokens",
+  settle: "bill",
+};
+
+/** Null: it is no step of the journey, and the scene before goes on. */
+export function sceneOf(event: AnyEvent, view: TraceView): SceneId | null {
+  if (event.type === "safety.checked") return event.layer === "output" ? "stream" : "message";
+  if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
+  // A prompt that is computed again after a preemption is no reading of the prompt.
+  if (view.tokens.length && !isOfAnswer(event)) return null;
+  return SCENE_OF[event.type] ?? null;
+}
+
+const isOfAnswer = ({ type }: AnyEvent) =>
+  ["token.sampled", "text.released", "text.withheld", "bill.posted"].includes(type);
+
+/** The newest event that is a step of the journey, and its scene. */
+export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEvent } | null {
+  for (let index = view.events.length - 1; index >= 0; index--) {
+    const entry = view.events[index]!;
+    const scene = sceneOf(entry.event, view);
+    if (scene) return { scene, entry };
+  }
+  return null;
+}
+
+export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "message";
+
+/** Whether the view is at a step of the journey itself: what follows it silently is not shown moving. */
+export function isAtStep(view: TraceView): boolean {
+  return latestStep(view)?.entry === view.events.at(-1);
+}
+
+/** How the scene is told in a word or two; null: nothing of it is recorded yet. */
+export function figureOf(view: TraceView, id: SceneId): string | null {
+  return FIGURES[id](view);
+}
+
+/** Tokens of the answer whose text was let through. */
+export const numReleased = ({ releases }: TraceView): number => releases.at(-1)?.num_tokens ?? 0;
+
+/** Chunks of the prompt's own reading: what a preemption made it compute again is none. */
+export function readings({ prefill, tokens }: TraceView) {
+  return prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
+}
+
+const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
+  message: ({ inputCheck, accepted }) => (inputCheck ? VERDICTS[inputCheck.verdict] : accepted && "sent"),
+  window: ({ context }) => context && `${count(context.num_prompt_tokens)} of ${count(context.window)}`,
+  tokens: ({ prompt }) => prompt && counted(prompt.ids.length, "token"),
+  queue: ({ queued, started }) => {
+    if (started && queued) return duration(started.at - queued.at);
+    if (!queued) return null;
+    return queued.queue_depth === null ? "waiting" : `${count(queued.queue_depth)} in front`;
+  },
+  cache: ({ cache }) => cache && `${count(cache.num_cached_tokens)} reused`,
+  prefill: (view) => {
+    const chunks = readings(view);
+    return chunks.length ? duration(chunks.reduce((sum, { step_us }) => sum + step_us, 0)) : null;
+  },
+  draw: ({ tokens }) => (tokens.length ? `${count(tokens.length)} drawn` : null),
+  stream: (view) =>
+    view.withheld
+      ? `${count(view.withheld.num_tokens)} withheld`
+      : view.releases.length
+        ? `${count(numReleased(view))} released`
+        : null,
+  bill: ({ bill }) => bill && (bill.lines.length ? money(bill.total_nano, bill.currency) : "unpriced"),
+};
+
+const VERDICTS = { allow: "allowed", flag: "flagged", rewrite: "rewritten", block: "blocked" };

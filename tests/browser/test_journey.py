@@ -1,0 +1,215 @@
+"""The journey in a real browser, on recorded logs, in the page that an export makes of them: it needs no product."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from browser import find_chromium
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from inference.protocol.events import Frame
+from webapp.traces.htmlfile import read_page, to_html
+
+LOGS = Path(__file__).parents[1] / "golden" / "logs"
+SCENES = ("Message", "Window", "Tokens", "Queue", "Cache", "Prefill", "Draw", "Release", "Bill")
+IDS = ("message", "window", "tokens", "queue", "cache", "prefill", "draw", "stream", "bill")
+Opener = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
+    """Opens a golden log's page at its Journey; each page is over with its test, and must have had no error."""
+    contexts = []
+    errors: list[str] = []
+
+    def open_log(name: str, width: int = 1360, **options: str) -> Page:
+        frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
+        path = tmp_path / f"{name}.html"
+        path.write_bytes(to_html(read_page(), frames, {"title": name}))
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(path.as_uri())
+        page.get_by_role("tab", name="Journey").click()
+        expect(page.get_by_test_id("journey")).to_be_visible()
+        return page
+
+    yield open_log
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def journey(page: Page) -> Locator:
+    return page.get_by_test_id("journey")
+
+
+def play(page: Page) -> Locator:
+    return page.get_by_test_id("explain")
+
+
+def scene(page: Page, title: str) -> Locator:
+    return page.get_by_role("button", name=re.compile(f"^{title}: "))
+
+
+def step(page: Page, direction: str = "forward") -> None:
+    journey(page).get_by_role("button", name=f"One event {direction}").click()
+
+
+def shape(page: Page, key: str) -> Locator:
+    return journey(page).locator(f'.stage [data-key="{key}"]')
+
+
+def picture(page: Page) -> str:
+    return str(journey(page).locator(".stage svg").inner_html())
+
+
+def pass_frames(page: Page, num: int) -> None:
+    page.evaluate(
+        """(num) => new Promise((resolve) => {
+            const next = () => (num-- ? requestAnimationFrame(next) : resolve());
+            next();
+        })""",
+        num,
+    )
+
+
+def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) -> None:
+    page = opened("finished", reduced_motion="reduce")
+    told = {
+        "Message": "The gateway took",
+        "Window": "41 of 8,192 tokens of the window are the prompt",
+        "Tokens": "cut the prompt into 41 tokens",
+        "Queue": "No request stood in front",
+        "Cache": "None of the prompt was in the cache",
+        "Prefill": "41 of 41 prompt tokens were computed",
+        "Draw": "The model gave “The” 22.9\xa0%",
+        "Release": "The answer was allowed",
+        "Bill": "49 tokens cost",
+    }
+    for title, name in zip(SCENES, IDS, strict=True):
+        scene(page, title).click()
+        expect(journey(page)).to_have_attribute("data-scene", name)
+        expect(page.get_by_test_id("journey-caption")).to_contain_text(told[title])
+        label = journey(page).locator(".stage svg").get_attribute("aria-label")
+        assert label is not None and "undefined" not in label
+    expect(scene(page, "Bill")).to_have_attribute("aria-current", "step")
+    expect(page.get_by_test_id("journey-announced")).to_contain_text("Bill: 49 tokens cost")
+
+
+def test_space_explains_a_scene_and_at_its_end_goes_to_the_next(opened: Opener) -> None:
+    page = opened("finished")
+    stage = page.get_by_role("group", name=re.compile("^Picture of the scene"))
+    expect(play(page)).to_have_text("Explain")
+    stage.focus()
+    page.keyboard.press("Space")
+    expect(play(page)).to_have_text("Pause")
+    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(page.get_by_label("Speed")).to_have_value("explain")
+    expect(play(page)).to_have_text("Next scene", timeout=10_000)
+    page.keyboard.press("Space")
+    expect(journey(page)).to_have_attribute("data-scene", "window")
+    page.keyboard.press("Space")
+    expect(play(page)).to_have_text("Go on")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(shape(page, "piece-40")).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    expect(journey(page)).to_have_attribute("data-scene", "window")
+
+
+def test_a_token_s_mass_lines_up_and_the_draw_lands_on_it(opened: Opener) -> None:
+    page = opened("stopped", reduced_motion="reduce")
+    scene(page, "Draw").click()
+    expect(page.get_by_test_id("journey-caption")).to_contain_text("“Once”")
+    u, first, second = (shape(page, f"draw-{key}").bounding_box() for key in ("u", "part-0", "part-1"))
+    assert u is not None and first is not None and second is not None
+    assert first["x"] <= u["x"] + u["width"] / 2 <= first["x"] + first["width"]
+    assert second["x"] == pytest.approx(first["x"] + first["width"], abs=2)
+    assert first["width"] / (first["width"] + second["width"]) == pytest.approx(0.804, abs=0.01)
+    expect(shape(page, "draw-row-2-figure")).to_have_text("out")
+
+
+def test_paused_is_still(opened: Opener) -> None:
+    page = opened("finished")
+    scene(page, "Draw").click()
+    expect(play(page)).to_have_text("Pause")
+    before = picture(page)
+    page.wait_for_function(
+        """(before) => document.querySelector('[data-testid="journey"] .stage svg').innerHTML !== before""", arg=before
+    )
+    play(page).click()
+    expect(play(page)).to_have_text("Go on")
+    before = picture(page)
+    pass_frames(page, 15)
+    assert picture(page) == before
+    step(page)
+    expect(shape(page, "draw-u-said")).to_have_text("u = 0.3059")
+    step(page, "back")
+    expect(journey(page)).to_have_attribute("data-scene", "prefill")
+
+
+def test_with_reduced_motion_nothing_moves_by_itself(opened: Opener) -> None:
+    page = opened("finished", reduced_motion="reduce")
+    scene(page, "Message").click()
+    expect(play(page)).to_have_text("Next step")
+    before = picture(page)
+    pass_frames(page, 15)
+    assert picture(page) == before
+    play(page).click()
+    expect(journey(page)).to_have_attribute("data-scene", "window")
+    still = picture(page)
+    pass_frames(page, 15)
+    assert picture(page) == still
+    expect(play(page)).to_have_text("Next step")
+
+
+def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> None:
+    page = opened("remote", reduced_motion="reduce")
+    scene(page, "Draw").click()
+    expect(shape(page, "held-bytes-1")).to_have_text("🌟")
+    step(page, "back")
+    expect(shape(page, "held-bytes-1")).to_have_text("waits")
+    expect(shape(page, "held-said")).to_contain_text("a character waits for its last byte")
+    expect(shape(page, "sent-said")).to_have_text("At the browser: nothing yet")
+    for _ in range(3):
+        step(page)
+    expect(shape(page, "sent-0-words")).to_have_text("🌟")
+    scene(page, "Prefill").click()
+    expect(page.get_by_test_id("journey-caption")).to_contain_text("39 of 39")
+    expect(scene(page, "Cache")).to_be_disabled()
+
+
+def test_a_blocked_message_ends_its_journey_at_the_gate(opened: Opener) -> None:
+    page = opened("blocked")
+    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(page.get_by_test_id("journey-caption")).to_contain_text("did not reach the model")
+    expect(shape(page, "check-said")).to_contain_text("blocked")
+    for title in SCENES[1:]:
+        expect(scene(page, title)).to_be_disabled()
+
+
+def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
+    page = opened("finished", width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    height = journey(page).bounding_box()
+    scene(page, "Draw").click()
+    play(page).click()
+    box = journey(page).bounding_box()
+    assert height is not None and box is not None and box["height"] == pytest.approx(height["height"], abs=1)
+    page.get_by_role("button", name="Open the panel Sampling").click()
+    expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
