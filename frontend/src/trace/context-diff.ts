@@ -1,0 +1,133 @@
+/** Where two prompts part, and what that meant for the prefix cache, in words. */
+import type { Segment } from "../protocol/events";
+import { commonStart, diff, type Hunk } from "./diff";
+import { count, counted } from "./format";
+import type { TraceView } from "./view";
+
+export interface ContextDiff {
+  hunks: Hunk[];
+  /** Tokens that both prompts begin with. */
+  numCommon: number;
+  isSame: boolean;
+  /** The segments in which the first differing token stands; null: that prompt has ended before it. */
+  a: Segment | null;
+  b: Segment | null;
+  /** The first block that holds a difference; null without one, or where the size of a block is not recorded. */
+  block: number | null;
+  blockSize: number | null;
+}
+
+/** Null: one of them has no prompt. */
+export function contextDiff(a: TraceView, b: TraceView): ContextDiff | null {
+  if (!a.prompt || !b.prompt) return null;
+  const numCommon = commonStart(a.prompt.ids, b.prompt.ids);
+  const isSame = numCommon === a.prompt.ids.length && numCommon === b.prompt.ids.length;
+  const blockSize = a.cache?.block_size ?? b.cache?.block_size ?? null;
+  return {
+    hunks: diff(a.prompt.ids, b.prompt.ids),
+    numCommon,
+    isSame,
+    a: segmentAt(a, numCommon),
+    b: segmentAt(b, numCommon),
+    block: isSame || !blockSize ? null : Math.floor(numCommon / blockSize),
+    blockSize,
+  };
+}
+
+export function segmentAt({ context }: TraceView, index: number): Segment | null {
+  return context?.segments.find(({ start, end }) => index >= start && index < end) ?? null;
+}
+
+const KINDS: Record<Segment["kind"], string> = {
+  system: "the system prompt",
+  tools: "the tools",
+  memory: "the memory",
+  summary: "the summary",
+  history: "the earlier turns",
+  attachment: "an attachment",
+  user: "the new message",
+  template: "the template's own text",
+};
+
+export function segmentName(segment: Segment | null): string {
+  return segment ? KINDS[segment.kind] : "the end of the prompt";
+}
+
+/** Where they part, in words. */
+export function partingSentence(
+  found: ContextDiff,
+  a: TraceView,
+  b: TraceView,
+  names: [string, string],
+): string {
+  if (found.isSame) return `Both prompts are the same ${counted(found.numCommon, "token")}.`;
+  const [inA, inB] = [segmentName(found.a), segmentName(found.b)];
+  const where = inA === inB ? inA : `${inA} of ${names[0]} and ${inB} of ${names[1]}`;
+  const { block, blockSize, numCommon } = found;
+  const which =
+    block === null
+      ? ""
+      : ` (block ${block}, tokens ${block * blockSize!} to ${(block + 1) * blockSize! - 1})`;
+  const same = numCommon ? `The first ${counted(numCommon, "token")} are the same. ` : "";
+  const lengths = `${count(a.prompt!.ids.length)} and ${count(b.prompt!.ids.length)} tokens`;
+  return `${same}The prompts (${lengths}) part at token ${numCommon}${which}, in ${where}.`;
+}
+
+/** What it meant for the cache of the one that came later. */
+export function cacheSentence(
+  found: ContextDiff,
+  a: TraceView,
+  b: TraceView,
+  names: [string, string],
+): string {
+  const isBLater = unixOf(b) >= unixOf(a);
+  const [early, late] = isBLater ? [a, b] : [b, a];
+  const [earlyName, lateName] = isBLater ? names : [names[1], names[0]];
+  if (!late.cache || !late.generation?.is_cache_known)
+    return `What ${lateName}, the later one, took from the cache is not recorded.`;
+  const size = late.cache.block_size;
+  const numHits = late.cache.hits.filter(Boolean).length;
+  // The last token is always computed, so a prompt's last full block is only found when something follows it.
+  const numShared = Math.min(
+    Math.floor(found.numCommon / size),
+    Math.floor((late.prompt!.ids.length - 1) / size),
+  );
+  const took = tookText(lateName, late, numHits);
+  if (early.gateway && late.gateway && early.gateway.principal !== late.gateway.principal)
+    return `They are of different users, whose caches are apart. ${took}`;
+  if (numHits > numShared)
+    return `${took} ${earlyName} could have left only ${blocks(numShared)} of them: another request had the rest.`;
+  if (numHits === numShared) return `${sharedText(found, numShared)} ${took}`;
+  return `${sharedText(found, numShared)} ${took} ${whyFewer(early, late, earlyName)}`;
+}
+
+function sharedText(found: ContextDiff, numShared: number): string {
+  if (found.isSame) return `All of ${blocks(numShared)} that end before the last token could be found.`;
+  if (!numShared)
+    return "A block is found only when it and all before it are equal, and not one whole block is: everything is a miss.";
+  return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared} on are misses.`;
+}
+
+function tookText(name: string, { cache, prompt }: TraceView, numHits: number): string {
+  const numComputed = prompt!.ids.length - cache!.num_cached_tokens;
+  if (!cache!.num_cached_tokens)
+    return `${name} took nothing from the cache and computed all ${counted(numComputed, "token")}.`;
+  return `${name} took ${counted(cache!.num_cached_tokens, "token")} (${blocks(numHits)}) and computed ${count(numComputed)}.`;
+}
+
+/** What is known of why equal blocks were not found. */
+function whyFewer(early: TraceView, late: TraceView, earlyName: string): string {
+  const stored = early.tokens[0] && unixOf(early) + early.tokens[0].at;
+  const looked = unixOf(late) + late.cache!.at;
+  if (stored !== undefined && looked < stored)
+    return `When it looked, ${earlyName} had not yet computed its prompt.`;
+  return `What ${earlyName} had left was no longer there: evicted, or the worker had been started again.`;
+}
+
+function blocks(num: number): string {
+  return counted(num, "block");
+}
+
+function unixOf({ accepted }: TraceView): number {
+  return accepted?.accepted_unix_us ?? 0;
+}

@@ -1,0 +1,53 @@
+/** Where two answers part, and what each side's distribution there says of both choices. */
+import type { TokenSampled } from "../protocol/events";
+import { commonStart } from "./diff";
+import { finalProbabilities, isGreedy } from "./probability";
+import type { TraceView } from "./view";
+
+/** Of one token in one distribution. */
+export interface Chance {
+  /** Under the model's own distribution; null: not among the recorded candidates. */
+  model: number | null;
+  /** In the distribution that was drawn from; 0: a stage removed it. Null: not recorded. */
+  drawn: number | null;
+}
+
+export function chanceOf({ token, view }: Place, id: number): Chance {
+  const index = token.candidate_ids.indexOf(id);
+  if (index < 0) return { model: null, drawn: null };
+  const model = Math.exp(token.candidate_logits[index]! - (token.log_normalizer ?? 0));
+  const final = view.accepted && finalProbabilities(token, view.accepted.params);
+  return { model, drawn: final ? (final[index] ?? 0) : null };
+}
+
+/** A generated token and the trace it is in. */
+export interface Place {
+  token: TokenSampled;
+  view: TraceView;
+}
+
+export interface Divergence {
+  /** Index of the first token that differs. */
+  index: number;
+  /** Null: that answer has ended before it. */
+  a: TokenSampled | null;
+  b: TokenSampled | null;
+}
+
+/** Null: all tokens are equal. While one is still being written its end is no difference. */
+export function divergence(a: TraceView, b: TraceView, areOver = true): Divergence | null {
+  const index = commonStart(idsOf(a), idsOf(b));
+  const found = { index, a: a.tokens[index] ?? null, b: b.tokens[index] ?? null };
+  if (!found.a && !found.b) return null;
+  return !areOver && (!found.a || !found.b) ? null : found;
+}
+
+export function idsOf({ tokens }: TraceView): number[] {
+  return tokens.map(({ id }) => id);
+}
+
+/** How a token was taken, for people: from which draw. */
+export function drawText(token: TokenSampled): string {
+  if (isGreedy(token)) return "the most likely, without a draw";
+  return token.u === null ? "the draw is not reported" : `drawn with u = ${token.u.toFixed(4)}`;
+}
