@@ -9,6 +9,10 @@ it.each([
   ["/library", { page: "library" }],
   ["/learn", { page: "learn", exhibit: null }],
   ["/learn/cache", { page: "learn", exhibit: "cache" }],
+  ["/compare", { page: "compare", ids: [] }],
+  ["/compare?ids=req_1,req_2", { page: "compare", ids: ["req_1", "req_2"] }],
+  ["/compare/req_1", { page: "unknown" }],
+  ["/reruns/rerun_1", { page: "rerun", rerun: "rerun_1" }],
   ["/requests/req_1/events", { page: "unknown" }],
   ["/c/", { page: "unknown" }],
   ["/admin/usage/", { page: "unknown" }],
@@ -31,6 +35,7 @@ function click(html: string, init: MouseEventInit = {}): string | null {
 
 it("takes over plain clicks on pages of ours and no others", () => {
   expect(click('<a href="/library">x</a>')).toBe("/library");
+  expect(click('<a href="/compare?ids=a,b">x</a>')).toBe("/compare?ids=a,b");
   expect(click('<a href="/library">x</a>', { ctrlKey: true })).toBeNull();
   expect(click('<a href="/library">x</a>', { button: 1 })).toBeNull();
   expect(click('<a href="/library" target="_blank">x</a>')).toBeNull();

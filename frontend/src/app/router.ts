@@ -4,9 +4,13 @@ export type Route =
   | { page: "request"; request: string }
   | { page: "library" }
   | { page: "learn"; exhibit: string | null }
+  | { page: "compare"; ids: string[] }
+  | { page: "rerun"; rerun: string }
   | { page: "unknown" };
 
-export function routeOf(path: string): Route {
+/** Of a path, with its query where the page has one. */
+export function routeOf(address: string): Route {
+  const [path = "", query = ""] = address.split("?");
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
   if (rest.some(Boolean)) return { page: "unknown" };
   if (first === "") return { page: "chat", conversation: null };
@@ -14,14 +18,20 @@ export function routeOf(path: string): Route {
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
   if (first === "learn") return { page: "learn", exhibit: id || null };
+  if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };
+  if (first === "reruns" && id) return { page: "rerun", rerun: id };
   return { page: "unknown" };
 }
 
-/** The path of a page of ours that this click asks for here and now; null: the browser's own business. */
+function idsOf(query: string): string[] {
+  return (new URLSearchParams(query).get("ids") ?? "").split(",").filter(Boolean);
+}
+
+/** The address of a page of ours that this click asks for here and now; null: the browser's own business. */
 export function ownPath(event: MouseEvent): string | null {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   const hasModifier = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;
   if (!link || event.defaultPrevented || event.button !== 0 || hasModifier) return null;
   if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return null;
-  return routeOf(link.pathname).page === "unknown" ? null : link.pathname;
+  return routeOf(link.pathname).page === "unknown" ? null : link.pathname + link.search;
 }

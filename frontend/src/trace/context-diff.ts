@@ -102,7 +102,7 @@ export function cacheSentence(
 }
 
 function sharedText(found: ContextDiff, numShared: number): string {
-  if (found.isSame) return `All of ${blocks(numShared)} that end before the last token could be found.`;
+  if (found.isSame) return `${blocks(numShared)} could be found; the last token is always computed.`;
   if (!numShared)
     return "A block is found only when it and all before it are equal, and not one whole block is: everything is a miss.";
   return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared} on are misses.`;

@@ -1,7 +1,9 @@
 /** What two or more requests have in figures, row by row: each beside the first. */
 import type { SamplingParams, Usage } from "../protocol/events";
+import { STAGES, type StageId } from "../theme/stages";
 import { count, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
+import { phaseTable } from "./phases";
 import { tokensPerSecond } from "./sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
 import type { TraceView } from "./view";
@@ -18,6 +20,7 @@ export interface Row {
   /** Not all have the same. */
   differs: boolean;
   cells: Cell[];
+  stage?: StageId;
 }
 
 const NOT_RECORDED = "not recorded";
@@ -77,6 +80,27 @@ function timeRows(views: TraceView[]): Row[] {
   ];
 }
 
+/** The phases of all requests, in the order in which they come, each beside the first request's. */
+export function phaseRows(views: TraceView[]): Row[] {
+  const tables = views.map((view) => phaseTable(view).phases.filter(({ isBeside }) => !isBeside));
+  const labels = new Map<string, StageId>();
+  for (const phases of tables) for (const { label, stage } of phases) labels.set(label, stage);
+  const order = (label: string) => STAGES.findIndex(({ id }) => id === labels.get(label));
+  const starts = (label: string) =>
+    Math.min(
+      ...tables.flatMap((phases) => phases.filter((each) => each.label === label).map(({ start }) => start)),
+    );
+  return [...labels.keys()]
+    .sort((a, b) => starts(a) - starts(b) || order(a) - order(b))
+    .map((label) => {
+      const of = (_: TraceView, index: number) => {
+        const phase = tables[index]!.find((each) => each.label === label);
+        return phase ? phase.end - phase.start : null;
+      };
+      return { ...numbers(label, "time", views, of, duration), stage: labels.get(label)! };
+    });
+}
+
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {
     const isUsual = !kind.startsWith("cache_write");
@@ -126,14 +150,14 @@ function numbers(
   label: string,
   group: Row["group"],
   views: TraceView[],
-  of: (view: TraceView) => number | null,
+  of: (view: TraceView, index: number) => number | null,
   text: (value: number) => string,
 ): Row {
   const values = views.map(of);
   const first = values[0] ?? null;
   const cells = values.map((value, index) => ({
     text: value === null ? NOT_RECORDED : text(value),
-    ratio: index === 0 || value === null || !first ? null : value / first,
+    ratio: index === 0 || !value || !first ? null : value / first,
   }));
   return { label, group, cells, differs: new Set(values).size > 1 };
 }

@@ -99,7 +99,10 @@ function ofMany(views: TraceView[]): string {
     .filter((group) => group.length > 1)
     .map((group) => `${group.map(nameOf).join(", ")} are the same`);
   const same = told.length ? ` (${told.join("; ")})` : "";
-  return `${views.length} requests, ${groups.size} different answers${same}: their first ${counted(shared, "token")} ${shared === 1 ? "is" : "are"} common to all.`;
+  const where = shared
+    ? `their first ${counted(shared, "token")} ${shared === 1 ? "is" : "are"} common to all`
+    : "they part at the first token";
+  return `${views.length} requests, ${groups.size} different answers${same}: ${where}.`;
 }
 
 function capital(text: string): string {

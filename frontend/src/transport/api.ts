@@ -116,6 +116,47 @@ export interface RequestSummary {
   duration_us: number | null;
   first_token_us: number | null;
   is_imported: boolean;
+  /** The set of runs that it belongs to. */
+  rerun_id?: string | null;
+}
+
+/** How a saved request is to be run again: the values that each setting takes, and the runs of each combination. */
+export interface RerunPlan {
+  n: number;
+  seeds: "same" | "fresh";
+  grid: Partial<Record<keyof SamplingParams, number[]>>;
+}
+
+export interface RerunHead extends RerunPlan {
+  id: string;
+  created_at: string;
+  state: "running" | "stopping" | "stopped" | "done";
+  num_runs: number;
+}
+
+export interface Run {
+  index: number;
+  /** What the grid sets for it. */
+  settings: Partial<Record<keyof SamplingParams, number>>;
+  seed: number | null;
+  state: "waiting" | "running" | "done" | "stopped" | "failed";
+  num_tries: number;
+  request: RequestSummary | null;
+}
+
+export interface RerunSet extends RerunHead {
+  /** Null: the saved request is gone. */
+  request_id: string | null;
+  title: string;
+  model: string;
+  params: SamplingParams;
+  prompt: {
+    num_tokens: number;
+    num_tokens_now: number | null;
+    first_difference: number | null;
+    is_tokenizer_changed: boolean;
+  };
+  runs: Run[];
 }
 
 export interface Started {
@@ -219,6 +260,10 @@ export const api = {
   observed: (id: string, body: Partial<ClientTiming>) =>
     call<void>("POST", `/api/requests/${id}/observed`, body),
   request: (id: string) => call<RequestSummary>("GET", `/api/requests/${id}`),
+  rerunsOf: (id: string) => call<{ reruns: RerunHead[] }>("GET", `/api/requests/${id}/reruns`),
+  runAgain: (id: string, plan: RerunPlan) => call<RerunSet>("POST", `/api/requests/${id}/reruns`, plan),
+  rerun: (id: string) => call<RerunSet>("GET", `/api/reruns/${id}`),
+  stopRerun: (id: string) => call<RerunSet>("POST", `/api/reruns/${id}/stop`),
   probe: <Kind extends ProbeKind>(id: string, kind: Kind, position: number) =>
     call<ProbeEvents[Kind] | ProbeProgress>("POST", `/api/requests/${id}/probes`, { kind, position }),
   traces: (query: URLSearchParams) =>
