@@ -41,6 +41,7 @@ export class RequestTrace {
   hovered = $state<number | null>(null);
   onEvent: ((event: AnyEvent) => void) | null = null;
   onEnd: (() => void) | null = null;
+  onRefused: (() => void) | null = null;
 
   private log: TimedEvent[] = [];
   /** What arrives between two frames is shown at once: a saved trace sends thousands of events in a moment. */
@@ -72,7 +73,10 @@ export class RequestTrace {
         this.onEnd?.();
       },
       onLost: (isLost: boolean) => (this.isLost = isLost),
-      onRefused: (message: string) => (this.refusal = message),
+      onRefused: (message: string) => {
+        this.refusal = message;
+        this.onRefused?.();
+      },
     };
     this.stream = new EventStream(this.requestId, handlers, socket);
   }

@@ -1,0 +1,149 @@
+/** What a run of a set comes to, and what all of them together tell. Knows nothing of how they are fetched. */
+import { commonStart } from "./diff";
+import { endText } from "./figures";
+import { count, counted, duration, money } from "./format";
+import { outcomeOf, type Outcome } from "./outcome";
+import type { TraceView } from "./view";
+
+/** One run's answer, without the candidates of its tokens: a set may have 64 of them. */
+export interface RunAnswer {
+  index: number;
+  requestId: string;
+  ids: number[];
+  pieces: string[];
+  text: string;
+  outcome: Outcome;
+  ending: string;
+  /** Mean log-probability of its tokens under the model's own distribution; null: not reported. */
+  meanLogprob: number | null;
+  firstToken: number | null;
+  duration: number;
+  cost: number | null;
+  currency: string;
+  numPrompt: number | null;
+  /** Null: not known. */
+  numCached: number | null;
+  savedUs: number | null;
+  /** What the cached tokens would have cost more as computed ones; null where a price is not on the bill. */
+  savedNano: number | null;
+  compute: string;
+}
+
+export function answerOf(view: TraceView, index: number, requestId: string): RunAnswer {
+  const { tokens, bill, cache, generation, prompt, started } = view;
+  const logprobs = tokens.flatMap(({ logprob }) => logprob ?? []);
+  return {
+    index,
+    requestId,
+    ids: tokens.map(({ id }) => id),
+    pieces: tokens.map(({ piece }) => piece),
+    text: view.text,
+    outcome: outcomeOf(view),
+    ending: endText(view),
+    meanLogprob: logprobs.length && logprobs.length === tokens.length ? mean(logprobs) : null,
+    firstToken: tokens[0]?.at ?? null,
+    duration: view.at,
+    cost: bill?.total_nano ?? null,
+    currency: bill?.currency ?? "",
+    numPrompt: prompt?.ids.length ?? null,
+    numCached: generation?.is_cache_known ? (cache?.num_cached_tokens ?? null) : null,
+    savedUs: cache?.saved_us ?? null,
+    savedNano: savedOf(view),
+    compute: started
+      ? (started.server ?? [started.quantization, started.compute, started.device].join(", "))
+      : "",
+  };
+}
+
+function savedOf({ bill }: TraceView): number | null {
+  const line = (kind: string) => bill?.lines.find((each) => each.kind === kind);
+  const [computed, cached] = [line("uncached_input"), line("cache_read")];
+  if (!computed || !cached) return null;
+  return cached.num_tokens * (computed.unit_price_nano - cached.unit_price_nano);
+}
+
+function mean(values: number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+export function median(values: number[]): number | null {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (!sorted.length) return null;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export interface AnswerGroup {
+  ids: number[];
+  /** Those that gave this very answer, in the order of the runs. */
+  runs: RunAnswer[];
+}
+
+/** Identical answers together, token for token; the most frequent first, then the earliest. */
+export function groupAnswers(answers: RunAnswer[]): AnswerGroup[] {
+  const groups = new Map<string, AnswerGroup>();
+  for (const answer of [...answers].sort((a, b) => a.index - b.index)) {
+    const key = answer.ids.join(" ");
+    const group = groups.get(key);
+    if (group) group.runs.push(answer);
+    else groups.set(key, { ids: answer.ids, runs: [answer] });
+  }
+  return [...groups.values()].sort((a, b) => b.runs.length - a.runs.length);
+}
+
+/** Whether runs with the saved request's own seed and settings gave its very tokens, in words. */
+export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
+  const differing = runs.filter((run) => run.ids.join() !== saved.ids.join());
+  const whole = counted(saved.ids.length, "token");
+  if (!differing.length)
+    return runs.length === 1
+      ? `The run gave the saved answer again, token for token: ${whole}.`
+      : `All ${runs.length} runs gave the saved answer again, token for token: ${whole}.`;
+  const first = Math.min(...differing.map((run) => commonStart(run.ids, saved.ids)));
+  const who = runs.length === 1 ? "The run" : `${differing.length} of ${runs.length} runs`;
+  const others = [...new Set(differing.map(({ compute }) => compute))].filter(
+    (each) => each !== saved.compute,
+  );
+  const why = others.length
+    ? `It was computed otherwise (${saved.compute || "not recorded"}; now ${others.join("; ")}), which can change the last digits of a probability.`
+    : differing.some(({ outcome }) => outcome !== saved.outcome)
+      ? "They did not end in the same way."
+      : "Nothing in the traces says why.";
+  return `${who} parted from the saved answer, first at token ${first}. ${why}`;
+}
+
+/** How many answers there are, and how far they go together. */
+export function spreadSentence(answers: RunAnswer[]): string {
+  const written = answers.filter(({ ids }) => ids.length);
+  if (!written.length) return "No run has an answer.";
+  const groups = groupAnswers(written);
+  if (written.length === 1) return "One run has an answer.";
+  if (groups.length === 1) return `All ${written.length} answers are the same, token for token.`;
+  const shared = Math.min(...written.map(({ ids }) => commonStart(written[0]!.ids, ids)));
+  const most = groups[0]!.runs.length;
+  const often = most > 1 ? `, the most frequent of them ${most} times` : ", each of them once";
+  const where = shared
+    ? `; all begin with the same ${counted(shared, "token")}`
+    : "; they part at the first token";
+  return `${groups.length} different answers from ${written.length} runs${often}${where}.`;
+}
+
+/** What the prefix cache spared the set. */
+export function cacheShareSentence(answers: RunAnswer[]): string {
+  const known = answers.filter(({ numCached, numPrompt }) => numCached !== null && numPrompt !== null);
+  if (!known.length) return "";
+  const sum = (of: (run: RunAnswer) => number | null) =>
+    known.reduce((total, run) => total + (of(run) ?? 0), 0);
+  const cached = sum(({ numCached }) => numCached);
+  const all = sum(({ numPrompt }) => numPrompt);
+  const time = sum(({ savedUs }) => savedUs);
+  const spared = known.every(({ savedNano }) => savedNano !== null)
+    ? sum(({ savedNano }) => savedNano)
+    : null;
+  const saved = [
+    time > 0 ? `about ${duration(time)}` : "",
+    spared ? money(spared, known[0]!.currency) : "",
+  ].filter(Boolean);
+  const told = `${count(cached)} of ${count(all)} prompt tokens came from the prefix cache`;
+  return saved.length && cached ? `${told}, which saved ${saved.join(" and ")}.` : `${told}.`;
+}

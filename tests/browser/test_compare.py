@@ -1,0 +1,155 @@
+"""Running a saved request again and comparing traces, in a real browser on the real model."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from benchmarks.synthetic_trace import trace_file
+from tests.browser.running import Running
+
+QUESTION = "Name a few things that one finds at the sea."
+
+
+def call(page: Page, base: str, path: str, body: object) -> Any:
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    headers = {"X-CSRFToken": token, "Referer": base, "Content-Type": "application/json"}
+    answer = page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+@pytest.fixture(scope="module")
+def base(product: Running) -> str:
+    return product.link.partition("/signin/")[0]
+
+
+@pytest.fixture(scope="module")
+def request_id(page: Page, base: str) -> str:
+    """A saved request whose seed was drawn."""
+    conversation = call(page, base, "/api/conversations", {})["id"]
+    params = {"temperature": 1.2, "top_p": 1, "max_tokens": 24}
+    sent = call(page, base, f"/api/conversations/{conversation}/messages", {"text": QUESTION, "params": params})
+    found = str(sent["assistant_message"]["request_id"])
+    page.goto(f"{base}/requests/{found}")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+    return found
+
+
+def run_again(page: Page, base: str, request_id: str) -> None:
+    page.goto(f"{base}/requests/{request_id}")
+    page.get_by_role("button", name="Run again").click()
+
+
+def test_as_it_was_gives_the_very_tokens_again(page: Page, base: str, request_id: str) -> None:
+    run_again(page, base, request_id)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.get_by_test_id("rerun-sentence")).to_contain_text("token for token", timeout=30_000)
+    expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended")
+    expect(page.get_by_test_id("prompt-note")).to_contain_text("the very same ones")
+    page.get_by_role("link", name="Compare with the saved request").click()
+    expect(page.get_by_test_id("main-difference")).to_contain_text("The same prompt, settings and seed")
+    expect(page.get_by_test_id("answers-told")).to_have_text("The answers are the same, token for token.")
+
+
+@pytest.fixture(scope="module")
+def four_runs(page: Page, base: str, request_id: str) -> str:
+    """Address of a set with fresh seeds, asked for in the dialog."""
+    run_again(page, base, request_id)
+    page.get_by_role("radio", name="Several times").check()
+    page.get_by_role("spinbutton", name="Runs").fill("4")
+    page.get_by_role("button", name="Run 4").click()
+    expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=30_000)
+    return page.url
+
+
+def test_the_answers_are_grouped_and_part_as_bands(page: Page, four_runs: str) -> None:
+    page.goto(four_runs)
+    bands = page.get_by_test_id("answer-flow").get_by_role("button")
+    expect(bands.first).to_be_visible()
+    expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 ended")
+    counts = [int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()]
+    assert sum(counts) == 4
+    bands.first.focus()
+    expect(page.get_by_test_id("flow-told")).to_contain_text("of the runs")
+    first = page.get_by_test_id("flow-told").inner_text()
+    page.keyboard.press("ArrowRight" if bands.first.get_attribute("aria-label", timeout=1000) else "ArrowDown")
+    expect(page.get_by_test_id("flow-told")).not_to_have_text(first)
+
+
+def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> None:
+    page.goto(four_runs)
+    for run in (1, 2):
+        page.get_by_role("checkbox", name=f"Compare run {run}").check()
+    page.get_by_role("link", name="Compare 2").click()
+    expect(page.get_by_test_id("main-difference")).to_contain_text("another seed")
+    expect(page.get_by_test_id("prompts-told")).to_contain_text("Both prompts are the same")
+    choices = page.get_by_test_id("choices")
+    expect(choices).to_contain_text("The first token that differs")
+    expect(choices.get_by_text("taken")).to_have_count(2)
+    left, right = page.get_by_role("group", name="Answer of A"), page.get_by_role("group", name="Answer of B")
+    left.get_by_role("button").first.click()
+    for side in (left, right):
+        expect(side.locator("[aria-pressed=true]")).to_have_count(1)
+    page.get_by_role("button", name="Next difference").first.click()
+    expect(page.locator(".walk").first).to_contain_text("of")
+    left.locator("[aria-pressed=true]").or_(left.locator("[tabindex='0']")).first.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(left.locator("[aria-pressed=true]")).to_be_focused()
+
+
+def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> None:
+    other = call(page, base, f"/api/requests/{request_id}/reruns", {})
+    page.goto(f"{base}/reruns/{other['id']}")
+    page.get_by_role("link", name="Compare with the saved request").click()
+    plot, shown = page.get_by_test_id("aligned-plot"), page.get_by_test_id("aligned-window")
+    expect(shown).to_be_visible()
+    page.get_by_role("radio", name="each one's first token").click()
+    expect(shown).to_have_text(re.compile("^-.* to "))
+    before = shown.inner_text()
+    plot.focus()
+    page.keyboard.press("w")
+    expect(shown).not_to_have_text(before)
+    page.keyboard.press("f")
+    expect(shown).to_have_text(before)
+
+
+def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) -> None:
+    body = {"n": 8, "seeds": "fresh", "grid": {"max_tokens": [400], "temperature": [0.5, 1.5]}}
+    made = call(page, base, f"/api/requests/{request_id}/reruns", body)
+    page.goto(f"{base}/reruns/{made['id']}")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_test_id("rerun-state")).to_have_text("stopped", timeout=20_000)
+    expect(page.get_by_test_id("rerun-progress")).to_contain_text("16 of 16 ended")
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str) -> None:
+    page.goto(f"{base}/compare?ids={request_id},{request_id}")
+    expect(page.get_by_role("alert")).to_contain_text("twice")
+    page.goto(f"{base}/compare?ids={request_id},req_another")
+    expect(page.get_by_role("alert")).to_contain_text("is not there")
+    page.goto(f"{base}/reruns/rerun_another")
+    expect(page.get_by_role("alert")).to_contain_text("no such set")
+
+
+def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: str, request_id: str) -> None:
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(60)}
+    headers = {"X-CSRFToken": token, "Referer": base}
+    imported = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file}).json()["id"]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{base}/compare?ids={request_id}")
+    chosen = page.get_by_role("checkbox", checked=True)
+    expect(chosen).to_have_count(1)
+    page.locator("label", has_text=re.compile("^(?!.*sea).*", re.S)).get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Compare 2").click()
+    expect(page.get_by_role("article")).to_contain_text("imported")
+    expect(page.get_by_test_id("prompts-told")).to_contain_text("part at token")
+    assert imported in page.url
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 1360, "height": 860})
