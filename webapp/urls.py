@@ -33,6 +33,7 @@ urlpatterns = [
     path("api/messages/<str:message_id>/regenerate", chat.regenerate),
     path("api/requests/<str:request_id>", requests.show),
     path("api/requests/<str:request_id>/cancel", requests.cancel),
+    path("api/requests/<str:request_id>/fork", chat.fork),
     path("api/requests/<str:request_id>/observed", requests.observed),
     path("api/requests/<str:request_id>/probes", probe),
     path("api/requests/<str:request_id>/reruns", reruns.of_request),

@@ -41,13 +41,19 @@ def is_greedy(params: SamplingParams) -> bool:
     return params.temperature < _GREEDY_BELOW
 
 
-def problem(kind: Kind, params: SamplingParams) -> str | None:
+_COUNTS_ANSWER = ("frequency_penalty", "presence_penalty")
+"""A fork's kept tokens, which go to the server in the prompt, would not count for these."""
+
+
+def problem(kind: Kind, request: GenerationRequest) -> str | None:
     """What this kind of server cannot do as asked, as a sentence that says what to do; None if it can do all."""
-    default = SamplingParams()
+    params, default = request.params, SamplingParams()
     changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
         names = " and ".join(wrong)
         return f"This model is served by {_a(kind)}, which cannot apply {names} as we define it. Leave it off."
+    if request.kept_ids and any(getattr(params, name) for name in _COUNTS_ANSWER):
+        return f"This model is served by {_a(kind)}, whose penalties would not count the tokens kept. Set them to 0."
     if kind is Kind.VLLM and params.min_p > 0 and params.top_p < 1:
         return "This model is served by vLLM, which applies min_p before top_p. Set min_p to 0 or top_p to 1."
     return None
@@ -61,10 +67,10 @@ def completion_body(
     kind: Kind, model: str, request: GenerationRequest, stop_ids: Iterable[int], max_tokens: int
 ) -> dict[str, Any]:
     """The JSON of a POST to /v1/completions that streams tokens with their candidates. Token ids go as they are."""
-    params = request.params
+    params, prompt = request.params, [*request.prompt_ids, *request.kept_ids]
     body = {
         "model": model,
-        "prompt": list(request.prompt_ids),
+        "prompt": prompt,
         "max_tokens": max_tokens,
         "temperature": 0 if is_greedy(params) else params.temperature,
         "top_p": params.top_p,
@@ -75,7 +81,7 @@ def completion_body(
         **_EXTENSIONS[kind](params, sorted(stop_ids)),
     }
     if kind is Kind.LLAMA_CPP:
-        body["repeat_last_n"] = len(request.prompt_ids) + max_tokens  # all of it; the server makes room for as many
+        body["repeat_last_n"] = len(prompt) + max_tokens  # all of it; the server makes room for as many
     if kind is Kind.VLLM and request.cache_salt:
         body["cache_salt"] = request.cache_salt
     return body

@@ -45,6 +45,9 @@ class RemoteStream:
         self._patience = patience
         self._is_greedy = is_greedy(job.request.params)
         self._num_tokens = 0
+        self._num_kept = len(job.request.kept_ids)
+        self._num_prompt = len(job.request.prompt_ids) + self._num_kept
+        """What the server reads: a fork's answer so far, too."""
         self._num_prefilled = 0
         self._prefill_ms = 0
         self._num_cached: int | None = None
@@ -81,12 +84,10 @@ class RemoteStream:
 
     def _check(self) -> None:
         request, window = self._job.request, self._server.window
-        if wrong := problem(self._server.kind, request.params):
+        if wrong := problem(self._server.kind, request):
             raise BackendError("unsupported", wrong)
-        if window is not None and len(request.prompt_ids) >= window:
-            message = (
-                f"the prompt has {len(request.prompt_ids)} tokens; the window of the model's server holds {window}"
-            )
+        if window is not None and self._num_prompt >= window:
+            message = f"the prompt has {self._num_prompt} tokens; the window of the model's server holds {window}"
             raise BackendError("prompt_too_long", message)
 
     async def _read(self, client: httpx.AsyncClient) -> None:
@@ -109,8 +110,8 @@ class RemoteStream:
     @property
     def _max_tokens(self) -> int:
         request, window = self._job.request, self._server.window
-        limit = request.params.max_tokens
-        return limit if window is None else min(limit, window - len(request.prompt_ids))
+        limit = request.params.max_tokens - self._num_kept
+        return limit if window is None else min(limit, window - self._num_prompt)
 
     async def _chunks(self, response: httpx.Response) -> AsyncIterator[Chunk]:
         async for data in payloads(response.aiter_bytes()):
@@ -130,7 +131,7 @@ class RemoteStream:
                 top = choice.top[: self._job.request.num_candidates]
                 events.append(self._sampled(choice.chosen.id, choice.chosen.logprob, top))
         if chunk.num_cached is not None:
-            self._num_cached = min(max(chunk.num_cached, 0), len(self._job.request.prompt_ids))
+            self._num_cached = min(max(chunk.num_cached, 0), self._num_prompt)
         if chunk.timings is not None:
             self._prefill_us = _microseconds(chunk.timings.prompt_ms)
             self._decode_us = _microseconds(chunk.timings.predicted_ms)
@@ -146,7 +147,7 @@ class RemoteStream:
         self._finish_reason = self._finish_reason or _REASONS[reason]
 
     def _prefill(self, progress: Progress) -> list[AnyEvent]:
-        total = len(self._job.request.prompt_ids)
+        total = self._num_prompt
         self._num_cached = min(max(progress.cache, 0), total)
         start, end = max(self._num_prefilled, self._num_cached), min(progress.processed, total)
         if end <= start:
@@ -184,7 +185,7 @@ class RemoteStream:
         rank = 1 + sum(each.logprob > logprob for each in top) if is_listed and logprob is not None else None
         sampled = TokenSampled(
             at=self._job.clock.at(),
-            position=self._num_tokens,
+            position=self._num_kept + self._num_tokens,
             id=token,
             piece=self._vocabulary.piece(token),
             is_special=self._vocabulary.is_special(token),
@@ -215,7 +216,7 @@ class RemoteStream:
 
     def _usage(self) -> Usage:
         """Tokens seen; a server's own count may hold some that it did not show."""
-        num_prompt = len(self._job.request.prompt_ids) if self._num_tokens else self._num_prefilled
+        num_prompt = self._num_prompt if self._num_tokens else self._num_prefilled
         num_cached = min(self._num_cached or 0, num_prompt)
         return Usage(uncached_input=num_prompt - num_cached, cache_read=num_cached, output=self._num_tokens)
 

@@ -147,17 +147,20 @@ class Engine:
         self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock, grammar: Grammar | None = None
     ) -> Sequence:
         """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
-        self._check(request)
         sequence = Sequence(request, stop_ids, clock, self.window)
+        self._check(sequence)
         sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise)
         self._scheduler.add(sequence)
         self._slots[request.request_id] = _Slot(sequence, sampler)
         return sequence
 
-    def _check(self, request: GenerationRequest) -> None:
-        num_tokens, vocab_size = len(request.prompt_ids), self._runner.config.vocab_size
-        if not num_tokens or min(request.prompt_ids) < 0 or max(request.prompt_ids) >= vocab_size:
+    def _check(self, sequence: Sequence) -> None:
+        request, ids = sequence.request, sequence.prompt_ids
+        num_tokens, vocab_size = len(ids), self._runner.config.vocab_size
+        if not request.prompt_ids or min(ids) < 0 or max(ids) >= vocab_size:
             raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
+        if sequence.num_free_tokens <= 0 and num_tokens < self.window:
+            raise ValueError(f"the answer so far has max_tokens tokens already, {len(request.kept_ids)}")
         if problem := request.params.id_problem(vocab_size):
             raise ValueError(str(problem))
         if num_tokens >= self.window:
@@ -312,7 +315,7 @@ class Engine:
     def _sample(self, sequence: Sequence, row: _Row) -> Sample | Exception:
         """The next token, or why there is none. Changes nothing that would matter if it were asked again."""
         try:
-            return self._slot(sequence).sampler.sample(row.logits, sequence.output_ids, row.summary)
+            return self._slot(sequence).sampler.sample(row.logits, sequence.answer_ids, row.summary)
         except Exception as error:
             return error
 
@@ -343,7 +346,7 @@ class Engine:
         """The first token, and one more for each draft that proves to be the token sampled."""
         share, slot = results.share, self._slot(results.share.sequence)
         sequence, drafts = share.sequence, share.drafts
-        at, position = sequence.clock.at(), len(sequence.output_ids)
+        at, position = sequence.clock.at(), len(sequence.answer_ids)
         events: list[AnyEvent] = []
         sample, num_accepted = results.first, 0
         while isinstance(sample, Sample):

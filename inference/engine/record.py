@@ -173,7 +173,7 @@ def verified(
 
 def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceSource) -> list[AnyEvent]:
     """To be called before the sequence accepts the token."""
-    at, position = sequence.clock.at(), len(sequence.output_ids)
+    at, position = sequence.clock.at(), len(sequence.answer_ids)
     token = TokenSampled(
         at=at,
         position=position,

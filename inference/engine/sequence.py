@@ -35,6 +35,7 @@ class Sequence:
     arrival: int = -1
     """Its place in the order of arrival, given by the scheduler."""
     output_ids: list[int] = field(default_factory=list)
+    """Tokens sampled."""
     block_table: list[int] = field(default_factory=list)
     num_computed_tokens: int = 0
     """Tokens of prompt and output whose keys and values are in the table's blocks."""
@@ -57,14 +58,18 @@ class Sequence:
     decode_us: int = 0
 
     def __post_init__(self) -> None:
-        self.ids = list(self.request.prompt_ids)
+        self.prompt_ids = (*self.request.prompt_ids, *self.request.kept_ids)
+        """What is read before the first token is sampled: a fork reads the answer that it takes over, too."""
+        self.ids = list(self.prompt_ids)
         """Prompt and output."""
+        self.answer_ids = list(self.request.kept_ids)
+        """Tokens of the answer, kept and sampled: by them the sampler counts positions and penalties."""
         self._block_keys: list[bytes] = []
         self._prompt_key: bytes | None = None
 
     @property
     def num_prompt_tokens(self) -> int:
-        return len(self.request.prompt_ids)
+        return len(self.prompt_ids)
 
     @property
     def num_tokens(self) -> int:
@@ -83,7 +88,7 @@ class Sequence:
     @property
     def num_free_tokens(self) -> int:
         """How many more tokens it may generate."""
-        return min(self.request.params.max_tokens - len(self.output_ids), self.window - len(self.ids))
+        return min(self.request.params.max_tokens - len(self.answer_ids), self.window - len(self.ids))
 
     def block_keys(self, block_size: int) -> list[bytes]:
         """The prefix cache's keys of all full blocks."""
@@ -101,7 +106,7 @@ class Sequence:
         if self._prompt_key is None:
             num_full = self.num_prompt_tokens // block_size
             parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()
-            self._prompt_key = next_key(parent, self.request.prompt_ids[num_full * block_size :])
+            self._prompt_key = next_key(parent, self.prompt_ids[num_full * block_size :])
         return self._prompt_key
 
     def found(self, num_tokens: int) -> None:
@@ -121,6 +126,7 @@ class Sequence:
     def accept(self, token: int) -> None:
         """Append a sampled token and decide whether it ends the sequence."""
         self.output_ids.append(token)
+        self.answer_ids.append(token)
         self.ids.append(token)
         if token in self.stop_ids:
             self.finish("stop")

@@ -100,7 +100,7 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     """Where it failed: gateway, safety, context, prompt, generation, settle."""
     code: str
     """Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable,
-    overloaded, unsupported, server_refused, server_failed, internal."""
+    overloaded, unsupported, server_refused, server_failed, parent_gone, internal."""
     message: str
     """What went wrong and what to do, for people."""
 
@@ -333,6 +333,23 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
     """Tokens taken over from the log."""
 
 
+class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"):
+    """The answer begins with tokens taken over from another answer to the same prompt; here they were not sampled.
+
+    They are read like the prompt, and billed as input; the positions of the tokens sampled go on after them.
+    """
+
+    from_request_id: str
+    """The request whose answer it left."""
+    position: int
+    """Where it left: the tokens before are that answer's own, those from here on were chosen or written by a person."""
+    ids: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    """Each token's own bytes (base64 in JSON)."""
+    text: str
+    """What is shown of them: a character that is not whole, or what may become a stop text, comes with later text."""
+
+
 class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
     """The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays."""
 
@@ -496,7 +513,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """
 
     position: int
-    """Index among the generated tokens, from 0."""
+    """Index in the answer, from 0: in a fork the tokens taken over come first."""
     id: int
     piece: bytes
     """The token's own bytes (base64 in JSON); empty for control tokens."""
@@ -543,7 +560,7 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     """Guesses of the next tokens were checked in one pass; the tokens sampled follow."""
 
     position: int
-    """Index of the first guess among the generated tokens."""
+    """Index of the first guess in the answer."""
     ids: tuple[int, ...]
     """The guesses; those after a stop text are left out, as their tokens are."""
     pieces: tuple[bytes, ...] = ()
@@ -738,6 +755,7 @@ AnyEvent = (
     | GenerationQueued
     | GenerationStarted
     | GenerationResumed
+    | GenerationForked
     | GenerationPreempted
     | GenerationFinished
     | CacheLookedUp

@@ -78,7 +78,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     seed: int | None = None
     """Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance."""
     max_tokens: int = 512
-    """Most tokens to generate."""
+    """Most tokens of the answer."""
     stop: tuple[str, ...] = ()
     """Texts that end the answer; they are not part of it."""
     stop_token_ids: tuple[int, ...] = ()
@@ -148,6 +148,10 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     model: str
     prompt_ids: tuple[int, ...]
     """The whole prompt, as token ids."""
+    kept_ids: tuple[int, ...] = ()
+    """The answer so far, where it goes on from another one (see events.GenerationForked)."""
+    kept_text: str = ""
+    """What is shown of it already."""
     params: SamplingParams
     accepted_unix_us: int
     """When the request was accepted, in µs since the epoch: the zero of every event's `at`."""
@@ -167,7 +171,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens by price class. The five never overlap; their sum is everything processed."""
 
     uncached_input: int = 0
-    """Prompt tokens computed for this request, those of the next two apart."""
+    """Prompt tokens (a fork's kept ones too) computed for this request, those of the next two apart."""
     cache_read: int = 0
     """Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt."""
     cache_write_5m: int = 0

@@ -70,6 +70,7 @@ class Generation:
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
         self._guard = OutputGuard(services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids)
+        self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
         self._is_started = False
         self._is_waiting = True
         """In the engine's queue: before the start, and again when it was preempted."""

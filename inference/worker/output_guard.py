@@ -40,12 +40,23 @@ class OutputGuard:
         self._sentence = ""
         """What is released of the sentence that the next text belongs to."""
         self._num_released_tokens = 0
+        self._num_kept_tokens = 0
         self.num_tokens = 0
-        """Tokens that belong to the answer: released, held or withheld."""
+        """Tokens generated that belong to the answer: released, held or withheld."""
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
         self.is_blocked = False
         """Text was withheld: the answer must end."""
+
+    def keep(self, pieces: Sequence[bytes], shown: str) -> None:
+        """Go on after an answer taken over from elsewhere, of whose text `shown` was checked and is shown.
+
+        What may still become a stop text, and an unfinished character, waits for the tokens that follow.
+        """
+        self._num_kept_tokens = len(pieces)
+        self._pending = "".join(map(self._detokenizer.add, pieces))[len(shown) :]
+        self._begin_sentence(shown)
+        self._num_released_chars = len(shown)
 
     def add(self, token: TokenSampled) -> None:
         """Hold one more token."""
@@ -93,12 +104,17 @@ class OutputGuard:
     def release(self) -> list[AnyEvent]:
         """Check what is held; the events to append: tokens, check and text, or check and withheld."""
         if not self._held:
-            return []
+            return self._left_over()
         held, self._held = self._held, []
         text, self._pending = self._pending, ""
         if not text.strip() or not self._is_guarded:
             return self._passed(held, text, [])
         return self._checked(held, text)
+
+    def _left_over(self) -> list[AnyEvent]:
+        """Kept text that was not shown as long as a stop text could have become of it; no token came after it."""
+        text, self._pending = self._pending, ""
+        return [TextReleased(at=self._clock.at(), text=text, num_tokens=0)] if text else []
 
     def _checked(self, held: list[TokenSampled], text: str) -> list[AnyEvent]:
         # The sentence is judged as a whole, its released beginning included.
@@ -129,12 +145,15 @@ class OutputGuard:
         """Without the guesses that tell of tokens after a stop text."""
         if not self.is_stopped:
             return notes
-        cut = (_cut(note, self.num_tokens) if isinstance(note, DraftVerified) else note for note in notes)
+        cut = (
+            _cut(note, self._num_kept_tokens + self.num_tokens) if isinstance(note, DraftVerified) else note
+            for note in notes
+        )
         return [note for note in cut if note is not None]
 
 
 def _cut(draft: DraftVerified, num_tokens: int) -> DraftVerified | None:
-    """What it tells of the first tokens."""
+    """What it tells of the answer's first tokens."""
     num_left = num_tokens - draft.position
     if num_left <= 0:
         return None

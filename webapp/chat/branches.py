@@ -19,9 +19,11 @@ def path_to(message: Message | None, messages: Iterable[Message]) -> list[Messag
 
 def without_blocked(path: list[Message]) -> list[Message]:
     """The path without questions that the safety policy refused: no later prompt may bring them to the model."""
-    refused = {
-        answer.parent_id
-        for answer in path
-        if answer.role == Message.Role.ASSISTANT and answer.request and answer.request.error_code == "blocked"
-    }
+    refused = {answer.parent_id for answer in path if answer.role == Message.Role.ASSISTANT and _is_refusal(answer)}
     return [message for message in path if message.pk not in refused]
+
+
+def _is_refusal(answer: Message) -> bool:
+    """Of a fork it is the beginning of the answer that was refused: its question had been answered before."""
+    request = answer.request
+    return request is not None and request.error_code == "blocked" and request.fork_position is None

@@ -49,12 +49,23 @@ def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> li
 
 
 def _answer(conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
-    """Create the requests, with all that the model needs, and the messages that will show their answers; start them.
+    source = {"messages": _input(conversation, question)}
+    requests = [_request(conversation, question, source, each, by) for each in params]
+    return begin(conversation, question, requests, params, by)
+
+
+def begin(
+    conversation: Conversation,
+    question: Message,
+    requests: list[Request],
+    params: list[SamplingParams],
+    by: Arrival,
+) -> list[Message]:
+    """Save the requests, which have all that the model needs, and the messages that will show their answers; start
+    them. Raises TooManyOpen, QueueUnavailable.
 
     A question that is new is saved with them. What can be read is read before the write lock is taken.
     """
-    source = {"messages": _input(conversation, question)}
-    requests = [_request(conversation, question, source, each, by) for each in params]
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
     created = [question, *answers] if question._state.adding else answers

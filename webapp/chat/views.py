@@ -17,11 +17,14 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat import sending
+from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
+from webapp.gateway.requests import find
 from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
 from webapp.lifecycle.stop import stop
@@ -51,6 +54,14 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     parent_id: str | None = None
     params: SamplingParams | None = None
     n: int | None = None
+    client: ClientTiming | None = None
+
+
+class NewFork(msgspec.Struct, forbid_unknown_fields=True):
+    position: int | None = None
+    token_id: int | None = None
+    text: str | None = None
+    params: SamplingParams | None = None
     client: ClientTiming | None = None
 
 
@@ -170,6 +181,42 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
         answers = sending.regenerate(answer, params, arrival)
     timing.mark("start")
     return _started({}, answers, timing)
+
+
+@api("POST")
+def fork(request: HttpRequest, request_id: str) -> HttpResponse:
+    """Go on from a place in an answer as another answer to the same message."""
+    timing = ServerTiming(request)
+    body = read_body(request, NewFork)
+    parent = find(request, request_id)
+    params = _fork_params(parent, body.params)
+    arrival = _arrival(request, timing, checked_timing(body.client))
+    try:
+        made = find_fork(parent, _place(body), params)
+    except CannotFork as error:
+        raise ApiError(400 if error.field else 409, error.code, str(error), error.field) from None
+    timing.mark("validate")
+    with _refusals():
+        answer = start_fork(parent, made, params, arrival)
+    timing.mark("start")
+    return _started({}, [answer], timing)
+
+
+def _place(body: NewFork) -> Place:
+    if (body.position is None) == (body.text is None):
+        raise ApiError(400, "invalid", "Say either a position, or the text that the answer begins with.", "position")
+    if body.text is None:
+        return Place(body.position, body.token_id)
+    if body.token_id is not None:
+        raise ApiError(400, "invalid", "token_id goes with a position, not with a text.", "token_id")
+    return Place(None, text=checked_text(body.text))
+
+
+def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParams:
+    """Without others, the parent's own, its seed included: the same token then gives the same answer."""
+    if given is None:
+        return msgspec.convert(parent.params or {}, SamplingParams)
+    return msgspec.structs.replace(checked_params(given), seed=_seeds(given.seed, 1)[0])
 
 
 def _started(rows: dict[str, Any], answers: list[Message], timing: ServerTiming) -> HttpResponse:

@@ -45,7 +45,11 @@ class Request(models.Model):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
     attempt = models.PositiveIntegerField(default=1)
     input = models.JSONField(default=dict)
-    """{"messages": [{"role", "content", "source"}]}: everything the model needs."""
+    """{"messages": [{"role", "content", "source"}]}: everything the model needs; of a fork {"messages", "fork": {"ids",
+    "is_written"}}: how its answer begins."""
+    forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
+    fork_position = models.PositiveIntegerField(null=True)
+    """Where it left that one's answer; not null: this is a fork, also when the other is gone."""
     params = models.JSONField(default=dict)
     accepted_unix_us = models.BigIntegerField(default=0)
     output_text = models.TextField(blank=True)
@@ -103,7 +107,12 @@ class Request(models.Model):
             "first_token_us": self.first_token_us,
             "safety": {"verdict": self.safety_verdict, "layers": self.safety_layers} if self.safety_verdict else None,
             "is_imported": self.is_imported,
+            **self.fork(),
         }
+
+    def fork(self) -> dict[str, Any]:
+        """Where it left another request's answer."""
+        return {"forked_from": self.forked_from_id, "fork_position": self.fork_position}
 
     def figures(self) -> dict[str, Any]:
         """What the line below an answer needs of a settled request, so that its trace need not be read."""

@@ -12,6 +12,7 @@ from inference.protocol.events import (
     BillPosted,
     Frame,
     GenerationFinished,
+    GenerationForked,
     RequestCancelled,
     RequestFailed,
     SafetyChecked,
@@ -53,9 +54,9 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     """Add up one request's frames, in order."""
     events = [event for frame in frames for event in frame.events]
     finished = _last(events, GenerationFinished)
-    released = [event for event in events if isinstance(event, TextReleased | TextWithheld)]
+    shown = [event for event in events if isinstance(event, GenerationForked | TextReleased | TextWithheld)]
     return Outcome(
-        text="".join(e.text if isinstance(e, TextReleased) else _notice(e) for e in released),
+        text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
         usage=finished.usage if finished else Usage(),
         finish_reason=finished.finish_reason if finished else None,
         first_token_us=next((event.at for event in events if isinstance(event, TextReleased)), None),

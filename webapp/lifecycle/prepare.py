@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -100,9 +101,7 @@ class Preparation:
 
     def _hand_over(self, checked: SafetyChecked, packed: _Packed) -> None:
         done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
-        queued = GenerationQueued(at=self._clock.at(), attempt=self._request.attempt, queue_depth=_queue_depth())
-        self._append(*done, queued)
-        app.send_task("inference.generate", args=[encode_request(self._generation(packed.assembled))])
+        hand_over(self._request, done, self._generation(packed.assembled))
 
     def _packing_events(self, packed: _Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
@@ -144,6 +143,14 @@ class Preparation:
 
     def _append(self, *events: AnyEvent) -> None:
         self._log.append(self._request.id, events, self._request.attempt)
+
+
+def hand_over(request: Request, done: Sequence[AnyEvent], generation: GenerationRequest) -> None:
+    """Log what was done and give the generation to the workers."""
+    clock = RequestClock(request.accepted_unix_us)
+    queued = GenerationQueued(at=clock.at(), attempt=request.attempt, queue_depth=_queue_depth())
+    services.event_log().append(request.id, [*done, queued], request.attempt)
+    app.send_task("inference.generate", args=[encode_request(generation)])
 
 
 def _queue_depth() -> int:

@@ -11,6 +11,7 @@ from celery.signals import worker_init, worker_ready
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
 from webapp.lifecycle import services, watch
+from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure, Preparation
 from webapp.lifecycle.settle import settle
@@ -42,7 +43,7 @@ def prepare(request_id: str) -> None:
     try:
         # A claim beside the log's own, which is for the generation of the same attempt.
         if services.event_log().claim(f"{request_id}:prepare", request.attempt):
-            Preparation(request).run()
+            (Preparation if request.fork_position is None else ForkPreparation)(request).run()
         else:
             logger.warning("gave up preparing %s: it was delivered before", request_id)
     except Fenced as error:

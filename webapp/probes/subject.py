@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inference.protocol.events import AnyEvent, GenerationStarted, PromptTokenized, RequestAccepted, TokenSampled
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationForked,
+    GenerationStarted,
+    PromptTokenized,
+    RequestAccepted,
+    TokenSampled,
+)
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
 
 
@@ -30,7 +37,8 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
         who = started.server or "A server elsewhere"
         raise CannotProbe("no_weights", f"{who} made these tokens; its weights are not here, so nothing can be seen.")
     answer = {event.position: event.id for event in found if isinstance(event, TokenSampled)}
-    ids = [*prompt.ids, *(answer[place] for place in sorted(answer))]
+    kept = next((event.ids for event in found if isinstance(event, GenerationForked)), ())
+    ids = [*prompt.ids, *kept, *(answer[place] for place in sorted(answer))]
     if not 0 <= position < len(ids):
         raise CannotProbe("unknown_position", f"position must be from 0 to {len(ids) - 1}, the tokens there are.")
     if position >= MAX_PROBE_TOKENS and kind != "memory":

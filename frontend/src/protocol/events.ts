@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** In what company this request's steps are computed, from this step on until the next such event. Numbers alone: who the others are is not recorded. */
 export interface BatchComposed {
@@ -181,7 +181,7 @@ export interface DraftVerified {
   type: "draft.verified";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Index of the first guess among the generated tokens. */
+  /** Index of the first guess in the answer. */
   position: number;
   /** The guesses; those after a stop text are left out, as their tokens are. */
   ids: number[];
@@ -206,7 +206,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -248,6 +248,22 @@ export interface GenerationFinished {
   is_cache_known: boolean;
 }
 
+/** The answer begins with tokens taken over from another answer to the same prompt; here they were not sampled. They are read like the prompt, and billed as input; the positions of the tokens sampled go on after them. */
+export interface GenerationForked {
+  type: "generation.forked";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** The request whose answer it left. */
+  from_request_id: string;
+  /** Where it left: the tokens before are that answer's own, those from here on were chosen or written by a person. */
+  position: number;
+  ids: number[];
+  /** Each token's own bytes (base64 in JSON). */
+  pieces: string[];
+  /** What is shown of them: a character that is not whole, or what may become a stop text, comes with later text. */
+  text: string;
+}
+
 /** The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays. */
 export interface GenerationPreempted {
   type: "generation.preempted";
@@ -278,6 +294,10 @@ export interface GenerationRequest {
   model: string;
   /** The whole prompt, as token ids. */
   prompt_ids: number[];
+  /** The answer so far, where it goes on from another one (see events.GenerationForked). */
+  kept_ids: number[];
+  /** What is shown of it already. */
+  kept_text: string;
   params: SamplingParams;
   /** When the request was accepted, in µs since the epoch: the zero of every event's `at`. */
   accepted_unix_us: number;
@@ -523,7 +543,7 @@ export interface RequestFailed {
   at: number;
   /** Where it failed: gateway, safety, context, prompt, generation, settle. */
   stage: string;
-  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, internal. */
+  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, parent_gone, internal. */
   code: string;
   /** What went wrong and what to do, for people. */
   message: string;
@@ -623,7 +643,7 @@ export interface SamplingParams {
   typical_p: number;
   /** Key of the counter-based generator: (seed, position) gives the draw u. None: one is chosen at acceptance. */
   seed: number | null;
-  /** Most tokens to generate. */
+  /** Most tokens of the answer. */
   max_tokens: number;
   /** Texts that end the answer; they are not part of it. */
   stop: string[];
@@ -780,7 +800,7 @@ export interface TokenSampled {
   type: "token.sampled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Index among the generated tokens, from 0. */
+  /** Index in the answer, from 0: in a fork the tokens taken over come first. */
   position: number;
   id: number;
   /** The token's own bytes (base64 in JSON); empty for control tokens. */
@@ -842,7 +862,7 @@ export interface ToolFinished {
 
 /** Tokens by price class. The five never overlap; their sum is everything processed. */
 export interface Usage {
-  /** Prompt tokens computed for this request, those of the next two apart. */
+  /** Prompt tokens (a fork's kept ones too) computed for this request, those of the next two apart. */
   uncached_input: number;
   /** Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt. */
   cache_read: number;

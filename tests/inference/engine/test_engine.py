@@ -427,3 +427,30 @@ def test_steps_are_told_with_their_company_and_only_when_it_changes() -> None:
     assert any(e.decoding == (1,) for e in heard)
     sizes = {1 + len(e.decoding) + len(e.prefilling) for each in runs.values() for e in each.of(BatchComposed)}  # type: ignore[union-attr]
     assert sizes == {1, 2}
+
+
+@given(st.data())
+def test_a_fork_that_chooses_the_same_tokens_goes_on_as_its_parent(data: st.DataObject) -> None:
+    """The same draws at the same positions, the kept tokens read as input and found in the cache."""
+    ids = prompt(1, data.draw(st.integers(1, 40)))
+    penalties = data.draw(st.sampled_from([{}, {"presence_penalty": 1.0, "repetition_penalty": 1.3}]))
+    asked = request("parent", ids, 40)
+    asked = msgspec.structs.replace(asked, params=msgspec.structs.replace(asked.params, **penalties))
+    served = engine(FakeDecoder())
+    parent = run(served, asked)["parent"]
+    num_kept = data.draw(st.integers(0, 39))
+    kept = tuple(parent.ids[:num_kept])
+    fork = run(served, msgspec.structs.replace(asked, request_id="fork", kept_ids=kept))["fork"]
+    assert fork.ids == parent.ids[num_kept:]
+    positions = [event.position for event in fork.events if isinstance(event, TokenSampled)]
+    assert positions == list(range(num_kept, 40))
+    num_read = len(ids) + num_kept
+    assert fork.usage.uncached_input + fork.usage.cache_read == num_read
+    assert fork.usage.cache_read == (num_read - 1) // BLOCK_SIZE * BLOCK_SIZE
+    assert fork.usage.output == 40 - num_kept
+
+
+def test_an_answer_that_has_its_most_tokens_already_cannot_go_on() -> None:
+    asked = msgspec.structs.replace(request("a", prompt(1, 8), 3), kept_ids=(5, 6, 7))
+    with pytest.raises(ValueError, match="max_tokens tokens already, 3"):
+        engine(FakeDecoder()).submit(asked, frozenset(), StoppedClock())

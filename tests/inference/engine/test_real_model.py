@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
@@ -98,3 +99,25 @@ def test_drafts_give_the_same_tokens(
     drafted = run(guessing, ask("a", ids, 40))["a"]
     assert drafted.ids == plain.ids
     assert drafted.of(DraftVerified)
+
+
+def test_a_fork_with_the_parents_settings_repeats_the_rest_of_its_answer(
+    kernels: Kernels, model_path: Path, tokenizer: Tokenizer, template: ChatTemplate
+) -> None:
+    """Token for token, though it reads at once what the parent wrote one by one, whoever else is computed beside it."""
+    served = Engine(ModelRunner(load_decoder(open_model(model_path), kernels=kernels), 64 << 20), tokenizer)
+    asked = ask("parent", chat(template, "Write two sentences about a lighthouse."), 60)
+    params = SamplingParams(temperature=0.9, top_p=0.95, seed=11, max_tokens=60, frequency_penalty=0.4)
+    asked = msgspec.structs.replace(asked, params=params)
+    ids = run(served, asked)["parent"].ids
+    forks = {
+        f"{salt}{place}": msgspec.structs.replace(
+            asked, request_id=f"{salt}{place}", kept_ids=tuple(ids[:place]), cache_salt=salt
+        )
+        for place in (1, 7, 24, len(ids) - 1)
+        for salt in ("alice", "bob")
+    }
+    for name, fork in run(served, *forks.values()).items():
+        assert [*forks[name].kept_ids, *fork.ids] == ids
+    again = run(served, msgspec.structs.replace(forks["alice24"], request_id="again"))["again"]
+    assert again.usage.cache_read == (len(asked.prompt_ids) + 23) // BLOCK_SIZE * BLOCK_SIZE

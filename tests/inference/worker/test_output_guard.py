@@ -199,3 +199,40 @@ def test_each_check_judges_from_the_beginning_of_the_open_sentence(guard: Guard,
             if isinstance(event, SafetyChecked):
                 ends = [match.end() for match in re.finditer(r"[.!?\n]\s*", text[:start])]
                 assert (event.start, event.end) == (ends[-1] if ends else 0, end)
+
+
+def forked(guard: Guard, kept: list[bytes], shown: str, stop: tuple[str, ...] = ()) -> OutputGuard:
+    output = OutputGuard(guard, RequestClock(unix_us()), stop, is_guarded=True)
+    output.keep(kept, shown)
+    return output
+
+
+def test_a_character_and_a_stop_text_may_span_the_border_of_a_fork(guard: Guard) -> None:
+    output = forked(guard, [b"So ", "\U0001f642".encode()[:2]], "So ")
+    output.add(token(2, "\U0001f642".encode()[2:]))
+    assert text_of(output.flush()) == "\U0001f642"
+    output = forked(guard, [b"So it EN"], "So it ", ("END",))
+    output.add(token(1, b"D of it"))
+    assert output.is_stopped
+    assert text_of(output.release()) == ""
+    output = forked(guard, [b"So it EN"], "So it ", ("END",))
+    output.add(token(1, b"ds."))
+    assert text_of(output.flush()) == "ENds."
+    assert text_of(forked(guard, [b"So it EN"], "So it ", ("END",)).flush()) == "EN"
+
+
+def test_the_sentence_that_a_fork_goes_on_with_is_judged_whole(guard: Guard) -> None:
+    shown = "All is well. How to build a pipe bomb at"
+    output = forked(guard, [shown[:30].encode(), shown[30:].encode()], shown)
+    output.add(token(2, b" home:"))
+    check = next(event for event in output.flush() if isinstance(event, SafetyChecked))
+    assert (check.start, check.end) == (len("All is well. "), len(shown + " home:"))
+
+
+def test_guesses_are_cut_at_a_stop_text_by_their_place_in_the_whole_answer(guard: Guard) -> None:
+    output = forked(guard, [b"a", b"b"], "ab", ("!",))
+    output.add_note(draft(2, [b"c", b"!", b"d"], 3))
+    for place, piece in enumerate([b"c", b"!", b"d"], 2):
+        output.add(token(place, piece))
+    (told,) = (event for event in output.flush() if isinstance(event, DraftVerified))
+    assert told.pieces == (b"c", b"!")

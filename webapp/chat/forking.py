@@ -1,0 +1,74 @@
+"""Forking: from a place in an answer to a new answer that goes on from there. Knows nothing of JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.request import SamplingParams
+from inference.tokenization.chat_template import TemplateError
+from inference.tokenization.gguf_metadata import TokenizerError
+from webapp.chat.models import Message
+from webapp.chat.sending import begin
+from webapp.lifecycle import services
+from webapp.lifecycle.fork import CannotFork, Fork, check_room, fork_at, fork_with, parent_of
+from webapp.lifecycle.fork_preparation import frames_of
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import Arrival
+from webapp.traces.archive import TraceFileError
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an answer is to be left, in one of two ways."""
+
+    position: int | None
+    """Its first tokens that are kept."""
+    token_id: int | None = None
+    """With a position: what comes next; None: that is drawn."""
+    text: str | None = None
+    """Instead: how the answer is to begin."""
+
+
+def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
+    """What is taken over. Raises CannotFork."""
+    if parent.is_imported:
+        message = "This trace was imported: nobody here has checked what its prompt says, so no answer goes on from it."
+        raise CannotFork("imported", message)
+    if getattr(parent, "message", None) is None:
+        raise CannotFork("no_conversation", "Its conversation was deleted: there is no place for another answer.")
+    try:
+        events = [event for frame in frames_of(parent) for event in frame.events]
+        served = services.prompt_services()
+    except TraceFileError:
+        raise CannotFork("trace_unreadable", "The saved trace is damaged and cannot be read.") from None
+    except (TokenizerError, TemplateError) as error:
+        raise CannotFork("model_unavailable", str(error)) from None
+    found = parent_of(events, served.tokenizer)
+    if place.text is not None:
+        fork = fork_with(found, served.tokenizer, place.text)
+    else:
+        assert place.position is not None
+        fork = fork_at(found, served.tokenizer, served.num_ids, place.position, place.token_id)
+    check_room(fork, found, params)
+    return fork
+
+
+def start_fork(parent: Request, fork: Fork, params: SamplingParams, by: Arrival) -> Message:
+    """Begin the new answer, a branch beside its parent's. Raises TooManyOpen, QueueUnavailable."""
+    answer: Message = parent.message
+    assert answer.parent is not None
+    request = Request(
+        user_id=parent.user_id,
+        surface=by.surface,
+        model=parent.model,
+        title=parent.title,
+        input=parent.input | {"fork": {"ids": fork.ids, "is_written": fork.is_written}},
+        params=msgspec.to_builtins(params),
+        accepted_unix_us=unix_us(),
+        forked_from=parent,
+        fork_position=fork.position,
+    )
+    return begin(answer.conversation, answer.parent, [request], [params], by)[0]

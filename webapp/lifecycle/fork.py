@@ -1,0 +1,146 @@
+"""What a fork takes over from another request's answer, read from that one's events.
+
+Pure: events in, token ids out; says why an answer cannot be forked. Knows nothing of users or conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    GenerationForked,
+    PromptTokenized,
+    TokenSampled,
+)
+from inference.protocol.request import SamplingParams
+from inference.tokenization.detokenizer import Detokenizer
+from inference.tokenization.tokenizer import Tokenizer
+
+
+class CannotFork(Exception):
+    """`code` is for programs; `field` names what was sent wrong, None where the request itself cannot be forked."""
+
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A request that can be forked: its prompt and the tokens of its answer that may be seen."""
+
+    context: ContextAssembled
+    prompt: PromptTokenized
+    ids: tuple[int, ...]
+    num_exact: int
+    """Tokens from the first on whose ids are known: a server elsewhere may not show them all."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where an answer is left, and how the new one begins."""
+
+    position: int
+    """Tokens before it are the parent's own."""
+    ids: tuple[int, ...]
+    is_written: bool = False
+    """Whether those from the position on are a person's text, not a token that was chosen."""
+
+
+def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer) -> Parent:
+    """Raises CannotFork."""
+    context: ContextAssembled | None = None
+    prompt: PromptTokenized | None = None
+    kept: tuple[int, ...] = ()
+    sampled: list[TokenSampled] = []
+    for event in events:
+        match event:
+            case ContextAssembled():
+                context = event
+            case PromptTokenized():
+                prompt = event
+            case GenerationForked():
+                kept = event.ids
+            case TokenSampled():
+                sampled.append(event)
+    if context is None or prompt is None:
+        raise CannotFork("no_prompt", "The request never reached the model, so there is no answer to go on from.")
+    if prompt.version != tokenizer.version:
+        message = "Another model, with another tokenizer, made this answer; ask the present one anew instead."
+        raise CannotFork("other_model", message)
+    num_exact = len(kept) + next((at for at, each in enumerate(sampled) if not each.is_shown), len(sampled))
+    return Parent(context, prompt, (*kept, *(each.id for each in sampled)), num_exact)
+
+
+def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, token_id: int | None) -> Fork:
+    """Keep the tokens before the position, then the one chosen (None: it is drawn). num_ids: the model's own ids.
+
+    Raises CannotFork.
+    """
+    if not 0 <= position <= len(parent.ids):
+        message = f"position must be from 0 to {len(parent.ids)}: so many tokens of the answer there are to keep."
+        raise CannotFork("unknown_position", message, "position")
+    kept = parent.ids[:position]
+    if position > parent.num_exact:
+        raise CannotFork("no_ids", "The server elsewhere did not show all tokens before this one.", "position")
+    if any(token in tokenizer.eos_ids for token in kept):
+        raise CannotFork("ends_answer", "The answer ends before this position.", "position")
+    if token_id is None:
+        return Fork(position, kept)
+    if not 0 <= token_id < num_ids:
+        raise CannotFork("unknown_token", f"token_id must be from 0 to {num_ids - 1}.", "token_id")
+    if token_id in tokenizer.eos_ids:
+        raise CannotFork("ends_answer", "This token ends the answer: nothing would follow it.", "token_id")
+    if tokenizer.is_special(token_id):
+        raise CannotFork("control_token", "Control tokens come from the chat template alone.", "token_id")
+    return Fork(position, (*kept, token_id))
+
+
+def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
+    """Let the answer begin with a text: of the parent's tokens those are kept whose bytes it begins with."""
+    data = text.encode()
+    num_kept = num_bytes = 0
+    ends = [0]
+    for token in parent.ids[: parent.num_exact]:
+        piece = tokenizer.piece(token)
+        if not piece or not data.startswith(piece, num_bytes):
+            break
+        num_kept, num_bytes = num_kept + 1, num_bytes + len(piece)
+        ends.append(num_bytes)
+    while num_kept and _is_within_word(data, ends[num_kept]):
+        num_kept -= 1
+    kept = parent.ids[:num_kept]
+    return Fork(num_kept, (*kept, *tokenizer.encode(data[ends[num_kept] :].decode())), is_written=True)
+
+
+def _is_within_word(data: bytes, end: int) -> bool:
+    """Whether a cut here would part a character, or a word whose tokens would then be others than the model's own."""
+    if end == len(data):
+        return False
+    try:
+        before, after = data[:end].decode(), data[end:].decode()
+    except UnicodeDecodeError:
+        return True
+    return before[-1:].isalnum() and after[:1].isalnum()
+
+
+def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
+    """Raises CannotFork where nothing could follow."""
+    num_kept = len(fork.ids)
+    if num_kept >= params.max_tokens:
+        message = f"max_tokens must be more than {num_kept}: so many tokens the answer has already."
+        raise CannotFork("length", message, "params.max_tokens")
+    if len(parent.prompt.ids) + num_kept >= parent.context.window:
+        message = f"Prompt and answer so far fill the window of {parent.context.window} tokens; leave it earlier."
+        raise CannotFork("window_full", message)
+
+
+def shown_text(pieces: Sequence[bytes], stop: Sequence[str]) -> str:
+    """What can be shown of kept tokens: whole characters, without an end that may become a stop text."""
+    text = Detokenizer().add(b"".join(pieces))
+    sizes = (size for each in stop for size in range(1, len(each)) if text.endswith(each[:size]))
+    return text[: len(text) - max(sizes, default=0)]

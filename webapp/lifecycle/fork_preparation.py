@@ -1,0 +1,112 @@
+"""The first part of a fork's story: take over its parent's prompt, check how its answer begins, hand over.
+
+Nothing is assembled or tokenized again, so that the prefix cache finds the parent's blocks.
+"""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from inference.eventlog.clock import RequestClock
+from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
+from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.safety.policy import Layer
+from webapp.lifecycle import services
+from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.prepare import Failure, hand_over, stopped_early
+from webapp.traces import store
+from webapp.traces.archive import TraceFileError
+
+_GONE = "The request whose answer this one goes on from has been deleted, and with it the prompt."
+
+
+def frames_of(request: Request) -> list[Frame]:
+    """What is known of a request, from its saved trace or, as long as it runs, its log. Raises TraceFileError."""
+    return store.load_frames(request.pk) if request.is_settled else services.event_log().read(request.pk)
+
+
+class ForkPreparation:
+    """Prepares one fork, and appends what was done to the log."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._log = services.event_log()
+        self._clock = RequestClock(request.accepted_unix_us)
+        self._params = msgspec.convert(request.params, SamplingParams)
+        self._ids: tuple[int, ...] = tuple(request.input["fork"]["ids"])
+        self._is_written: bool = request.input["fork"]["is_written"]
+
+    def run(self) -> None:
+        """Raises Failure."""
+        if self._log.is_cancelled([self._request.pk])[0]:
+            raise stopped_early()
+        start_ns = time.perf_counter_ns()
+        parent = self._parent()
+        done = [*self._taken_over(parent, (time.perf_counter_ns() - start_ns) // 1000), *self._check()]
+        forked = self._forked()
+        hand_over(self._request, [*done, forked], self._generation(parent, forked.text))
+
+    def _parent(self) -> Parent:
+        source = self._request.forked_from
+        if source is None:
+            raise Failure("context", "parent_gone", _GONE)
+        try:
+            events = [event for frame in frames_of(source) for event in frame.events]
+            return parent_of(events, services.prompt_services().tokenizer)
+        except CannotFork as error:
+            raise Failure("context", error.code, str(error)) from None
+        except TraceFileError:
+            raise Failure("context", "parent_gone", _GONE) from None
+
+    def _taken_over(self, parent: Parent, duration_us: int) -> list[AnyEvent]:
+        at = self._clock.at()
+        context = msgspec.structs.replace(parent.context, at=at, duration_us=duration_us)
+        return [context, msgspec.structs.replace(parent.prompt, at=at, duration_us=0)]
+
+    def _check(self) -> list[SafetyChecked]:
+        """All that the answer begins with: by choosing token after token a person could write anything.
+
+        What a person wrote is looked at as such, too. Raises Failure.
+        """
+        text = b"".join(self._pieces()).decode("utf-8", "replace")
+        layers: list[Layer] = ["input", "output"] if self._is_written else ["output"]
+        done: list[SafetyChecked] = []
+        for layer in layers if text.strip() else ():
+            check = services.guard().check(text, layer)
+            done.append(check.event(self._clock.at(), layer, 0, len(text)))
+            if check.verdict == "block":
+                self._log.append(self._request.pk, done, self._request.attempt)
+                raise Failure("safety", "blocked", check.replacement)
+        return done
+
+    def _forked(self) -> GenerationForked:
+        pieces = self._pieces()
+        assert self._request.forked_from_id is not None and self._request.fork_position is not None
+        return GenerationForked(
+            at=self._clock.at(),
+            from_request_id=self._request.forked_from_id,
+            position=self._request.fork_position,
+            ids=self._ids,
+            pieces=pieces,
+            text=shown_text(pieces, self._params.stop),
+        )
+
+    def _pieces(self) -> tuple[bytes, ...]:
+        return tuple(map(services.prompt_services().tokenizer.piece, self._ids))
+
+    def _generation(self, parent: Parent, shown: str) -> GenerationRequest:
+        num_free = parent.context.window - len(parent.prompt.ids)
+        return GenerationRequest(
+            request_id=self._request.pk,
+            attempt=self._request.attempt,
+            model=self._request.model,
+            prompt_ids=parent.prompt.ids,
+            kept_ids=self._ids,
+            kept_text=shown,
+            params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
+            accepted_unix_us=self._request.accepted_unix_us,
+            cache_salt=self._request.principal,
+        )
