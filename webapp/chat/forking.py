@@ -70,5 +70,6 @@ def start_fork(parent: Request, fork: Fork, params: SamplingParams, by: Arrival)
         accepted_unix_us=unix_us(),
         forked_from=parent,
         fork_position=fork.position,
+        num_kept_tokens=len(fork.ids),
     )
     return begin(answer.conversation, answer.parent, [request], [params], by)[0]

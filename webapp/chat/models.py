@@ -81,7 +81,7 @@ class Message(models.Model):
             "status": _STATUS[request.status] if request else None,
             "error": request.error() if request else None,
             "figures": request.figures() if request and request.is_settled else None,
-            **(request.fork() if request else {"forked_from": None, "fork_position": None}),
+            **(request or Request()).fork(),
         }
 
 

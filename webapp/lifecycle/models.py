@@ -50,6 +50,8 @@ class Request(models.Model):
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     fork_position = models.PositiveIntegerField(null=True)
     """Where it left that one's answer; not null: this is a fork, also when the other is gone."""
+    num_kept_tokens = models.PositiveIntegerField(null=True)
+    """With how many tokens its answer began, those chosen or written included."""
     params = models.JSONField(default=dict)
     accepted_unix_us = models.BigIntegerField(default=0)
     output_text = models.TextField(blank=True)
@@ -112,7 +114,8 @@ class Request(models.Model):
 
     def fork(self) -> dict[str, Any]:
         """Where it left another request's answer."""
-        return {"forked_from": self.forked_from_id, "fork_position": self.fork_position}
+        names = {"forked_from": "forked_from_id", "fork_position": "fork_position", "num_kept": "num_kept_tokens"}
+        return {name: getattr(self, field) for name, field in names.items()}
 
     def figures(self) -> dict[str, Any]:
         """What the line below an answer needs of a settled request, so that its trace need not be read."""

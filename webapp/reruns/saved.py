@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized, RequestAccepted
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    GenerationForked,
+    PromptTokenized,
+    RequestAccepted,
+)
 from inference.protocol.request import SamplingParams
 from inference.tokenization.chat_template import ChatMessage, TemplateError
 from webapp.lifecycle.services import PromptServices
@@ -21,7 +27,7 @@ Kind = TypeVar("Kind", bound=AnyEvent)
 
 
 class CannotRerun(Exception):
-    """`code` is for programs: no_prompt, other_model, other_tokenizer, no_seed."""
+    """`code` is for programs: no_prompt, other_model, other_tokenizer, no_seed, fork."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -86,6 +92,8 @@ def read(events: Iterable[AnyEvent]) -> Saved:
         raise CannotRerun(
             "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
         )
+    if _first(found, GenerationForked) is not None:
+        raise CannotRerun("fork", "This answer goes on from another one, whose tokens it kept: run that one again.")
     return Saved(accepted.model, accepted.params, context, prompt)
 
 

@@ -13,6 +13,9 @@ const message = (id: string, parent_id: string | null, role: Message["role"]): M
   status: null,
   error: null,
   figures: null,
+  forked_from: null,
+  fork_position: null,
+  num_kept: null,
 });
 
 const TREE = [

@@ -1,6 +1,6 @@
 /** Ties the answer's rendered text to its tokens: which range a token is, which token a point is. */
-import type { TokenSampled } from "../protocol/events";
 import { decodeBase64 } from "../trace/bytes";
+import type { AnswerPiece } from "../trace/view";
 
 interface Place {
   start: number;
@@ -12,7 +12,7 @@ interface Place {
 const REACH = 24;
 
 /** Each token's place in the rendered text; Markdown signs, which are not rendered, have none. */
-export function alignTokens(rendered: string, tokens: TokenSampled[]): Place[] {
+export function alignTokens(rendered: string, tokens: AnswerPiece[]): Place[] {
   const decoder = new TextDecoder("utf-8");
   const places: Place[] = [];
   let cursor = 0;
@@ -34,7 +34,7 @@ export class RenderedTokens {
   private readonly offsets: number[] = [];
   private readonly places: Place[];
 
-  constructor(root: Node, tokens: TokenSampled[]) {
+  constructor(root: Node, tokens: AnswerPiece[]) {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     let text = "";
     while (walker.nextNode()) {

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
+import { FORKING, type Forking } from "../state/forking";
 import { RequestTrace } from "../state/request-trace.svelte";
 import { ACCEPTED, logSumExp, RELEASED, stage, token } from "../trace/fixtures";
+import type { ForkPlace } from "../transport/api";
 import SamplingPanel from "./SamplingPanel.svelte";
 
 /** Events before those of a test. */
@@ -87,4 +89,41 @@ it("says of a guess what became of it, and of a pass how many tokens it gave", (
   flushSync();
   expect(section().textContent).toMatch(/guessed “c”, rejected: the model drew “/);
   expect(trace.hovered).toBe(1);
+});
+
+it("goes on with the candidate under the arrows, and says why it cannot", async () => {
+  unmount(panel);
+  const places: ForkPlace[] = [];
+  let reason = "";
+  const offered: Forking = {
+    answers: () => [],
+    show: () => {},
+    refusal: () => reason,
+    fork: (_id, place) => {
+      places.push(place);
+      return Promise.resolve({ message: "Too many are open.", setting: null });
+    },
+  };
+  const context = new Map([[FORKING, offered]]);
+  panel = mount(SamplingPanel, { target: document.body, props: { trace }, context });
+  flushSync();
+  const press = (key: string) => {
+    section().dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    flushSync();
+  };
+  press("Enter");
+  expect(places).toEqual([]);
+  for (const key of ["ArrowDown", "ArrowDown", "Enter"]) press(key);
+  expect(places).toEqual([{ position: 0, token_id: 11 }]);
+  await vi.waitFor(() =>
+    expect(document.querySelector('[role="alert"]')?.textContent).toBe("Too many are open."),
+  );
+  const buttons = () => [...document.querySelectorAll<HTMLButtonElement>('[data-testid="continue-with"]')];
+  expect(buttons().map((button) => button.disabled)).toEqual([false, false, false]);
+  reason = "This trace was imported.";
+  trace.selected = 1;
+  flushSync();
+  expect(buttons().every((button) => button.disabled && button.title === reason)).toBe(true);
+  for (const key of ["ArrowDown", "Enter"]) press(key);
+  expect(places).toHaveLength(1);
 });

@@ -3,7 +3,14 @@ import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
 import { outcomeOf } from "../trace/outcome";
-import { api, type Asking, type Conversation, type Message, type Started } from "../transport/api";
+import {
+  api,
+  type Asking,
+  type Conversation,
+  type ForkPlace,
+  type Message,
+  type Started,
+} from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -110,6 +117,18 @@ export class Chat {
       this.answer(await api.regenerate(message.id, { ...asking, client: { ...clock.timing } }), clock);
     } catch (error) {
       this.problem = refusalOf(error);
+    }
+  }
+
+  /** Go on from a place in an answer, as a new branch beside it; null: it has begun. */
+  async fork(requestId: string, place: ForkPlace, keydownAt: number): Promise<Refusal | null> {
+    const clock = new ClientClock(keydownAt);
+    clock.sent();
+    try {
+      this.answer(await api.fork(requestId, { ...place, client: { ...clock.timing } }), clock);
+      return null;
+    } catch (error) {
+      return refusalOf(error);
     }
   }
 

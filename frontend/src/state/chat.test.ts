@@ -16,6 +16,9 @@ const message = (id: string, parent_id: string | null): Message => ({
   status: parent_id ? "streaming" : null,
   error: null,
   figures: null,
+  forked_from: null,
+  fork_position: null,
+  num_kept: null,
 });
 
 let asked: { path: string; body: Record<string, unknown> }[];

@@ -1,7 +1,7 @@
 /** How the answer's tokens are coloured: each one's value by a chosen measure, its place on the scale, the legend. */
 import { counted, duration, percent } from "./format";
 import type { TokenSampled } from "../protocol/events";
-import type { TraceView } from "./view";
+import { numKept, type TraceView } from "./view";
 
 export const MEASURES = {
   probability: "Probability",
@@ -161,7 +161,7 @@ function byCache(view: TraceView): Coloring {
       note: `${about}. Not known of any token here.`,
     };
   const size = cache.block_size;
-  const numFull = Math.floor((prompt.ids.length + tokens.length - 1) / size);
+  const numFull = Math.floor((prompt.ids.length + numKept(view) + tokens.length - 1) / size);
   const marks = tokens.map(({ position }) => {
     const block = Math.floor((prompt.ids.length + position) / size);
     return block < numFull

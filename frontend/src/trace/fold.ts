@@ -38,6 +38,8 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       view.waits.push(event);
       // Again and again while it waits: the first says since when, the last how many are in front.
       return { ...next, queued: { ...event, at: view.queued?.at ?? event.at } };
+    case "generation.forked":
+      return { ...next, forked: event, text: view.text + event.text };
     case "generation.started":
       return { ...next, started: event };
     case "generation.finished":

@@ -14,6 +14,7 @@ export function outcomeOf(view: TraceView): Outcome {
 
 const FAILURES: Record<string, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
+  parent_gone: "The answer it goes on from is gone",
   prompt_too_long: "The message is too long",
   no_worker: "No worker took the request",
   worker_lost: "The worker was lost",

@@ -4,7 +4,7 @@ import type { StageId } from "../theme/stages";
 import { count, counted, duration, money, percent } from "./format";
 import { failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
-import { isOver, type TraceView } from "./view";
+import { isOver, numKept, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
   const missing = isOver(view)
@@ -76,7 +76,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     `${prompt.tokenizer} cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
   queue: ({ queued, started }) => queued && queueSentence(queued, started),
-  prefill: ({ prefill, started, tokens, cache }) => {
+  prefill: ({ prefill, started, tokens, cache, forked }) => {
     // What a preemption made it compute again, after the first token, was no reading of the prompt.
     const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
     if (!chunks[0]) {
@@ -85,16 +85,18 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     }
     const us = chunks.reduce((sum, chunk) => sum + chunk.step_us, 0);
     const computed = chunks.reduce((sum, chunk) => sum + chunk.end - chunk.start, 0);
+    const what = forked ? "tokens of the prompt and the answer it goes on from" : "prompt tokens";
     const how = `computed in ${duration(us)}, ${counted(chunks.length, "step")}`;
     if (!cache?.num_cached_tokens)
-      return `${count(computed)} of ${count(chunks[0].total)} prompt tokens were ${how}.`;
+      return `${count(computed)} of ${count(chunks[0].total)} ${what} were ${how}.`;
     const saved = cache.saved_us ? ` (about ${duration(cache.saved_us)} saved)` : "";
-    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} prompt tokens were in the cache${saved}; ${count(computed)} were ${how}.`;
+    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} ${what} were in the cache${saved}; ${count(computed)} were ${how}.`;
   },
   decode: (view) => {
     const speed = tokensPerSecond(view);
     if (!view.tokens.length) return null;
-    return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}.`;
+    const kept = view.forked ? `, after ${counted(numKept(view), "token")} kept from another answer` : "";
+    return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
   },
   guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
   bill: ({ bill }) =>

@@ -3,7 +3,7 @@ import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
 import { tokensPerSecond } from "./sentences";
-import type { TraceView } from "./view";
+import { numKept, type TraceView } from "./view";
 
 export interface Summary {
   /** What it is doing, or how it ended when not by itself. */
@@ -28,7 +28,7 @@ export function summaryOfTrace(view: TraceView): Summary {
   const speed = tokensPerSecond(view);
   const outcome = outcomeOf(view);
   return summary(outcome, outcome === "running" ? phaseOf(view) : ENDINGS[outcome], [
-    context && `context ${count(context.num_prompt_tokens)}`,
+    context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
     releases[0] && `text after ${duration(releases[0].at)}`,
     tokens.length > 0 && counted(tokens.length, "token"),

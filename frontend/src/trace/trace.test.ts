@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { ACCEPTED, foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
+import { ACCEPTED, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
 import { phaseTable } from "./phases";
 import { columns, finalProbabilities } from "./probability";
-import { emptyView } from "./view";
+import { story } from "./sentences";
+import { answerPieces, emptyView, textBefore } from "./view";
 
 describe("probability", () => {
   it("gives columns that sum to one and a final column without the removed", () => {
@@ -140,4 +141,22 @@ describe("pieceLabel", () => {
     expect(pieceLabel(btoa(" the\n"))).toBe("·the↵");
     expect(pieceLabel(btoa("\xe2\x82"))).toBe("‹E2›‹82›");
   });
+});
+
+it("shows what a fork kept as kept: text and positions go on after it, and no token is made up", () => {
+  const forked: AnyEvent = {
+    type: "generation.forked",
+    at: 90_000,
+    from_request_id: "req_b",
+    position: 1,
+    ids: [7, 8],
+    pieces: [btoa("On"), btoa("ce")],
+    text: "Once",
+  };
+  const view = foldAll([ACCEPTED, forked, token(2, 100_000), RELEASED]);
+  expect(view.text).toBe("Once a a");
+  expect(view.tokens).toHaveLength(1);
+  expect(answerPieces(view).map(({ position }) => position)).toEqual([0, 1, 2]);
+  expect([textBefore(view, 1), textBefore(view, 3)]).toEqual(["On", "Once a"]);
+  expect(story(view)).toContain("after 2 tokens kept");
 });

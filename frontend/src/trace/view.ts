@@ -11,6 +11,7 @@ import type {
   ContextCompared,
   GatewayChecked,
   GenerationFinished,
+  GenerationForked,
   GenerationPreempted,
   GenerationQueued,
   GenerationStarted,
@@ -27,6 +28,7 @@ import type {
   ToolCalled,
   ToolFinished,
 } from "../protocol/events";
+import { decodeBase64 } from "./bytes";
 import type { Drafts } from "./drafts";
 
 export interface NumberedEvent {
@@ -47,6 +49,8 @@ export interface TraceView {
   /** The prompt beside that of the turn before. */
   compared: ContextCompared | null;
   prompt: PromptTokenized | null;
+  /** What the answer took over from another one, before the first token that was sampled here. */
+  forked: GenerationForked | null;
   queued: GenerationQueued | null;
   started: GenerationStarted | null;
   cache: CacheLookedUp | null;
@@ -84,6 +88,7 @@ export function emptyView(): TraceView {
     context: null,
     compared: null,
     prompt: null,
+    forked: null,
     queued: null,
     started: null,
     cache: null,
@@ -113,4 +118,29 @@ export function emptyView(): TraceView {
 
 export function isOver(view: TraceView): boolean {
   return view.finished !== null || view.failed !== null;
+}
+
+/** Tokens of the answer that a fork took over: the positions of those sampled go on after them. */
+export function numKept(view: TraceView): number {
+  return view.forked?.ids.length ?? 0;
+}
+
+export interface AnswerPiece {
+  position: number;
+  /** base64 */
+  piece: string;
+}
+
+/** What the tokens before a position say, as far as the characters are whole. */
+export function textBefore(view: TraceView, position: number): string {
+  const decoder = new TextDecoder();
+  return answerPieces(view)
+    .filter((each) => each.position < position)
+    .map(({ piece }) => decoder.decode(decodeBase64(piece), { stream: true }))
+    .join("");
+}
+
+/** All tokens of the answer, those that were taken over first. */
+export function answerPieces({ forked, tokens }: TraceView): AnswerPiece[] {
+  return [...(forked?.pieces ?? []).map((piece, position) => ({ position, piece })), ...tokens];
 }

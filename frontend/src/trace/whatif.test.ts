@@ -191,3 +191,9 @@ it("stops at the first token that would have been another", () => {
   tokens[1]!.id = 11;
   expect(course(tokens, PARAMS, wanted, [])).toMatchObject({ numSame: 1, next: { kind: "drawn", id: 10 } });
 });
+
+it("goes on from the tokens that a fork kept", () => {
+  const first = { ...token(2, 1), position: 2 };
+  expect(course([first], PARAMS, PARAMS, [], [5, 6])).toEqual({ numSame: 1, next: null });
+  expect(course([first], PARAMS, PARAMS, [])).toMatchObject({ numSame: 0, next: { kind: "unknown" } });
+});

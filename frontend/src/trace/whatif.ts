@@ -123,22 +123,24 @@ export function spread(token: TokenSampled, own: SamplingParams, wanted: Setting
   return { chances, others: isOpen ? { low: share(mass.low), high: share(mass.high) } : { low: 0, high: 0 } };
 }
 
-/** Up to the first token that would have been another, or of which that cannot be told. */
+/** Up to the first token that would have been another, or of which that cannot be told; kept: ids before the first. */
 export function course(
   tokens: TokenSampled[],
   own: SamplingParams,
   wanted: Settings,
   prompt: readonly number[],
+  kept: readonly number[] = [],
 ): Course {
-  const output: number[] = [];
+  const output = [...kept];
+  const numSame = () => output.length - kept.length;
   for (const token of tokens) {
     if (token.position !== output.length)
-      return { numSame: output.length, next: unknown("the token after is not in the log") };
+      return { numSame: numSame(), next: unknown("the token after is not in the log") };
     const next = redraw(token, own, wanted, prompt, output);
-    if (next.kind === "unknown" || next.id !== token.id) return { numSame: output.length, next };
+    if (next.kind === "unknown" || next.id !== token.id) return { numSame: numSame(), next };
     output.push(token.id);
   }
-  return { numSame: output.length, next: null };
+  return { numSame: numSame(), next: null };
 }
 
 function hasPenalties(params: Settings): boolean {

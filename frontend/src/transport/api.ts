@@ -79,6 +79,12 @@ export interface Message {
   error: RequestError | null;
   /** Null until the request is settled. */
   figures: Figures | null;
+  /** The request whose answer it goes on from; null also when that was deleted. */
+  forked_from: string | null;
+  /** So many tokens of that one's own it kept; null: it is no fork. */
+  fork_position: number | null;
+  /** With so many tokens it began, those chosen or written included. */
+  num_kept: number | null;
 }
 
 export interface ConversationSummary {
@@ -118,6 +124,9 @@ export interface RequestSummary {
   is_imported: boolean;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
+  forked_from: string | null;
+  fork_position: number | null;
+  num_kept: number | null;
 }
 
 /** How a saved request is to be run again: the values that each setting takes, and the runs of each combination. */
@@ -158,6 +167,12 @@ export interface RerunSet extends RerunHead {
   };
   runs: Run[];
 }
+
+/** Where an answer is left: after so many tokens, perhaps for a chosen one; or how it is to begin. */
+export type ForkPlace = ({ position: number; token_id?: number } | { text: string }) & {
+  /** None: the parent's own. */
+  params?: SamplingParams;
+};
 
 export interface Started {
   assistant_message: Message;
@@ -256,6 +271,8 @@ export const api = {
   deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
   send: (id: string, body: NewMessage) => call<Sent>("POST", `/api/conversations/${id}/messages`, body),
   regenerate: (id: string, body: object) => call<Started>("POST", `/api/messages/${id}/regenerate`, body),
+  fork: (id: string, body: ForkPlace & { client?: Partial<ClientTiming> }) =>
+    call<Started>("POST", `/api/requests/${id}/fork`, body),
   cancel: (id: string) => call<void>("POST", `/api/requests/${id}/cancel`),
   observed: (id: string, body: Partial<ClientTiming>) =>
     call<void>("POST", `/api/requests/${id}/observed`, body),

@@ -115,7 +115,7 @@ def test_a_fork_goes_on_from_the_token_chosen_as_a_branch_beside_its_parent(
     status, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 3, "token_id": chosen})
     assert status == 201
     message = body["assistant_message"]
-    assert (message["forked_from"], message["fork_position"]) == (parent.pk, 3)
+    assert (message["forked_from"], message["fork_position"], message["num_kept"]) == (parent.pk, 3, 4)
     assert message["parent_id"] == parent.message.parent_id
     assert Conversation.objects.get().leaf_id == message["id"]
     prepare(message["request_id"])

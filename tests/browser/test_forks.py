@@ -1,0 +1,118 @@
+"""Going on from a token, in a real browser: by keyboard, by an edited text, and along the tree of answers."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+QUESTION = "Write two sentences about a lighthouse."
+
+
+def ask(page: Page, text: str = QUESTION) -> None:
+    page.get_by_test_id("composer").fill(text)
+    page.keyboard.press("Enter")
+    wait_until_written(page)
+
+
+def wait_until_written(page: Page) -> None:
+    expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=60_000)
+
+
+def shown_text(page: Page) -> str:
+    return page.get_by_test_id("assistant-message").inner_text()
+
+
+def tree(page: Page) -> Locator:
+    return page.get_by_test_id("fork-tree").get_by_role("button")
+
+
+def look_at_token(page: Page, index: int) -> None:
+    page.get_by_role("tab", name="Tokens").click()
+    page.get_by_test_id("token").nth(index).click()
+    expect(page.get_by_test_id("sampling-panel")).to_be_focused()
+
+
+def test_the_answer_goes_on_with_a_candidate_chosen_by_keyboard_alone(page: Page) -> None:
+    ask(page)
+    before = shown_text(page)
+    page.get_by_test_id("inspector-toggle").click()
+    expect(page.get_by_test_id("fork-tree")).to_have_count(0)
+    look_at_token(page, 3)
+    rows = page.get_by_test_id("candidate")
+    chosen = rows.nth(2).get_by_role("button").get_attribute("aria-label") or ""
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    expect(rows.nth(2)).to_have_class(re.compile(r"\bat\b"))
+    page.keyboard.press("Enter")
+    expect(tree(page)).to_have_count(2)
+    expect(tree(page).nth(1)).to_have_attribute("aria-current", "true")
+    wait_until_written(page)
+    after = shown_text(page)
+    kept = page.get_by_test_id("kept-token")
+    expect(kept).to_have_count(4)
+    assert chosen == f"Continue with {kept.nth(3).inner_text()}"
+    assert after != before
+    assert after.startswith("".join(kept.all_inner_texts()).replace("·", " "))
+
+
+def test_the_tree_leads_from_branch_to_branch(page: Page) -> None:
+    after = shown_text(page)
+    tree(page).nth(0).click()
+    expect(page.get_by_test_id("kept-token")).to_have_count(0)
+    before = shown_text(page)
+    assert before != after
+    tree(page).nth(1).click()
+    expect(page.get_by_test_id("assistant-message")).to_have_text(after)
+
+
+def test_a_kept_token_says_that_it_was_not_sampled_here(page: Page) -> None:
+    page.get_by_test_id("kept-token").first.click()
+    panel = page.get_by_test_id("sampling-panel")
+    expect(panel).to_contain_text("Kept from another answer")
+    panel.press("ArrowRight")
+    expect(panel).to_contain_text("token 2 of")
+    for _ in range(2):
+        panel.press("ArrowRight")
+    expect(panel).to_contain_text("Chosen or written by a person")
+
+
+def test_the_text_so_far_is_edited_and_the_answer_goes_on_from_it(page: Page) -> None:
+    look_at_token(page, 2)
+    page.get_by_role("button", name="Edit the text so far").click()
+    dialog = page.get_by_test_id("fork-dialog")
+    expect(dialog).to_contain_text("the same answer again")
+    area = dialog.get_by_label("The answer so far")
+    area.fill("Every night the keeper")
+    expect(dialog).to_contain_text("What was not edited keeps its tokens")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog).to_have_count(0)
+    expect(tree(page)).to_have_count(3)
+    wait_until_written(page)
+    assert shown_text(page).startswith("Every night the keeper")
+
+
+def test_a_fork_begun_on_a_request_page_is_shown_there(page: Page) -> None:
+    page.get_by_role("link", name="Open as a page").click()
+    expect(tree(page)).to_have_count(3)
+    address = page.url
+    look_at_token(page, 1)
+    rows = page.get_by_test_id("candidate")
+    rows.nth(1).hover()
+    rows.nth(1).get_by_role("button").click()
+    page.wait_for_url(re.compile(r"/requests/req_"))
+    expect(page.get_by_test_id("kept-token").first).to_be_visible()
+    assert page.url != address
+    expect(tree(page)).to_have_count(4)
+
+
+def test_settings_that_cannot_hold_are_refused_with_the_reason(page: Page) -> None:
+    expect(page.get_by_role("button", name="Export")).to_be_visible(timeout=60_000)
+    look_at_token(page, 2)
+    page.get_by_role("button", name="Edit the text so far").click()
+    dialog = page.get_by_test_id("fork-dialog")
+    dialog.get_by_text("Settings", exact=True).click()
+    dialog.get_by_label("Longest answer").fill("1")
+    dialog.get_by_role("button", name="Continue").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("Longest answer must be more than")
+    dialog.get_by_role("button", name="Cancel").click()
