@@ -6,6 +6,7 @@ All there is to know is in the database, so it does not matter which process loo
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 import msgspec
 from django.db import transaction
@@ -30,6 +31,8 @@ MAX_AT_ONCE = 4
 MAX_TRIES = 3
 _LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded")
 """Failures that are none of the request's own: it runs again."""
+_RETRY_AFTER = timedelta(seconds=10)
+"""As long as a worker that died still looks ready (its heartbeat's expiry): before that a new try would be lost too."""
 
 
 def unfinished() -> QuerySet[Rerun]:
@@ -54,7 +57,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
     rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # as it is now that we have the turn
     if rerun is None:
         return []
-    _lost(rerun.runs.all()).update(request=None)
+    _lost(rerun.runs.filter(request__finished_at__lt=timezone.now() - _RETRY_AFTER)).update(request=None)
     num_open = Run.objects.filter(rerun__user_id=rerun.user_id, request__finished_at=None).exclude(request=None).count()
     num_new = max(0, min(num_free, MAX_AT_ONCE - num_open))
     runs = list(rerun.runs.filter(request=None)[:num_new])
@@ -69,6 +72,12 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
 
 def _lost(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.filter(request__error_code__in=_LOST, num_tries__lt=MAX_TRIES)
+
+
+def will_run_again(rerun: Rerun, run: Run) -> bool:
+    """Whether a failed run gets another request."""
+    is_lost = run.request is not None and run.request.error_code in _LOST
+    return is_lost and run.num_tries < MAX_TRIES and rerun.stopped_at is None
 
 
 def _request(rerun: Rerun, run: Run) -> Request:

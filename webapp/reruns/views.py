@@ -22,7 +22,7 @@ from webapp.gateway.requests import find
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.reruns import saved
-from webapp.reruns.advance import stop
+from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.models import Rerun, Run
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
 from webapp.traces import store
@@ -189,8 +189,8 @@ def _as_json(rerun: Rerun) -> dict[str, Any]:
 
 
 def _state(rerun: Rerun, run: Run) -> str:
-    """waiting, running, or how it ended; one that never began in a set that was stopped is stopped."""
-    if run.request is None:
+    """waiting (also to run again), running, or how it ended; one that never began in a stopped set is stopped."""
+    if run.request is None or will_run_again(rerun, run):
         return "waiting" if rerun.stopped_at is None else "stopped"
     return run.request.status if run.request.is_settled else "running"
 

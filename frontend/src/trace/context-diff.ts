@@ -61,8 +61,7 @@ export function partingSentence(
   names: [string, string],
 ): string {
   if (found.isSame) return `Both prompts are the same ${counted(found.numCommon, "token")}.`;
-  const [inA, inB] = [segmentName(found.a), segmentName(found.b)];
-  const where = inA === inB ? inA : `${inA} of ${names[0]} and ${inB} of ${names[1]}`;
+  const where = placeText(found, names);
   const { block, blockSize, numCommon } = found;
   const which =
     block === null
@@ -70,7 +69,14 @@ export function partingSentence(
       : ` (block ${block}, tokens ${block * blockSize!} to ${(block + 1) * blockSize! - 1})`;
   const same = numCommon ? `The first ${counted(numCommon, "token")} are the same. ` : "";
   const lengths = `${count(a.prompt!.ids.length)} and ${count(b.prompt!.ids.length)} tokens`;
-  return `${same}The prompts (${lengths}) part at token ${numCommon}${which}, in ${where}.`;
+  return `${same}The prompts (${lengths}) part at token ${numCommon}${which}, ${where}.`;
+}
+
+function placeText({ a, b }: ContextDiff, names: [string, string]): string {
+  if (!a || !b)
+    return `where ${names[a ? 1 : 0]} ends and ${names[a ? 0 : 1]} goes on with ${segmentName(a ?? b)}`;
+  const [inA, inB] = [segmentName(a), segmentName(b)];
+  return inA === inB ? `in ${inA}` : `in ${inA} of ${names[0]} and ${inB} of ${names[1]}`;
 }
 
 /** What it meant for the cache of the one that came later. */

@@ -1,9 +1,9 @@
 /** What two or more requests have in figures, row by row: each beside the first. */
 import type { SamplingParams, Usage } from "../protocol/events";
-import { STAGES, type StageId } from "../theme/stages";
+import type { StageId } from "../theme/stages";
 import { count, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
-import { phaseTable } from "./phases";
+import { phaseTable, type Phase } from "./phases";
 import { tokensPerSecond } from "./sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
 import type { TraceView } from "./view";
@@ -80,26 +80,23 @@ function timeRows(views: TraceView[]): Row[] {
   ];
 }
 
-/** The phases of all requests, in the order in which they come, each beside the first request's. */
+/** The phases of all requests in the order in which they come; one that ran beside others is said to have. */
 export function phaseRows(views: TraceView[]): Row[] {
-  const tables = views.map((view) => phaseTable(view).phases.filter(({ isBeside }) => !isBeside));
-  const labels = new Map<string, StageId>();
-  for (const phases of tables) for (const { label, stage } of phases) labels.set(label, stage);
-  const order = (label: string) => STAGES.findIndex(({ id }) => id === labels.get(label));
-  const starts = (label: string) =>
-    Math.min(
-      ...tables.flatMap((phases) => phases.filter((each) => each.label === label).map(({ start }) => start)),
-    );
-  return [...labels.keys()]
-    .sort((a, b) => starts(a) - starts(b) || order(a) - order(b))
-    .map((label) => {
-      const of = (_: TraceView, index: number) => {
-        const phase = tables[index]!.find((each) => each.label === label);
-        return phase ? phase.end - phase.start : null;
-      };
-      return { ...numbers(label, "time", views, of, duration), stage: labels.get(label)! };
-    });
+  const tables = views.map((view) => phaseTable(view).phases);
+  const all = tables.flat().sort((a, b) => a.start - b.start);
+  const stages = new Map(all.map(({ label, stage }) => [label, stage]));
+  return [...stages].map(([label, stage]) => {
+    const found = tables.map((phases) => phases.find((each) => each.label === label) ?? null);
+    const first = found[0] && lengthOf(found[0]);
+    const cells = found.map((phase, index) => ({
+      text: phase ? duration(lengthOf(phase)) + (phase.isBeside ? ", beside others" : "") : "none",
+      ratio: index && phase && first ? lengthOf(phase) / first : null,
+    }));
+    return { label, stage, group: "time", cells, differs: new Set(cells.map(({ text }) => text)).size > 1 };
+  });
 }
+
+const lengthOf = ({ start, end }: Phase) => end - start;
 
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {
