@@ -95,6 +95,25 @@ export const TERMS = {
       "When blocks run out, a running request gives up its own and waits; what it has written is computed again.",
     exhibit: "batching",
   },
+  gate: {
+    sentence:
+      "Who asks, whether a limit is used up, and whether the message is safe, before anything is computed.",
+    exhibit: "safety",
+  },
+  draw: {
+    sentence:
+      "The model gives every token a probability, the sampler cuts and reshapes them, and one random number picks.",
+    exhibit: "sampling",
+  },
+  release: {
+    sentence:
+      "Text leaves the worker when its characters are whole and the output check has passed it; until then it is held.",
+    exhibit: "streaming",
+  },
+  bill: {
+    sentence: "Tokens of each kind times their price; tokens from the cache cost less than computed ones.",
+    exhibit: "economics",
+  },
 } as const satisfies Record<string, Term>;
 
 export type TermId = keyof typeof TERMS;

@@ -9,6 +9,7 @@ import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { EventStream } from "../transport/stream";
+import { beforeNextPaint } from "./before-paint";
 
 /** Times as fast as it was; or at the pace at which each event can be followed. */
 export type Speed = number | "explain";
@@ -313,16 +314,3 @@ async function savedEvents(requestId: string): Promise<AnyEvent[] | null> {
 /** No engine gives so many events within a frame. */
 const POURING = 100;
 const MOST_FRAMES = 30;
-
-/** Frames stop in a hidden tab; what arrives there is read all the same. */
-const HIDDEN_MS = 200;
-
-function beforeNextPaint(work: () => void): void {
-  const timer = setTimeout(run, HIDDEN_MS);
-  const frame = requestAnimationFrame(run);
-  function run() {
-    clearTimeout(timer);
-    cancelAnimationFrame(frame);
-    work();
-  }
-}

@@ -3,7 +3,7 @@ import type { ContextAssembled, Segment } from "../../protocol/events";
 import { count, counted } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Ink, type Shape } from "./shapes";
-import { lines, monoWidth } from "./words";
+import { fitted, lines, monoWidth } from "./words";
 
 const BAR = 22;
 const PACKED = 64;
@@ -114,14 +114,23 @@ function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[
   const most = Math.max(0, Math.floor((area.height / Math.max(1, listed.length) - ENTRY_GAP - 22) / LINE));
   let y = area.y;
   return listed.flatMap((entry) => {
-    const words = entry ? lines(entry.words, area.width - 22, 12, Math.min(MOST_LINES, most), monoWidth) : [];
+    const words = entry ? beginning(entry.words, area.width, most) : [];
     const place = { ...area, y };
-    y += LEAST_ENTRY + words.length * LINE + (most ? ENTRY_GAP : 0);
-    if (entry) return entryShapes(entry, words, place, turn((beat - 0.2) / 0.7, entry.index, entries.length));
+    y += LEAST_ENTRY + (most ? words.length * LINE + ENTRY_GAP : 0);
+    const shown = entry ? turn((beat - 0.2) / 0.7, entry.index, entries.length) : 0;
+    if (entry) return entryShapes(entry, words, place, most === 0, shown);
     const hidden = `… ${count(entries.length - room + 1)} more between`;
     return [text("more", area.x + 20, place.y + 12, hidden, { ink: "faint", opacity: part(beat, 0.2, 0.9) })];
   });
 }
+
+/** In lines of its own; without room for them what fits beside the segment's name. */
+function beginning(words: string, width: number, most: number): string[] {
+  if (most) return lines(words, width - 22, 12, Math.min(MOST_LINES, most), monoWidth);
+  return [fitted(words.slice(0, 300).replaceAll("\n", "↵"), width - nameWidth(width) - 90, 12)];
+}
+
+const nameWidth = (width: number): number => Math.min(170, width * 0.42);
 
 function entriesOf({ segments, dropped }: ContextAssembled): Entry[] {
   const kept = segments.map((segment, index) => ({
@@ -147,12 +156,17 @@ function entryShapes(
   { key, kind, num, fill, isLeftOut }: Entry,
   words: string[],
   { x, y, width }: Area,
+  isBeside: boolean,
   opacity: number,
 ): Shape[] {
   const figure = counted(num, "token");
+  const [wordsX, wordsY] = isBeside ? [x + nameWidth(width), y + 12] : [x + 20, y + 28];
   return [
     box(`${key}-mark`, { x, y: y + 2, width: 12, height: 12 }, { fill, stroke: "line", opacity, radius: 2 }),
-    text(`${key}-kind`, x + 20, y + 12, kind, { opacity, isBold: true }),
+    text(`${key}-kind`, x + 20, y + 12, isBeside ? fitted(kind, nameWidth(width) - 28, 12) : kind, {
+      opacity,
+      isBold: true,
+    }),
     text(`${key}-num`, x + width, y + 12, figure, {
       font: "mono",
       size: 11,
@@ -161,7 +175,7 @@ function entryShapes(
       opacity,
     }),
     ...words.map((each, index) =>
-      text(`${key}-words-${index}`, x + 20, y + 28 + index * LINE, each, {
+      text(`${key}-words-${index}`, wordsX, wordsY + index * LINE, each, {
         font: "mono",
         ink: isLeftOut ? "faint" : "soft",
         isStruck: isLeftOut,
