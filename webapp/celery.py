@@ -31,7 +31,7 @@ app.conf.update(
     # Celery's own way with database connections is to close them before and after each task, or never.
     CELERY_DB_REUSE_MAX=sys.maxsize,
 )
-app.autodiscover_tasks(["webapp.lifecycle", "webapp.reruns"])
+app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])
 
 
 @task_prerun.connect

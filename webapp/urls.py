@@ -49,6 +49,8 @@ urlpatterns = [
     path("api/traces/<str:request_id>", traces.trace),
     path("api/traces/<str:request_id>/export", traces.export),
     path("api/learn/prices", learn.prices),
+    path("api/learn/chat", learn.chat),
+    path("api/learn/checks", learn.check),
     path("api/learn/simulations", learn.simulate),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),
     path("api/traces/<str:request_id>/saved", saved),

@@ -13,7 +13,7 @@ import msgspec
 from inference.protocol.request import NO_TTL, CacheTTL, Problem, Usage
 
 MAX_ARRIVALS = 48
-MAX_TOKENS = 1 << 15
+MAX_TOKENS = 1 << 16
 """Of all prompts and answers together: some two seconds of work at most."""
 MAX_ANSWER_TOKENS = 256
 MAX_BLOCKS = 4096

@@ -83,6 +83,67 @@ def test_more_at_once_is_sooner_done(page: Page, learn: str) -> None:
     expect(page.get_by_text(re.compile("Step 6 of"))).to_be_visible()
 
 
+def test_a_chat_grows_with_each_turn_and_a_small_window_drops_the_oldest(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/context")
+    told = page.get_by_test_id("context-told")
+    expect(told).to_contain_text("costs")
+    expect(page.get_by_test_id("turn")).to_have_count(10)
+    page.get_by_test_id("window").select_option("2,048 tokens")
+    expect(told).not_to_contain_text("dropped")
+    page.get_by_test_id("window").select_option("256 tokens")
+    expect(told).to_contain_text("dropped")
+    page.get_by_test_id("has-cache").uncheck()
+    expect(told).to_contain_text("Without a cache all of them are computed")
+    page.get_by_test_id("turn").last.click()
+    expect(told).to_contain_text("no longer fit")
+
+
+def test_keeping_a_prompt_pays_where_it_is_asked_for_in_time(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/economics")
+    told = page.get_by_test_id("economics-told")
+    expect(told).to_contain_text("kept for 5 minutes it pays from request 2 on")
+    page.get_by_test_id("plan-everyMinutes").fill("30")
+    expect(told).to_contain_text("kept for 5 minutes it never pays")
+    expect(page.get_by_test_id("way-1h")).to_have_class(re.compile("cheapest"))
+
+
+def test_reading_is_faster_than_writing_alone(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/prefill")
+    told = page.get_by_test_id("prefill-told")
+    expect(told).to_contain_text("times as fast as writing")
+    alone = told.inner_text()
+    page.get_by_test_id("job-numBeside").fill("16")
+    expect(told).not_to_have_text(alone)
+    assert factor(told.inner_text()) < factor(alone) / 2
+
+
+def factor(told: str) -> float:
+    found = re.search(r"goes ([\d.]+) times", told)
+    assert found is not None, told
+    return float(found.group(1))
+
+
+def test_a_character_waits_for_its_last_byte(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/streaming")
+    page.get_by_test_id("text-to-send").fill("🐱")
+    page.get_by_test_id("tokens-come").fill("1")
+    expect(page.get_by_test_id("streaming-told")).to_contain_text("F0 begins a character of 4 bytes")
+    expect(page.get_by_test_id("hasty")).to_contain_text("\ufffd")
+    page.get_by_test_id("tokens-come").fill("9")
+    expect(page.get_by_test_id("waited")).to_have_text("🐱")
+
+
+def test_the_real_classifier_judges_what_is_typed(page: Page, learn: str) -> None:
+    page.goto(f"{learn}/safety")
+    told = page.get_by_test_id("safety-told")
+    expect(told).to_contain_text("Read as a message, this text is let through")
+    page.get_by_role("button", name="A try at new orders").click()
+    expect(told).to_contain_text("Read as a message, this text is flagged")
+    page.get_by_test_id("text-to-check").fill("What is the weather like?")
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(told).to_contain_text("Read as a message, this text is let through")
+
+
 def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:
     page.goto(f"{learn}/tokenizer")
     own = page.get_by_role("region", name="On your own last request")

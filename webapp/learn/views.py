@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import cache
 
+import msgspec
 import redis
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -16,13 +17,20 @@ from inference.eventlog.keys import simulation_key
 from inference.protocol.codec import encode_request
 from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
+from inference.tokenization.chat_template import TemplateError
+from inference.tokenization.gguf_metadata import TokenizerError
 from webapp.billing.bill import prices_in_force
-from webapp.gateway.body import read_body
+from webapp.context.assemble import ContextTooLarge
+from webapp.gateway.body import checked_text, read_body
 from webapp.gateway.errors import ApiError, api, user_id
+from webapp.learn.chat import ChatBody, packed
+from webapp.learn.tasks import check_key
+from webapp.lifecycle import services
 from webapp.probes.board import Board, Look, Overloaded
 
 _PATIENCE_S = {"queued": 60.0, "running": 60.0}
 """A simulation takes a second at most, but stands behind the probes of others."""
+MAX_CHECKED_CHARS = 600
 _WINDOW_S = 10
 _MAX_ASKED = 40
 """New questions of one user in a window: more than a hand on a slider asks."""
@@ -52,6 +60,44 @@ def wordpiece(request: HttpRequest) -> HttpResponse:
 
 
 @api("POST")
+def chat(request: HttpRequest) -> HttpResponse:
+    """What each turn of a chat sends to the model, packed by the real assembler."""
+    body = read_body(request, ChatBody)
+    try:
+        prompt = services.prompt_services()
+        if found := body.problem(prompt.window):
+            raise ApiError(400, "invalid", found[1], found[0])
+        _count(user_id(request))
+        return JsonResponse({"turns": packed(body, prompt.template, prompt.tokenizer)})
+    except (ContextTooLarge, ValueError) as error:
+        raise ApiError(400, "invalid", f"{error}") from None
+    except (TokenizerError, TemplateError) as error:
+        raise ApiError(503, "model_unavailable", f"{error}") from None
+    except RedisError:
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+class CheckBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A text to be judged."""
+
+    text: str
+
+
+@api("POST")
+def check(request: HttpRequest) -> HttpResponse:
+    """200 with the `safety.checked` that the text would get as a message and as an answer, or 202: ask again."""
+    text = checked_text(read_body(request, CheckBody).text)
+    if len(text) > MAX_CHECKED_CHARS:
+        message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
+        raise ApiError(400, "invalid", message, "text")
+    payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
+    try:
+        return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
+    except (RedisError, OperationalError):
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+@api("POST")
 def simulate(request: HttpRequest) -> HttpResponse:
     """200 with the Simulation, or 202 with how far it is: ask again. The same question has the same answer."""
     body = read_body(request, SimulationRequest)
@@ -77,7 +123,7 @@ def _asked(board: Board, payload: str, user: int) -> HttpResponse:
         return HttpResponse(look.event, content_type="application/json")
     if look.state == "failed":
         board.clear()
-        raise ApiError(500 if look.code == "internal" else 400, look.code, look.message)
+        raise ApiError(400 if look.code == "invalid" else 503, look.code, look.message)
     if look.waited_s > _PATIENCE_S[look.state]:
         board.clear()
         raise _given_up(look)
@@ -85,7 +131,7 @@ def _asked(board: Board, payload: str, user: int) -> HttpResponse:
 
 
 def _given_up(look: Look) -> ApiError:
-    message = f"No worker answered in {look.waited_s:.0f} s. Is the `probes` process running? Its log says why not."
+    message = f"No worker answered in {look.waited_s:.0f} s. Are all of the server's processes running?"
     return ApiError(503, "no_worker", message)
 
 

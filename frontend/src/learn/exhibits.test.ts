@@ -1,9 +1,15 @@
 /** What the exhibits send to the simulated machine, and what they read from its run. */
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Simulation, SimulatedStep } from "../protocol/events";
-import { characters } from "../tokenizer/cutter";
+import { byteByByte, characters, type Piece } from "../tokenizer/cutter";
 import { figuresOf, requestOf, spansOf, type Load } from "./batching/load";
 import { blocksAt, sceneOf, tellStep, NUM_BLOCKS } from "./cache/visitors";
+import { grouped, requestOf as talkRequest } from "./context/talk";
+import { costOf, summed } from "./cost";
+import { costsOf, paysFrom, requestOf as keepingRequest, WAYS } from "./economics/keeping";
+import { barsOf, requestOf as jobRequest, speedsOf } from "./prefill/speeds";
+import { lengthOf, stagesOf } from "./streaming/decoding";
 import { clockOf } from "./simulation";
 import { emptyView } from "../trace/view";
 import { token } from "../trace/fixtures";
@@ -142,5 +148,125 @@ describe("blocks", () => {
     expect(tellStep({ ...run, steps: [noted] }, scene, 0)).toMatch(
       /^Ana 1: 32 of its \d+ tokens are there already, in 2 full blocks/,
     );
+  });
+});
+
+const PRICES = {
+  currency: "USD",
+  version: "2026-01-01",
+  unit_prices_nano: { uncached_input: 20, cache_read: 2, cache_write_5m: 25, cache_write_1h: 40, output: 80 },
+};
+
+describe("context and economics", () => {
+  it("sorts a prompt's tokens by what they are for, and loses none", () => {
+    const turn = {
+      ids: [1, 2, 3, 4, 5, 6],
+      segments: [
+        { kind: "system" as const, num_tokens: 1 },
+        { kind: "history" as const, num_tokens: 2 },
+        { kind: "template" as const, num_tokens: 1 },
+        { kind: "user" as const, num_tokens: 2 },
+      ],
+      num_dropped: 0,
+      num_dropped_tokens: 0,
+      reserved: 8,
+      answer_ids: [7],
+    };
+    expect(grouped(turn)).toEqual({ instructions: 2, history: 2, question: 2 });
+    const { arrivals, has_cache } = talkRequest([turn, turn], false);
+    expect(has_cache).toBe(false);
+    expect(arrivals[1]).toMatchObject({ prompt: turn.ids, answer: [7], at_us: 60_000_000 });
+  });
+
+  it("costs what the bill would say", () => {
+    expect(costOf({ ...USAGE, cache_read: 10 }, PRICES)).toBe(8 * 20 + 10 * 2 + 2 * 80);
+    expect(summed([1, 2, 3])).toEqual([1, 3, 6]);
+  });
+
+  it("counts the visitor's requests alone, however many others come between", () => {
+    const plan = { numShared: 64, numRequests: 3, everyMinutes: 4, isBusy: true };
+    const request = keepingRequest(plan, WAYS[2]);
+    expect(request.arrivals).toHaveLength(3 + 4);
+    expect(request.arrivals.slice(0, 3).map(({ ttl, prompt }) => [ttl, prompt.slice(0, 64).join()])).toEqual(
+      Array(3).fill(["5m", Array.from({ length: 64 }, (_, id) => id).join()]),
+    );
+    const run: Simulation = {
+      block_size: 16,
+      steps: [],
+      stories: Array(7).fill(story(1, 2)) as Simulation["stories"],
+    };
+    expect(costsOf(plan, run, PRICES)).toEqual([320, 640, 960]);
+    expect(
+      keepingRequest({ ...plan, numRequests: 12, numShared: 1024 }, WAYS[0]).arrivals.length,
+    ).toBeLessThanOrEqual(48);
+  });
+
+  it("says from when on one way is cheaper, and stays so", () => {
+    expect(paysFrom([25, 27, 29], [20, 40, 60])).toBe(2);
+    expect(paysFrom([1, 50, 60], [20, 40, 60])).toBeNull();
+    expect(paysFrom([1, 2, 3], [20, 40, 60])).toBe(1);
+  });
+});
+
+describe("prefill", () => {
+  it("tells steps that read from those that write", () => {
+    const steps = [
+      step(0, [[0, 8, true]]),
+      step(1000, [
+        [0, 1, false],
+        [1, 8, true],
+      ]),
+      step(2000, [
+        [0, 1, false],
+        [1, 1, false],
+      ]),
+    ];
+    const { reading, writing } = speedsOf(barsOf({ block_size: 16, steps, stories: [] }));
+    expect(reading).toEqual({ numTokens: 16, us: 2000 });
+    expect(writing).toEqual({ numTokens: 2, us: 1000 });
+  });
+
+  it("asks within the simulation's bounds, whatever the sliders say", () => {
+    const { arrivals, max_num_running } = jobRequest(
+      { numPrompt: 1536, numAnswer: 128, numBeside: 16 },
+      CLOCK,
+    );
+    expect(
+      arrivals.reduce((sum, { prompt, answer }) => sum + prompt.length + answer.length, 0),
+    ).toBeLessThanOrEqual(65_536);
+    expect(max_num_running).toBe(16);
+  });
+});
+
+describe("streaming", () => {
+  it("lets out every character once it is whole, holds the rest, and loses no byte", () => {
+    const cuts = fc.array(fc.integer({ min: 1, max: 4 }));
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 30 }), cuts, (text, sizes) => {
+        const pieces: Piece[] = [];
+        const bytes = byteByByte.cut(text).map(({ id }) => id);
+        for (let at = 0, nth = 0; at < bytes.length; nth++) {
+          const size = sizes[nth % Math.max(1, sizes.length)] ?? 1;
+          pieces.push({ id: nth, label: "", bytes: Uint8Array.from(bytes.slice(at, at + size)) });
+          at += size;
+        }
+        let seen = "";
+        let numBytes = 0;
+        for (const { piece, released, held } of stagesOf(pieces)) {
+          seen += released;
+          numBytes += piece.bytes!.length;
+          expect(text.startsWith(seen)).toBe(true);
+          expect(new TextEncoder().encode(seen).length + held.length).toBe(numBytes);
+          if (held.length) expect(lengthOf(held[0]!)).toBeGreaterThan(held.length);
+        }
+        expect(seen).toBe(text);
+      }),
+    );
+  });
+
+  it("shows what becomes of a character whose bytes are decoded apart", () => {
+    const [first, second] = stagesOf(byteByByte.cut("é"));
+    expect([first!.alone, first!.released, first!.held]).toEqual(["\ufffd", "", [0xc3]]);
+    expect([second!.alone, second!.released, second!.held]).toEqual(["\ufffd", "é", []]);
   });
 });

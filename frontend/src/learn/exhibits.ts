@@ -6,7 +6,12 @@ import type { Session } from "../transport/api";
 import type { TraceView } from "../trace/view";
 import { tellBatch } from "./batching/tell";
 import { tellBlocks } from "./cache/tell";
+import { tellContext } from "./context/tell";
+import { tellBill } from "./economics/tell";
+import { tellPhases } from "./prefill/tell";
+import { tellSafety } from "./safety/tell";
 import { tellDraws } from "./sampling/tell";
+import { tellStream } from "./streaming/tell";
 import { tellTokens } from "./tokenizer/tell";
 import type { Teller } from "./walk";
 
@@ -37,6 +42,28 @@ export interface ExhibitCard {
 }
 
 export const EXHIBITS: ExhibitCard[] = [
+  {
+    id: "safety",
+    title: "Safety layers",
+    line: "Who reads your text before the model does, and after.",
+    about:
+      "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm; a policy file says from which score on a text is flagged or stopped. Type, and the real one judges.",
+    stage: "safety",
+    load: () => import("./safety/SafetyExhibit.svelte"),
+    slice: () => import("./safety/OwnChecks.svelte"),
+    tell: tellSafety,
+  },
+  {
+    id: "context",
+    title: "Context window",
+    line: "A ten-turn chat, and what each turn sends again.",
+    about:
+      "A model keeps nothing between two requests. Every turn sends the whole talk anew, in one prompt that must fit into the window together with the answer. Below a chat of ten turns is packed by this server’s own assembler.",
+    stage: "context",
+    load: () => import("./context/ContextExhibit.svelte"),
+    slice: () => import("./context/OwnWindow.svelte"),
+    tell: tellContext,
+  },
   {
     id: "tokenizer",
     title: "Tokenizer",
@@ -71,6 +98,17 @@ export const EXHIBITS: ExhibitCard[] = [
     tell: tellBlocks,
   },
   {
+    id: "prefill",
+    title: "Prefill against decode",
+    line: "Why reading is quick and writing slow.",
+    about:
+      "A prompt is there as a whole, so a step can read hundreds of its tokens at once. An answer is not: each token depends on the one before, so every token takes a step of its own. That makes two kinds of work with two different limits.",
+    stage: "prefill",
+    load: () => import("./prefill/PrefillExhibit.svelte"),
+    slice: () => import("./prefill/OwnPhases.svelte"),
+    tell: tellPhases,
+  },
+  {
     id: "sampling",
     title: "Sampling",
     line: "Bend the odds, and see where the same draw lands.",
@@ -80,6 +118,28 @@ export const EXHIBITS: ExhibitCard[] = [
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
     tell: tellDraws,
+  },
+  {
+    id: "streaming",
+    title: "Streaming and UTF‑8",
+    line: "Bytes that wait for the rest of their letter.",
+    about:
+      "An answer leaves as it is written. But a token is a run of bytes, and a character may need up to four: it must wait until its last byte has come, or the reader would see a hole. Type something, and let it arrive token by token.",
+    stage: "guard",
+    load: () => import("./streaming/StreamingExhibit.svelte"),
+    slice: () => import("./streaming/OwnFrames.svelte"),
+    tell: tellStream,
+  },
+  {
+    id: "economics",
+    title: "Prompt-cache economics",
+    line: "When keeping a prompt pays, and when it does not.",
+    about:
+      "Reading a prompt’s beginning from the cache costs far less than computing it. The cache keeps what it has until the room is needed; to be promised a time costs extra when it is written. Whether that pays depends on how often, and how soon, the same beginning comes again.",
+    stage: "bill",
+    load: () => import("./economics/EconomicsExhibit.svelte"),
+    slice: () => import("./economics/OwnBill.svelte"),
+    tell: tellBill,
   },
 ];
 

@@ -1,7 +1,7 @@
 /** Runs of the engine's own scheduler on a simulated clock, made by the server. The same question is asked once. */
 import type { Simulation, SimulationRequest } from "../protocol/events";
 import type { TraceView } from "../trace/view";
-import { api } from "../transport/api";
+import { api, type ProbeProgress } from "../transport/api";
 
 const POLL_MS = 80;
 const answers = new Map<string, Promise<Simulation>>();
@@ -16,10 +16,17 @@ export function simulate(request: SimulationRequest): Promise<Simulation> {
   return asked;
 }
 
-async function ask(request: SimulationRequest): Promise<Simulation> {
+function ask(request: SimulationRequest): Promise<Simulation> {
+  return untilThere(() => api.simulate(request));
+}
+
+/** Ask again until a worker has answered. */
+export async function untilThere<Answer extends object>(
+  ask: () => Promise<Answer | ProbeProgress>,
+): Promise<Answer> {
   for (let wait = POLL_MS; ; wait = Math.min(1000, wait * 1.3)) {
-    const answer = await api.simulate(request);
-    if ("steps" in answer) return answer;
+    const answer = await ask();
+    if (!("state" in answer)) return answer;
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }

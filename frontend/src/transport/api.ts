@@ -6,7 +6,9 @@ import type {
   ProbeLensed,
   ProbeMeasured,
   RequestObserved,
+  SafetyChecked,
   SamplingParams,
+  Segment,
   Simulation,
   SimulationRequest,
   Usage,
@@ -215,6 +217,29 @@ export interface Prices {
   unit_prices_nano: Record<keyof Usage, number>;
 }
 
+/** What the safety layers would say of a text. */
+export interface TextChecks {
+  input: SafetyChecked;
+  output: SafetyChecked;
+}
+
+/** What one turn of a chat sends. */
+export interface PackedTurn {
+  ids: number[];
+  segments: { kind: Segment["kind"]; num_tokens: number }[];
+  num_dropped: number;
+  num_dropped_tokens: number;
+  reserved: number;
+  answer_ids: number[];
+}
+
+export interface Chat {
+  system_prompt: string;
+  turns: { question: string; answer: string }[];
+  window: number;
+  reserved: number;
+}
+
 /** How far a probe is that has no event yet. */
 export interface ProbeProgress {
   state: "queued" | "running";
@@ -290,6 +315,8 @@ export const api = {
     form.append("file", file);
     return call<RequestSummary>("POST", "/api/traces/import", form);
   },
+  packChat: (chat: Chat) => call<{ turns: PackedTurn[] }>("POST", "/api/learn/chat", chat),
+  checkText: (text: string) => call<TextChecks | ProbeProgress>("POST", "/api/learn/checks", { text }),
   simulate: (request: SimulationRequest) =>
     call<Simulation | ProbeProgress>("POST", "/api/learn/simulations", request),
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),

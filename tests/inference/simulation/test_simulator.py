@@ -128,7 +128,7 @@ def test_memory_that_runs_out_preempts_and_all_is_answered_all_the_same() -> Non
         (request(arrival(0)), "arrivals"),
         (request(arrival(1, 0)), "arrivals"),
         (request(arrival(1, 257)), "arrivals"),
-        (request(arrival(40_000)), "arrivals"),
+        (request(arrival(70_000)), "arrivals"),
         (request(arrival(1, at_us=-1)), "arrivals"),
         (request(arrival(1, first=-1)), "arrivals"),
         (request(arrival(1, user="")), "arrivals"),

@@ -1,0 +1,71 @@
+/** What the safety layers said of the request. */
+import type { SafetyChecked } from "../../protocol/events";
+import { counted, duration, percent } from "../../trace/format";
+import { line, missing, type Line, type Teller } from "../walk";
+
+const VERDICTS = {
+  allow: "let through",
+  flag: "flagged and let through",
+  rewrite: "rewritten",
+  block: "stopped",
+};
+
+export const tellSafety: Teller = (view) => {
+  const { inputCheck, outputChecks, prompt, releases, withheld } = view;
+  if (!inputCheck && !outputChecks.length) return missing(view, "A safety check");
+  const lines: Line[] = [];
+  if (inputCheck) {
+    const from = inputCheck.at - inputCheck.duration_us;
+    lines.push(
+      line(
+        `Your message of ${counted(inputCheck.end - inputCheck.start, "character")} was read in ${duration(inputCheck.duration_us)} and ${VERDICTS[inputCheck.verdict]}.`,
+        from,
+        inputCheck.at,
+      ),
+      line(highest("Its", inputCheck), from, inputCheck.at),
+    );
+  }
+  if (prompt)
+    lines.push(
+      line(
+        `The template wrote ${counted(prompt.special.length, "control token")} around the texts; no text wrote any.`,
+        prompt.at - prompt.duration_us,
+        prompt.at,
+      ),
+    );
+  const [first, last] = [outputChecks[0], outputChecks.at(-1)];
+  if (first && last) {
+    const worst = outputChecks.reduce((a, b) => (top(b).score > top(a).score ? b : a));
+    const us = outputChecks.reduce((sum, { duration_us }) => sum + duration_us, 0);
+    lines.push(
+      line(
+        `The answer was read in ${counted(outputChecks.length, "piece")}, which took ${duration(us)} in all.`,
+        first.at,
+        last.at,
+      ),
+      line(highest("Its", worst), worst.at - worst.held_us, worst.at),
+      line(
+        `Text was held for ${duration(Math.max(...outputChecks.map(({ held_us }) => held_us)))} at most before it left.`,
+        first.at,
+        last.at,
+      ),
+    );
+  }
+  if (withheld)
+    lines.push(
+      line(
+        `${counted(withheld.num_tokens, "token")} were withheld for ${withheld.category.replace("_", " ")}, and never left the worker.`,
+        withheld.at,
+        withheld.at,
+      ),
+    );
+  else if (!releases.length) lines.push(line("No text was released.", 0, view.at));
+  return lines;
+};
+
+const top = ({ scores }: SafetyChecked) => scores.reduce((a, b) => (b.score > a.score ? b : a));
+
+function highest(whose: string, check: SafetyChecked): string {
+  const { category, score, threshold } = top(check);
+  return `${whose} highest score was ${percent(score)} for ${category.replace("_", " ")}, where the threshold is ${percent(threshold)}.`;
+}

@@ -1,0 +1,37 @@
+/** What a reader sees of bytes that come token by token, with and without a decoder that waits. Pure. */
+import type { Piece } from "../../tokenizer/cutter";
+
+export interface Stage {
+  piece: Piece;
+  /** Decoded by itself: a part of a character becomes U+FFFD. */
+  alone: string;
+  /** What the decoder that waits lets out with this token. */
+  released: string;
+  /** Bytes that it holds after this token. */
+  held: number[];
+}
+
+export function stagesOf(pieces: Piece[]): Stage[] {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let pending: number[] = [];
+  return pieces.map((piece) => {
+    const bytes = piece.bytes ?? new Uint8Array();
+    const released = decoder.decode(bytes, { stream: true });
+    const numOut = new TextEncoder().encode(released).length;
+    pending = [...pending, ...bytes].slice(numOut);
+    const alone = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    return { piece, alone, released, held: pending };
+  });
+}
+
+/** How long a character is by its first byte; null: a byte that stands within one. */
+export function lengthOf(first: number): number | null {
+  if (first < 0x80) return 1;
+  if (first >= 0xf0) return 4;
+  if (first >= 0xe0) return 3;
+  return first >= 0xc0 ? 2 : null;
+}
+
+export function hex(byte: number): string {
+  return byte.toString(16).padStart(2, "0").toUpperCase();
+}

@@ -1,0 +1,69 @@
+"""A whole chat, packed turn by turn by the real assembler. Plain values in, plain values out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.tokenizer import Tokenizer
+from webapp.context.assemble import Assembled, Assembler, SourceMessage
+
+MAX_TURNS = 12
+MAX_CHARS = 4000
+MIN_WINDOW = 64
+
+
+class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A question and what it was answered with."""
+
+    question: str
+    answer: str
+
+
+class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A chat, and the window it has to fit into."""
+
+    turns: list[Turn]
+    window: int
+    reserved: int
+    """Tokens to be kept free for an answer."""
+    system_prompt: str = ""
+
+    def problem(self, window: int) -> tuple[str, str] | None:
+        """Field and what is wrong with it; window: the model's own."""
+        texts = [self.system_prompt, *(text for turn in self.turns for text in (turn.question, turn.answer))]
+        if not 1 <= len(self.turns) <= MAX_TURNS:
+            return "turns", f"Give 1 to {MAX_TURNS} turns."
+        if any(len(text) > MAX_CHARS for text in texts):
+            return "turns", f"Each text may have {MAX_CHARS} characters."
+        if not MIN_WINDOW <= self.window <= window:
+            return "window", f"window must be {MIN_WINDOW} to {window}, the model's own."
+        if not 1 <= self.reserved <= self.window:
+            return "reserved", "reserved must be 1 to the window."
+        return None
+
+
+def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """What each turn sends. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates)."""
+    assembler = Assembler(template, tokenizer, body.window)
+    messages = [SourceMessage("system", body.system_prompt, "conversation:system")] if body.system_prompt else []
+    sent = []
+    for index, turn in enumerate(body.turns):
+        messages.append(SourceMessage("user", turn.question, f"turn:{index}"))
+        assembled = assembler.assemble(messages, body.reserved)
+        answer = tokenizer.encode(turn.answer)
+        sent.append(_told(assembled) | {"answer_ids": answer})
+        messages.append(SourceMessage("assistant", turn.answer, f"turn:{index}"))
+    return sent
+
+
+def _told(assembled: Assembled) -> dict[str, Any]:
+    return {
+        "ids": assembled.prompt.ids,
+        "segments": [{"kind": each.kind, "num_tokens": each.end - each.start} for each in assembled.segments],
+        "num_dropped": len(assembled.dropped),
+        "num_dropped_tokens": sum(each.num_tokens for each in assembled.dropped),
+        "reserved": assembled.reserved_output,
+    }

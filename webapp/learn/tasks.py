@@ -1,0 +1,58 @@
+"""The exhibit's safety checks: made by the lifecycle worker, which has the classifier loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+
+import msgspec
+import redis
+from django.conf import settings
+
+from inference.eventlog.keys import PREFIX
+from inference.safety.minilm import SafetyModelError
+from inference.safety.policy import PolicyError
+from webapp.celery import app
+from webapp.lifecycle import services
+
+logger = logging.getLogger(__name__)
+
+_EXPIRY_S = 60
+
+
+def check_key(payload: str) -> str:
+    """Hash as a probe's, of the check that is asked for by these very bytes."""
+    return f"{PREFIX}check:{hashlib.sha256(payload.encode()).hexdigest()}"
+
+
+@app.task(name="learn.check")
+def check(payload: str) -> None:
+    """Judge a text (JSON: user, text) as a message and as an answer, and leave both where it was asked for."""
+    key = check_key(payload)
+    client = redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
+    client.hset(key, items=_outcome(msgspec.json.decode(payload)["text"]))
+    client.expire(key, _EXPIRY_S)
+    client.close()
+
+
+def _outcome(text: str) -> list[str | bytes]:
+    """Names and values of the hash."""
+    try:
+        guard = services.guard()
+        layers = {
+            "input": msgspec.to_builtins(guard.check(text, "input").event(0, "input", 0, len(text))),
+            "output": msgspec.to_builtins(guard.check(text, "output").event(0, "output", 0, len(text))),
+        }
+        return ["state", "done", "event", msgspec.json.encode(layers)]
+    except (PolicyError, SafetyModelError) as error:
+        return ["state", "failed", "code", "model_unavailable", "message", str(error)]
+    except Exception:
+        logger.exception("a check failed")
+        return [
+            "state",
+            "failed",
+            "code",
+            "internal",
+            "message",
+            "It failed; the lifecycle worker's log says why.",
+        ]
