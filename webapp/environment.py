@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""A header's name (RFC 9110)."""
+
+
+@dataclass(frozen=True)
+class OtlpEndpoint:
+    """Where traces are sent as OpenTelemetry spans."""
+
+    url: str
+    headers: dict[str, str]
+    has_texts: bool
+    """Prompt and answer go with them."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,7 @@ class Environment:
     policy_path: Path | None
     queue_timeout_s: float
     stall_timeout_s: float
+    otlp: OtlpEndpoint | None
     allowed_hosts: list[str]
     log_level: str
     secret_key: str
@@ -57,6 +71,7 @@ def read_environment() -> Environment:
         policy_path=Path(policy) if policy else None,
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
+        otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         allowed_hosts=env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(","),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _kept_secret(data / "secret_key"),
@@ -82,6 +97,43 @@ def _database_url(url: str | None) -> str | None:
     if find_spec("psycopg") is None:
         raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL needs psycopg: .venv/bin/pip install 'psycopg[binary]'")
     return url
+
+
+def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
+    if not endpoint:
+        return None
+    try:
+        parts = urlsplit(endpoint)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is no number
+        is_usable = False
+    if not is_usable:
+        raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")
+    path = "" if endpoint.rstrip("/").endswith("/v1/traces") else "/v1/traces"
+    return OtlpEndpoint(
+        url=endpoint.rstrip("/") + path,
+        headers=_otlp_headers(os.environ.get("SIGHTGLASS_OTLP_HEADERS", "")),
+        has_texts=_switch("SIGHTGLASS_OTLP_TEXTS"),
+    )
+
+
+def _otlp_headers(text: str) -> dict[str, str]:
+    """As in OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`, values in percent-encoding."""
+    headers = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, is_pair, value = (part.strip() for part in pair.partition("="))
+        decoded = unquote(value)
+        if not is_pair or not _TOKEN.fullmatch(name) or not decoded.isprintable() or not decoded.isascii():
+            raise SystemExit("sightglass: SIGHTGLASS_OTLP_HEADERS has the form name=value,name=value.")  # it is secret
+        headers[name] = decoded
+    return headers
+
+
+def _switch(name: str) -> bool:
+    text = os.environ.get(name) or "0"
+    if text not in ("0", "1"):
+        raise SystemExit(f"sightglass: {name} is {text!r}; use 1 or 0.")
+    return text == "1"
 
 
 def _data_folder(path: Path) -> Path:

@@ -15,7 +15,9 @@ from webapp.probes.views import probe
 from webapp.reruns import views as reruns
 from webapp.stream.sse import events
 from webapp.traces import collection_views as collection
+from webapp.traces import share_views as sharing
 from webapp.traces import views as traces
+from webapp.traces.retention_views import retention
 from webapp.traces.saved import saved
 
 handler400 = "webapp.gateway.errors.bad_request"
@@ -46,6 +48,7 @@ urlpatterns = [
     path("api/traces/import", traces.import_file),
     path("api/traces/tags", collection.change_tags),
     path("api/traces/delete", collection.delete),
+    path("api/traces/archive", collection.archive),
     path("api/traces/<str:request_id>", traces.trace),
     path("api/traces/<str:request_id>/export", traces.export),
     path("api/learn/prices", learn.prices),
@@ -54,10 +57,16 @@ urlpatterns = [
     path("api/learn/simulations", learn.simulate),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),
     path("api/traces/<str:request_id>/saved", saved),
+    path("api/traces/<str:request_id>/otlp", traces.send),
+    path("api/traces/<str:request_id>/shares", sharing.shares_of_trace),
+    path("api/shares", sharing.shares),
+    path("api/shares/<int:share_id>", sharing.share),
+    path("api/retention", retention),
     path("requests/<str:request_id>/events", events),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
+    path("shared/<str:token>", sharing.shared),
     path("admin/usage/", admin.site.admin_view(usage), name="usage"),
     path("admin/", admin.site.urls),
     path("", site.shell),

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
+from django.http.response import HttpResponseBase
 from django.views import defaults
 
 
@@ -34,7 +35,7 @@ def not_found(what: str) -> ApiError:
     return ApiError(404, "not_found", f"There is no such {what}.")
 
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def api(*methods: str) -> Callable[[View], View]:
@@ -42,7 +43,7 @@ def api(*methods: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             try:
                 _check(request, methods)
                 return view(request, *args, **kwargs)

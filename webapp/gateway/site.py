@@ -86,6 +86,7 @@ def session(request: HttpRequest) -> HttpResponse:
             "default_model": environment.model_name,
             "default_params": msgspec.to_builtins(SamplingParams()),
             "limits": {"message_bytes": MAX_MESSAGE_BYTES},
+            "has_otlp_endpoint": environment.otlp is not None,
             "workers": workers,
             "version": VERSION,
         }

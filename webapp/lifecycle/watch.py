@@ -10,6 +10,7 @@ import time
 
 from django.conf import settings
 from django.db import close_old_connections
+from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import AnyEvent, GenerationStarted
@@ -17,21 +18,37 @@ from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure
 from webapp.lifecycle.settle import settle
+from webapp.traces import retention, sharing
 
 logger = logging.getLogger(__name__)
+
+_UPKEEP_S = 3600.0
+"""Rules count in days."""
 
 
 def keep_watch() -> None:
     """Look at all open requests again and again; trouble of its own does not end the watch."""
     # Often enough to keep the shorter of the two promises.
     pause_s = min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
+    next_upkeep = time.monotonic()
     while True:
         time.sleep(pause_s)
         try:
             close_old_connections()
             attend_all()
+            if time.monotonic() >= next_upkeep and not keep_up():
+                next_upkeep = time.monotonic() + _UPKEEP_S
         except Exception:
             logger.exception("open requests could not be looked at")
+
+
+def keep_up() -> int:
+    """Delete what is older than its user's rule or has expired; 0: nothing is left to do."""
+    now = timezone.now()
+    sharing.clear_expired(now)
+    if num_deleted := retention.enforce(now):
+        logger.info("deleted %d traces that are older than their user keeps them", num_deleted)
+    return num_deleted
 
 
 def attend_all() -> None:

@@ -56,6 +56,12 @@ class Product:
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
 
+    def start_sender(self) -> Child | None:
+        """None: there is nowhere to send traces to."""
+        if self._environment.otlp is None:
+            return None
+        return self._worker("sender", "webapp.traces.sender", "otlp", 2)
+
     def start_lifecycle(self) -> Child:
         return self._worker("lifecycle", "webapp", "prepare,settle", 8)
 

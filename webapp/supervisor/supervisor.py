@@ -19,10 +19,10 @@ from webapp.supervisor.product import Product
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 8.0
-_STOP_ORDER = (("web", "inference", "probes"), ("lifecycle",), ("redis",))
+_STOP_ORDER = (("web", "inference", "probes", "sender"), ("lifecycle",), ("redis",))
 """What the web server and the engine leave behind is still settled, and Redis serves to the last."""
-_DISPENSABLE = "probes"
-"""Answers are made without it."""
+_DISPENSABLE = ("probes", "sender")
+"""Answers are made without them."""
 _PATIENCE_S = 1.0
 """A second signal within this time is the same Ctrl-C, passed on by `make`; a later one means: at once."""
 _PROGRESS_STEP = 20
@@ -87,8 +87,10 @@ class Supervisor:
 
         self._wait(is_loaded)
         self._wait(self._product.answers_http)
-        # Nobody waits for it: it takes no time from the start of the others.
+        # Nobody waits for these: they take no time from the start of the others.
         self._children.append(self._product.start_probes())
+        if sender := self._product.start_sender():
+            self._children.append(sender)
 
     def _wait(self, is_done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -101,7 +103,7 @@ class Supervisor:
     def _check_children(self) -> None:
         for child in [child for child in self._children if child.exit_status is not None]:
             message = f"The {child.name} process ended ({child.exit_status}): {child.last_line()}"
-            if child.name != _DISPENSABLE:
+            if child.name not in _DISPENSABLE:
                 raise CannotStart(message)
             self._say(f"{message}; the other parts go on")
             self._children.remove(child)

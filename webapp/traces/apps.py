@@ -1,6 +1,14 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class TracesConfig(AppConfig):
     name = "webapp.traces"
     label = "traces"
+
+    def ready(self) -> None:
+        if settings.ENVIRONMENT.otlp is not None:
+            from webapp.lifecycle.settle import settled
+            from webapp.traces.sender import on_settled
+
+            settled.connect(on_settled)

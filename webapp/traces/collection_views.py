@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import msgspec
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle.models import Request
+from webapp.stream.frames import read
 from webapp.traces import library, store
+from webapp.traces.archive import TraceFileError
+from webapp.traces.bundle import BundleWriter
 from webapp.traces.filters import FilterError, conditions_of
+from webapp.traces.jsonfile import encode_json
 from webapp.traces.library import Selection, SelectionError
 from webapp.traces.models import SavedView
-from webapp.traces.views import checked_tags
+from webapp.traces.redact import redact, redact_summary
+from webapp.traces.views import checked_flag, checked_tags
 
 _MAX_VIEWS = 100
 _MAX_NAME_CHARS = 80
 _MAX_QUERY_CHARS = 2000
+_MAX_ARCHIVED_BYTES = 16 << 20
+"""As they are saved; as zipped JSON they take about twice that, and can be imported again."""
 
 
 class NewView(msgspec.Struct, forbid_unknown_fields=True):
@@ -121,6 +131,50 @@ def delete(request: HttpRequest) -> HttpResponse:
     for each in found:
         store.delete(each)
     return JsonResponse({"num_traces": len(found)})
+
+
+@api("POST")
+def archive(request: HttpRequest) -> HttpResponseBase:
+    """A form's fields `selection` (JSON as for the others) and `redact`: all in one zip file, sent as it is made."""
+    is_redacted = checked_flag(request.POST.get("redact"))
+    try:
+        selection = msgspec.json.decode(request.POST.get("selection", ""), type=Selection)
+    except msgspec.DecodeError as error:
+        raise ApiError(400, "invalid", f'selection must be JSON such as {{"ids": []}}: {error}', "selection") from None
+    found = selected(user_id(request), selection)
+    num_bytes = library.num_bytes(found)
+    if num_bytes > _MAX_ARCHIVED_BYTES:
+        message = (
+            f"These traces are {num_bytes >> 20} MiB; {_MAX_ARCHIVED_BYTES >> 20} go into one archive. Take fewer."
+        )
+        raise ApiError(413, "too_large", message, "selection")
+    response = StreamingHttpResponse(_archived(found, is_redacted), content_type="application/zip")
+    name = f"sightglass-traces{'-redacted' if is_redacted else ''}.zip"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+async def _archived(found: list[Request], is_redacted: bool) -> AsyncIterator[bytes]:
+    """One trace after the other, each read and packed in a thread."""
+    writer = BundleWriter(is_redacted)
+    for request in found:
+        yield await read(partial(_add, writer, request, is_redacted))
+    yield writer.end()
+
+
+def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
+    try:
+        frames, about = store.load_frames(request.pk), request.summary()
+    except TraceFileError as error:
+        writer.leave_out(request.pk, str(error))
+        return b""
+    if not frames:
+        writer.leave_out(request.pk, "It was deleted meanwhile.")
+        return b""
+    if is_redacted:
+        return writer.add(request.pk, encode_json(redact(frames), redact_summary(about)), {})
+    return writer.add(request.pk, encode_json(frames, about), library.marks([request]).get(request.pk, {}))
 
 
 def selected(owner: int, selection: Selection) -> list[Request]:

@@ -24,8 +24,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; \
-style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>
@@ -59,17 +58,30 @@ def read_page(folder: Path = BUILT) -> ReplayPage:
         raise PageNotBuilt(str(error)) from error
 
 
-def to_html(page: ReplayPage, frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
-    """The bytes of the file: the summary's title and every frame."""
+def policy(page: ReplayPage) -> str:
+    """The content security policy of every file with this page."""
+    digest = base64.b64encode(hashlib.sha256(_script(page).encode()).digest()).decode()
+    only = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src 'sha256-{digest}'; {only}"
+
+
+def to_html(
+    page: ReplayPage, frames: Sequence[Frame], summary: dict[str, Any], shared: dict[str, Any] | None = None
+) -> bytes:
+    """The bytes of the file: the summary's title and every frame; shared: what is said of the link it came by."""
     title = str(summary.get("title") or "Request")
-    trace = msgspec.json.encode({"title": title, "frames": frames}).decode()
-    script = page.script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    trace = msgspec.json.encode({"title": title, "frames": frames} | ({"shared": shared} if shared else {})).decode()
     parts = {
-        "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "policy": policy(page),
         "title": escape(f"{title} · Sightglass"),
         "style": page.style.replace("</style", "<\\/style"),
         # In JSON a less-than sign stands only in texts, where it may be written as an escape.
         "trace": trace.replace("<", "\\u003c"),
-        "script": script,
+        "script": _script(page),
     }
     return _PAGE.format(**parts).encode()
+
+
+def _script(page: ReplayPage) -> str:
+    """So that nothing in it ends the element it stands in."""
+    return page.script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

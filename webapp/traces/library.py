@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Length
 
 from webapp.lifecycle.models import Request
 from webapp.traces.filters import conditions_of
-from webapp.traces.models import Entry, Tag
+from webapp.traces.models import Entry, Tag, Trace
 
 MAX_SELECTED = 1000
 """Traces that one request may change or export."""
@@ -56,6 +57,12 @@ def select(user_id: int, selection: Selection) -> list[Request]:
     if len(found) > MAX_SELECTED:
         raise SelectionError(f"More than {MAX_SELECTED:,} traces match. Narrow the filter, for example by date.")
     return found
+
+
+def num_bytes(requests: Iterable[Request]) -> int:
+    """What their saved events take."""
+    saved = Trace.objects.filter(pk__in=[request.pk for request in requests])
+    return int(saved.aggregate(total=Sum(Length("blob")))["total"] or 0)
 
 
 def marks(requests: Iterable[Request]) -> dict[str, dict[str, Any]]:

@@ -66,3 +66,26 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Share(models.Model):
+    """A link by which anybody may look at one trace until it expires. Only a hash of its token is kept."""
+
+    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="shares")
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    is_redacted = models.BooleanField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"link to {self.trace_id}"
+
+
+class RetentionRule(models.Model):
+    """After how many days a user's traces are deleted; who has none keeps them for good."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    keep_days = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.keep_days} days for {self.user}"

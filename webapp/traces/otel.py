@@ -1,8 +1,8 @@
 """A trace as OpenTelemetry spans, in the JSON encoding of OTLP. Pure: frames in, JSON out.
 
 Attributes follow the semantic conventions for generative AI (`gen_ai.*`, in development); what these have no name for
-is `sightglass.*`. The conventions make prompts and answers opt-in, so no text of either leaves by this way. What the
-log does not tell is left out.
+is `sightglass.*`. The conventions make prompts and answers opt-in, so no text of either leaves unless it is asked for.
+What the log does not tell is left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from inference.protocol.events import (
     BillPosted,
     CacheLookedUp,
+    ContextAssembled,
     Frame,
     GenerationFinished,
     GenerationPreempted,
@@ -54,16 +55,17 @@ _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
 Attributes = dict[str, Any]
 
 
-def to_otlp(frames: Sequence[Frame]) -> bytes:
+def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
     """The body of a `POST /v1/traces`. The same log gives the same ids, so that sending it twice makes no two traces.
 
-    Raises TraceFileError when the log does not hold request.accepted, which has the name and the time of all.
+    has_texts: with the prompt's messages and the answer. Raises TraceFileError when the log does not hold
+    request.accepted, which has the name and the time of all.
     """
     log = Log(frames)
     accepted = log.first(RequestAccepted)
     if accepted is None:
         raise TraceFileError("The trace does not hold request.accepted.")
-    found = _Spans(log, accepted).all()
+    found = _Spans(log, accepted, _texts(log) if has_texts else {}).all()
     scope = {"scope": {"name": "sightglass"}, "spans": found}
     resource = {"attributes": _attributes({"service.name": "sightglass"})}
     return msgspec.json.encode({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
@@ -72,9 +74,10 @@ def to_otlp(frames: Sequence[Frame]) -> bytes:
 class _Spans:
     """The spans of one request: one for all of it, and below that one per stage's work."""
 
-    def __init__(self, log: Log, accepted: RequestAccepted) -> None:
+    def __init__(self, log: Log, accepted: RequestAccepted, texts: Attributes) -> None:
         self._log = log
         self._accepted = accepted
+        self._texts = texts
         self._trace_id = _hash(accepted.request_id, _TRACE_ID_BYTES)
 
     def all(self) -> list[dict[str, Any]]:
@@ -86,7 +89,7 @@ class _Spans:
     def _root(self, below: list[Span]) -> dict[str, Any]:
         start = min(0, self._accepted.received_at, *(span.start for span in below))
         over = self._log.terminal or self._log.events[-1]
-        known = _of_request(self._log, self._accepted)
+        known = _of_request(self._log, self._accepted) | self._texts
         span = self._span("request", f"chat {self._accepted.model}", start, over.at, _CLIENT, known)
         span["events"] = [
             {"timeUnixNano": self._nano(event.at), "name": kind(event), "attributes": _attributes(_of_event(event))}
@@ -94,7 +97,8 @@ class _Spans:
             if isinstance(event, _TELLING)
         ]
         if failure := self._log.first(RequestFailed):
-            span["status"] = {"code": _ERROR, "message": failure.message}
+            # Its message may quote what was asked for, such as a grammar.
+            span["status"] = {"code": _ERROR, "message": failure.message if self._texts else failure.code}
         return span
 
     def _below(self, rank: int, span: Span, parent: str) -> dict[str, Any]:
@@ -151,6 +155,28 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
     if bill := log.first(BillPosted):
         known |= {"sightglass.cost_nano": bill.total_nano, "sightglass.currency": bill.currency}
     return known
+
+
+def _texts(log: Log) -> Attributes:
+    """The conventions' JSON of messages, each a role and its parts."""
+    context, finished = log.first(ContextAssembled), log.first(GenerationFinished)
+    answer = "".join(event.text for event in log.all(TextReleased))
+    said = [segment for segment in context.segments if segment.kind != "template"] if context else []
+    output = _message("assistant", answer) | {"finish_reason": finished.finish_reason if finished else "error"}
+    known: Attributes = {
+        "gen_ai.input.messages": [_message(each.role, each.text) for each in said if each.kind != "system"],
+        "gen_ai.system_instructions": [_part(each.text) for each in said if each.kind == "system"],
+        "gen_ai.output.messages": [output] if answer else [],
+    }
+    return {name: msgspec.json.encode(value).decode() for name, value in known.items() if value}
+
+
+def _message(role: str, text: str) -> Attributes:
+    return {"role": role, "parts": [_part(text)]}
+
+
+def _part(text: str) -> Attributes:
+    return {"type": "text", "content": text}
 
 
 def _of_params(params: SamplingParams) -> Attributes:

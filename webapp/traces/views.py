@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
 from django.db.models import QuerySet
@@ -20,16 +21,18 @@ from webapp.gateway.requests import find, summary
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome
 from webapp.lifecycle.settle import record
-from webapp.traces import foreign, library, store
+from webapp.traces import bundle, foreign, library, otlp, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.cursor import CursorError, after, cursor_of
 from webapp.traces.filters import FilterError, conditions
 from webapp.traces.formats import FORMATS, decode_file
 from webapp.traces.htmlfile import PageNotBuilt
 from webapp.traces.models import Entry
+from webapp.traces.redact import redact, redact_summary
 
 PAGE = 50
 _MAX_NOTE_CHARS = 10_000
+_SEND_TIMEOUT_S = 5.0
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True):
@@ -117,25 +120,56 @@ def checked_tags(given: Iterable[str], field: str) -> list[str]:
 
 @api("GET")
 def export(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The saved trace as a file; `format` names one of FORMATS, by default our own."""
+    """The saved trace as a file; `format` names one of FORMATS, by default our own; `redact=true`: without texts."""
     found = find(request, request_id)
     form = FORMATS.get(request.GET.get("format", "sgtrace"))
     if form is None:
         raise ApiError(400, "invalid", f"format must be one of {', '.join(FORMATS)}.", "format")
+    is_redacted = checked_flag(request.GET.get("redact"))
     try:
-        frames = store.load_frames(found.pk)
-        data = form.encode(frames, found.summary()) if frames else b""
+        frames, about = store.load_frames(found.pk), found.summary()
+        if is_redacted:
+            frames, about = redact(frames), redact_summary(about)
+        data = form.encode(frames, about) if frames else b""
     except TraceFileError:
-        message = "The saved trace of this request is damaged and cannot be read."
-        raise ApiError(409, "trace_unreadable", message) from None
+        raise _unreadable() from None
     except PageNotBuilt:
         message = "The page that replays is not built on this server: run `npm run build` in frontend."
         raise ApiError(503, "not_built", message) from None
     if not frames:
         raise not_found("saved trace")
     response = HttpResponse(data, content_type=form.content_type)
-    response["Content-Disposition"] = f'attachment; filename="sightglass-{found.pk}{form.suffix}"'
+    name = f"sightglass-{found.pk}{'-redacted' if is_redacted else ''}{form.suffix}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@api("POST")
+def send(request: HttpRequest, request_id: str) -> HttpResponse:
+    """To the operator's OTLP endpoint, where one is set."""
+    found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
+    if endpoint is None:
+        raise ApiError(409, "not_configured", "Nowhere to send it to: the operator has set no OTLP endpoint.")
+    try:
+        frames = store.load_frames(found.pk)
+        if not frames:
+            raise not_found("saved trace")
+        return JsonResponse({"num_spans": otlp.send(endpoint, frames, _SEND_TIMEOUT_S)})
+    except TraceFileError:
+        raise _unreadable() from None
+    except otlp.OtlpError as error:
+        raise ApiError(502, "otlp_failed", str(error)) from None
+
+
+def _unreadable() -> ApiError:
+    return ApiError(409, "trace_unreadable", "The saved trace of this request is damaged and cannot be read.")
+
+
+def checked_flag(text: str | None) -> bool:
+    """Of `redact`. Raises ApiError."""
+    if text not in (None, "", "true", "false"):
+        raise ApiError(400, "invalid", f"redact must be true or false, not {text!r}.", "redact")
+    return text == "true"
 
 
 @api("POST")
@@ -149,12 +183,34 @@ def import_file(request: HttpRequest) -> HttpResponse:
         raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
     if (file.size or 0) > MAX_BYTES:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    data = file.read()
     try:
-        archive = decode_file(file.read())
+        if data.startswith(bundle.MAGIC):
+            return JsonResponse({"traces": _import_bundle(user_id(request), data)}, status=201)
+        archive = decode_file(data)
         accepted, outcome = foreign.check(archive)
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
     return JsonResponse(summary(_keep(user_id(request), archive, accepted, outcome)), status=201)
+
+
+def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
+    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError."""
+    for bundled, archive in bundle.read_bundle(data):
+        try:
+            foreign.check(archive)
+            _checked_note(bundled.note)
+            checked_tags(bundled.tags, "tags")
+        except (TraceFileError, ApiError) as error:
+            raise TraceFileError(f"{bundled.file}: {error}") from None
+    kept = []
+    for bundled, archive in bundle.read_bundle(data):
+        request = _keep(owner, archive, *foreign.check(archive))
+        entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=_checked_note(bundled.note))
+        entry.save(update_fields=["is_pinned", "note"])
+        library.set_tags(entry, checked_tags(bundled.tags, "tags"))
+        kept.append(summary(request))
+    return kept
 
 
 @transaction.atomic

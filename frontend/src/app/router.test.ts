@@ -36,6 +36,7 @@ function click(html: string, init: MouseEventInit = {}): string | null {
 it("takes over plain clicks on pages of ours and no others", () => {
   expect(click('<a href="/library">x</a>')).toBe("/library");
   expect(click('<a href="/compare?ids=a,b">x</a>')).toBe("/compare?ids=a,b");
+  expect(click('<a href="/library?status=failed">x</a>')).toBe("/library?status=failed");
   expect(click('<a href="/library">x</a>', { ctrlKey: true })).toBeNull();
   expect(click('<a href="/library">x</a>', { button: 1 })).toBeNull();
   expect(click('<a href="/library" target="_blank">x</a>')).toBeNull();

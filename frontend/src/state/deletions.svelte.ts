@@ -5,6 +5,8 @@ const GRACE_MS = 8000;
 
 interface Deletion {
   id: string;
+  /** All that go, with or without that one. */
+  ids: string[];
   label: string;
   /** What is not deleted with it. */
   left: string;
@@ -19,17 +21,17 @@ export class Deletions {
   readonly gone = new SvelteSet<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  start(id: string, label: string, send: () => Promise<unknown>, left = ""): void {
+  start(id: string, label: string, send: () => Promise<unknown>, left = "", ids = [id]): void {
     this.commit();
     this.problem = "";
-    this.gone.add(id);
-    this.pending = { id, label, left, send };
+    for (const each of ids) this.gone.add(each);
+    this.pending = { id, ids, label, left, send };
     this.resume();
   }
 
   undo(): void {
     this.pause();
-    if (this.pending) this.gone.delete(this.pending.id);
+    this.showAgain(this.pending);
     this.pending = null;
   }
 
@@ -48,8 +50,12 @@ export class Deletions {
     this.pause();
     this.pending = null;
     pending?.send().catch((error: Error) => {
-      this.gone.delete(pending.id);
+      this.showAgain(pending);
       this.problem = `“${pending.label}” was not deleted: ${error.message}`;
     });
+  }
+
+  private showAgain(deletion: Deletion | null): void {
+    for (const each of deletion?.ids ?? []) this.gone.delete(each);
   }
 }

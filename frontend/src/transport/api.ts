@@ -123,6 +123,8 @@ export interface RequestSummary {
   num_events: number;
   duration_us: number | null;
   first_token_us: number | null;
+  /** Null: no check is recorded. */
+  safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
@@ -175,6 +177,33 @@ export type ForkPlace = ({ position: number; token_id?: number } | { text: strin
   /** None: the parent's own. */
   params?: SamplingParams;
 };
+
+/** What the owner of a saved trace put to it. */
+export interface Marks {
+  is_pinned: boolean;
+  note: string;
+  tags: string[];
+}
+
+/** A row of the library; without marks while there is no trace yet. */
+export interface ListedTrace extends RequestSummary {
+  marks: Marks | null;
+}
+
+/** Traces by their ids, or all that a filter matches. */
+export type Selection = { ids: string[] } | { query: string };
+
+export interface SavedView {
+  id: number;
+  name: string;
+  /** As in the library's address. */
+  query: string;
+}
+
+export interface TagCount {
+  name: string;
+  num_traces: number;
+}
 
 export interface Started {
   assistant_message: Message;
@@ -247,7 +276,7 @@ export interface ProbeProgress {
 
 export const UNREACHABLE = "The server could not be reached. Is it running?";
 
-async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+async function call<T>(method: string, path: string, body?: unknown, outlivesPage = false): Promise<T> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
@@ -255,7 +284,8 @@ async function call<T>(method: string, path: string, body?: unknown): Promise<T>
   let response: Response;
   try {
     // A deletion may be sent while its page is being left, and outlives it.
-    response = await fetch(path, { method, headers, body: payload, keepalive: method === "DELETE" });
+    const keepalive = outlivesPage || method === "DELETE";
+    response = await fetch(path, { method, headers, body: payload, keepalive });
   } catch {
     throw new ApiError(0, { code: "offline", message: UNREACHABLE });
   }
@@ -309,11 +339,28 @@ export const api = {
   probe: <Kind extends ProbeKind>(id: string, kind: Kind, position: number) =>
     call<ProbeEvents[Kind] | ProbeProgress>("POST", `/api/requests/${id}/probes`, { kind, position }),
   traces: (query: URLSearchParams) =>
-    call<{ traces: RequestSummary[]; next_cursor: string | null }>("GET", `/api/traces?${query}`),
-  importTrace: (file: File) => {
+    call<{ traces: ListedTrace[]; next_cursor: string | null }>("GET", `/api/traces?${query}`),
+  changeTrace: (id: string, change: Partial<Marks>) =>
+    call<ListedTrace>("PATCH", `/api/traces/${id}`, change),
+  tagTraces: (body: Selection & { add: string[]; remove: string[] }) =>
+    call<{ num_traces: number }>("POST", "/api/traces/tags", body),
+  deleteTraces: (selection: Selection) =>
+    call<{ num_traces: number }>("POST", "/api/traces/delete", selection, true),
+  tags: () => call<{ tags: TagCount[] }>("GET", "/api/tags"),
+  views: () => call<{ views: SavedView[] }>("GET", "/api/views"),
+  saveView: (body: { name: string; query: string }) => call<SavedView>("POST", "/api/views", body),
+  changeView: (id: number, body: Partial<SavedView>) => call<SavedView>("PATCH", `/api/views/${id}`, body),
+  deleteView: (id: number) => call<void>("DELETE", `/api/views/${id}`),
+  /** One trace, or all of an archive. */
+  importTraces: async (file: File): Promise<RequestSummary[]> => {
     const form = new FormData();
     form.append("file", file);
-    return call<RequestSummary>("POST", "/api/traces/import", form);
+    const kept = await call<RequestSummary | { traces: RequestSummary[] }>(
+      "POST",
+      "/api/traces/import",
+      form,
+    );
+    return "traces" in kept ? kept.traces : [kept];
   },
   packChat: (chat: Chat) => call<{ turns: PackedTurn[] }>("POST", "/api/learn/chat", chat),
   checkText: (text: string) => call<TextChecks | ProbeProgress>("POST", "/api/learn/checks", { text }),

@@ -1,0 +1,55 @@
+import { expect, it } from "vitest";
+import {
+  areEqual,
+  changed,
+  conditionsOf,
+  fromApi,
+  inWords,
+  RANGES,
+  toApi,
+  without,
+  withTag,
+} from "./filters";
+
+it("changes one condition and leaves the others", () => {
+  const query = "status=failed&q=a+%26+b&tag=x&tag=y";
+  expect(changed(query, "status", "done")).toBe("q=a+%26+b&tag=x&tag=y&status=done");
+  expect(changed(query, "status", "")).toBe("q=a+%26+b&tag=x&tag=y");
+  expect(without(query, ["tag", "x"])).toBe("status=failed&q=a+%26+b&tag=y");
+  expect(withTag("tag=x", "y")).toBe("tag=x&tag=y");
+  expect(withTag("tag=x", "x")).toBe("tag=x");
+  expect(conditionsOf("?q=&status=done")).toEqual([["status", "done"]]);
+});
+
+it("tells two queries apart by what they ask, not by its order", () => {
+  expect(areEqual("a=1&b=2", "b=2&a=1")).toBe(true);
+  expect(areEqual("a=1", "a=1&b=2")).toBe(false);
+  expect(areEqual("", "?q=")).toBe(true);
+});
+
+it("turns what is typed into the API's units and back", () => {
+  const [first, , cost] = RANGES as [(typeof RANGES)[0], unknown, (typeof RANGES)[0]];
+  expect(toApi(first, "61.5")).toBe("61500");
+  expect(fromApi(first, "61500")).toBe("61.5");
+  expect(toApi(cost, "0.0009")).toBe("900000");
+  for (const nonsense of ["", " ", "-1", "a", "Infinity"]) expect(toApi(first, nonsense)).toBe("");
+});
+
+it("says each condition in words, also one it does not know", () => {
+  const words = [
+    ["status", "failed"],
+    ["verdict", "none"],
+    ["first_token_us_min", "61500"],
+    ["cost_nano_max", "900000"],
+    ["is_pinned", "true"],
+    ["surface", "openai"],
+  ] as [string, string][];
+  expect(words.map(inWords)).toEqual([
+    "Status: failed",
+    "Safety: not recorded",
+    "First text ≥ 61.5\u00a0ms",
+    "Cost ≤ 0.0009",
+    "Pinned",
+    "surface: openai",
+  ]);
+});

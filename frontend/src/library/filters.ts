@@ -1,0 +1,97 @@
+/** The library's filters as they stand in its address, and in words. Pure. */
+import { duration } from "../trace/format";
+
+/** One condition: a name and a text, as in the address. */
+export type Condition = [name: string, text: string];
+
+export interface Range {
+  name: string;
+  label: string;
+  unit: string;
+  /** Of the API's whole numbers in one of these units. */
+  scale: number;
+}
+
+export const STATUSES = ["done", "stopped", "failed", "queued", "running"];
+export const FINISH_REASONS: Record<string, string> = {
+  stop: "end of turn or stop text",
+  length: "token limit",
+  content_filter: "safety check",
+  abort: "stopped by hand",
+  error: "error",
+};
+export const VERDICTS: Record<string, string> = {
+  allow: "allowed",
+  flag: "flagged",
+  rewrite: "rewritten",
+  block: "blocked",
+  none: "not recorded",
+};
+export const RANGES: Range[] = [
+  { name: "first_token_us", label: "First text", unit: "ms", scale: 1e3 },
+  { name: "duration_us", label: "Duration", unit: "s", scale: 1e6 },
+  { name: "cost_nano", label: "Cost", unit: "", scale: 1e9 },
+];
+
+/** In words, for a chip that takes it away. */
+export function inWords([name, text]: Condition): string {
+  if (name === "q") return `“${text}”`;
+  if (name === "status") return `Status: ${text}`;
+  if (name === "finish_reason") return `Ended by ${FINISH_REASONS[text] ?? text}`;
+  if (name === "verdict") return `Safety: ${VERDICTS[text] ?? text}`;
+  if (name === "tag") return `Tag: ${text}`;
+  if (name === "is_pinned") return text === "true" ? "Pinned" : "Not pinned";
+  if (name === "is_imported") return text === "true" ? "Imported" : "Made here";
+  if (name === "since") return `Since ${text}`;
+  if (name === "until") return `Until ${text}`;
+  const range = RANGES.find((range) => name.startsWith(range.name));
+  if (range) return `${range.label} ${name.endsWith("_min") ? "≥" : "≤"} ${quantity(range, Number(text))}`;
+  return `${name}: ${text}`;
+}
+
+function quantity({ name, scale }: Range, value: number): string {
+  return name === "cost_nano" ? String(value / scale) : duration(value);
+}
+
+export function conditionsOf(query: string): Condition[] {
+  return [...new URLSearchParams(query)].filter(([, text]) => text);
+}
+
+export function queryOf(conditions: Condition[]): string {
+  return new URLSearchParams(conditions).toString();
+}
+
+/** The text of a condition of which there is one at most; empty: there is none. */
+export function textOf(query: string, name: string): string {
+  return new URLSearchParams(query).get(name) ?? "";
+}
+
+/** The query with this condition in place of those of the same name; an empty text takes them away. */
+export function changed(query: string, name: string, text: string): string {
+  const others = conditionsOf(query).filter(([other]) => other !== name);
+  return queryOf(text ? [...others, [name, text]] : others);
+}
+
+export function without(query: string, [name, text]: Condition): string {
+  return queryOf(conditionsOf(query).filter((other) => other[0] !== name || other[1] !== text));
+}
+
+export function withTag(query: string, tag: string): string {
+  return queryOf([...conditionsOf(without(query, ["tag", tag])), ["tag", tag]]);
+}
+
+/** Whether two queries ask the same, in whatever order. */
+export function areEqual(one: string, other: string): boolean {
+  const sorted = (query: string) => JSON.stringify(conditionsOf(query).map(String).sort());
+  return sorted(one) === sorted(other);
+}
+
+/** A typed quantity in the API's whole numbers; empty where nothing, or no number, was typed. */
+export function toApi({ scale }: Range, typed: string): string {
+  const value = Number(typed);
+  return typed.trim() && Number.isFinite(value) && value >= 0 ? String(Math.round(value * scale)) : "";
+}
+
+export function fromApi({ scale }: Range, text: string): string {
+  return text ? String(Number(text) / scale) : "";
+}

@@ -1,0 +1,164 @@
+"""A trace without what was said in it. Pure: frames in, frames out.
+
+What is kept is named, field by field; everything else is left at its default or replaced, so that an event or a field
+that is added later is left out until somebody has decided that it tells nothing. Kept are times, counts, structure and
+probabilities. Texts become a notice, tokens a mark of one width, and ids of tokens their places, which say nothing
+about which token stood there. What remains is still a fingerprint: see docs/decisions/0016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inference.protocol import events as ev
+from inference.protocol.request import SamplingParams
+
+TEXT = "[redacted]"
+MARK = "\u25ae "
+"""Stands for each token that has bytes, in the answer's text and among the candidates; the space lets lines break."""
+_SPECIAL_IDS = 100_000
+"""Where the places of control tokens begin, which have no bytes."""
+
+_KEPT: dict[type[Any], str] = {
+    ev.RequestAccepted: "at request_id surface model accepted_unix_us client tls_version http_version received_at",
+    ev.RequestCancelled: "at by",
+    ev.RequestFailed: "at stage code",
+    ev.RequestFinished: "at finish_reason usage",
+    ev.RequestObserved: "at client",
+    ev.GatewayChecked: "at limits duration_us",
+    ev.GatewayRefused: "at limit",
+    ev.SafetyChecked: "at layer classifier version policy scores verdict start end duration_us held_us",
+    ev.Segment: "kind role start end",
+    ev.Dropped: "kind num_tokens reason",
+    ev.ContextAssembled: "at window reserved_output num_prompt_tokens duration_us",
+    ev.PromptTokenized: "at tokenizer version special lossy_bytes duration_us",
+    ev.GenerationQueued: "at attempt queue_depth",
+    ev.GenerationStarted: "at attempt device model architecture quantization compute server queued_us",
+    ev.GenerationResumed: "at attempt num_tokens",
+    ev.GenerationPreempted: "at num_tokens num_blocks",
+    ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
+    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us ttl",
+    ev.CacheStored: "at num_blocks ttl",
+    ev.CacheEvicted: "at num_blocks",
+    ev.PrefillAdvanced: "at start end total step_us num_sequences num_batched_tokens",
+    ev.SamplerStage: "name num_candidates mass log_normalizer logits first",
+    ev.TokenSampled: "at position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits "
+    "step_us batch_size",
+    ev.DraftVerified: "at position num_accepted source",
+    ev.GrammarMasked: "at position num_allowed duration_us",
+    ev.TextReleased: "at num_tokens",
+    ev.TextWithheld: "at num_tokens category",
+    ev.ToolCalled: "at source",
+    ev.ToolFinished: "at is_error duration_us",
+    ev.BillPosted: "at currency price_version lines total_nano",
+    SamplingParams: "repetition_penalty frequency_penalty presence_penalty temperature top_k top_p min_p typical_p "
+    "max_tokens",
+}
+
+
+def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
+    """Without events that are not known here; the others are numbered on."""
+    redaction = _Redaction(frames)
+    found: list[ev.Frame] = []
+    seq = 1
+    for frame in frames:
+        events = tuple(redaction.event(event) for event in frame.events if type(event) in _KEPT)
+        if events:
+            found.append(ev.Frame(seq=seq, events=events))
+            seq += len(events)
+    return found
+
+
+def redact_summary(summary: dict[str, Any]) -> dict[str, Any]:
+    """RequestSummary without its texts, and without where else the request stands."""
+    places = dict.fromkeys(name for name in summary if name.endswith("_id"))
+    error = summary.get("error")
+    texts = {"title": "Redacted request", "error": error and {**error, "message": TEXT}}
+    return summary | places | texts
+
+
+class _Redaction:
+    """One trace's; knows which tokens have bytes, because the answer's text is marks of these."""
+
+    def __init__(self, frames: Sequence[ev.Frame]) -> None:
+        events = [event for frame in frames for event in frame.events]
+        self._has_bytes = [bool(event.piece) for event in events if isinstance(event, ev.TokenSampled)]
+        self._num_released = 0
+
+    def event(self, event: ev.AnyEvent) -> ev.AnyEvent:
+        kept: ev.AnyEvent = _kept(event, **self._replaced(event))
+        return kept
+
+    def _replaced(self, event: ev.AnyEvent) -> dict[str, Any]:
+        """What stands for the fields that are not kept as they are."""
+        match event:
+            case ev.RequestAccepted():
+                return {"params": _kept(event.params)}
+            case ev.RequestFailed() | ev.GatewayRefused():
+                extra = {} if isinstance(event, ev.RequestFailed) else {"principal": TEXT}
+                return {"message": TEXT} | extra
+            case ev.GatewayChecked():
+                return {"principal": TEXT}
+            case ev.ContextAssembled():
+                segments = tuple(_kept(each, source=each.kind, text=_notice(each.text)) for each in event.segments)
+                dropped = tuple(_kept(each, source=each.kind, text=_notice(each.text)) for each in event.dropped)
+                return {"segments": segments, "dropped": dropped}
+            case ev.PromptTokenized():
+                num_ids = len(event.ids)
+                return {"ids": tuple(range(num_ids)), "pieces": (MARK.encode(),) * len(event.pieces)}
+            case ev.GenerationStarted():
+                return {"worker": TEXT}
+            case ev.GenerationFinished():
+                return {"message": _notice(event.message)}
+            case ev.TokenSampled():
+                return _token(event)
+            case ev.DraftVerified():
+                return {"ids": tuple(range(len(event.ids))), "pieces": (MARK.encode(),) * len(event.pieces)}
+            case ev.TextReleased():
+                return {"text": self._marks(event)}
+            case ev.TextWithheld():
+                return {"replacement": TEXT}
+            case ev.ToolCalled():
+                return {"call_id": TEXT, "name": TEXT, "arguments": "{}"}
+            case ev.ToolFinished():
+                return {"call_id": TEXT, "result": TEXT}
+        return {}
+
+    def _marks(self, event: ev.TextReleased) -> str:
+        """One for each token that was released with it and has bytes; where none is recorded, a notice."""
+        before, self._num_released = self._num_released, max(self._num_released, event.num_tokens)
+        if not self._has_bytes:
+            return _notice(event.text)
+        return MARK * sum(self._has_bytes[before : self._num_released])
+
+
+def _token(token: ev.TokenSampled) -> dict[str, Any]:
+    """Candidates keep their order, so that probabilities stay where they were; ids are places in it."""
+    pieces = dict(zip(token.candidate_ids, token.candidate_pieces, strict=True)) | {token.id: token.piece}
+    place_of = {each: place + (0 if pieces[each] else _SPECIAL_IDS) for place, each in enumerate(pieces)}
+    return {
+        "id": place_of[token.id],
+        "piece": _mark(token.piece),
+        "candidate_ids": tuple(place_of[each] for each in token.candidate_ids),
+        "candidate_pieces": tuple(_mark(pieces[each]) for each in token.candidate_ids),
+        "stages": token.stages and tuple(_stage(stage, place_of) for stage in token.stages),
+    }
+
+
+def _stage(stage: ev.SamplerStage, place_of: dict[int, int]) -> ev.SamplerStage:
+    masked: ev.SamplerStage = _kept(stage, masked=tuple(place_of[each] for each in stage.masked if each in place_of))
+    return masked
+
+
+def _mark(piece: bytes) -> bytes:
+    return MARK.encode() if piece else b""
+
+
+def _notice(text: str) -> str:
+    return TEXT if text else ""
+
+
+def _kept(value: Any, **replaced: Any) -> Any:
+    kind = type(value)
+    return kind(**{name: getattr(value, name) for name in _KEPT[kind].split()} | replaced)
