@@ -1,12 +1,14 @@
 /** A saved trace in a file of its own: its events stand in the page, and nothing is asked of a server. */
 import "./theme/theme.css";
 import { mount } from "svelte";
-import ReplayPage from "./inspector/ReplayPage.svelte";
+import ReplayPage, { type Shared } from "./inspector/ReplayPage.svelte";
 import type { Frame } from "./protocol/events";
 
 interface Saved {
   title: string;
   frames: Frame[];
+  /** Where the page came by a link. */
+  shared?: Shared;
 }
 
 const media = matchMedia("(prefers-color-scheme: dark)");
@@ -14,5 +16,5 @@ const applyScheme = () => (document.documentElement.dataset.theme = media.matche
 applyScheme();
 media.addEventListener("change", applyScheme);
 
-const { title, frames } = JSON.parse(document.getElementById("trace")!.textContent!) as Saved;
-mount(ReplayPage, { target: document.getElementById("app")!, props: { title, frames } });
+const { title, frames, shared } = JSON.parse(document.getElementById("trace")!.textContent!) as Saved;
+mount(ReplayPage, { target: document.getElementById("app")!, props: { title, frames, shared } });

@@ -9,6 +9,6 @@ class TracesConfig(AppConfig):
     def ready(self) -> None:
         if settings.ENVIRONMENT.otlp is not None:
             from webapp.lifecycle.settle import settled
-            from webapp.traces.sender import on_settled
+            from webapp.traces.tasks import on_settled
 
             settled.connect(on_settled)

@@ -32,15 +32,19 @@ _KEPT: dict[type[Any], str] = {
     ev.Segment: "kind role start end",
     ev.Dropped: "kind num_tokens reason",
     ev.ContextAssembled: "at window reserved_output num_prompt_tokens duration_us",
+    ev.ContextCompared: "at model num_prompt_tokens num_answer_tokens num_common_tokens added",
+    ev.SegmentChange: "index num_tokens",
     ev.PromptTokenized: "at tokenizer version special lossy_bytes duration_us",
     ev.GenerationQueued: "at attempt queue_depth",
-    ev.GenerationStarted: "at attempt device model architecture quantization compute server queued_us",
+    ev.GenerationStarted: "at attempt device model architecture quantization compute server queued_us cache_shape",
     ev.GenerationResumed: "at attempt num_tokens",
     ev.GenerationPreempted: "at num_tokens num_blocks",
     ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
-    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us ttl",
-    ev.CacheStored: "at num_blocks ttl",
-    ev.CacheEvicted: "at num_blocks",
+    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us ttl blocks num_owners eviction_ranks "
+    "num_idle_blocks num_free_blocks absence",
+    ev.CacheStored: "at num_blocks ttl indices blocks",
+    ev.CacheEvicted: "at num_blocks blocks",
+    ev.BatchComposed: "at decoding prefilling num_waiting",
     ev.PrefillAdvanced: "at start end total step_us num_sequences num_batched_tokens",
     ev.SamplerStage: "name num_candidates mass log_normalizer logits first",
     ev.TokenSampled: "at position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits "
@@ -101,9 +105,11 @@ class _Redaction:
             case ev.GatewayChecked():
                 return {"principal": TEXT}
             case ev.ContextAssembled():
-                segments = tuple(_kept(each, source=each.kind, text=_notice(each.text)) for each in event.segments)
-                dropped = tuple(_kept(each, source=each.kind, text=_notice(each.text)) for each in event.dropped)
-                return {"segments": segments, "dropped": dropped}
+                return {"segments": _sources(event.segments), "dropped": _sources(event.dropped)}
+            case ev.ContextCompared():
+                changed = tuple(_kept(each, text=_notice(each.text)) for each in event.changed)
+                tokens = {name: tuple(map(_mark, getattr(event, name))) for name in ("here", "there")}
+                return {"request_id": TEXT, "changed": changed, "removed": _sources(event.removed)} | tokens
             case ev.PromptTokenized():
                 num_ids = len(event.ids)
                 return {"ids": tuple(range(num_ids)), "pieces": (MARK.encode(),) * len(event.pieces)}
@@ -131,6 +137,10 @@ class _Redaction:
         if not self._has_bytes:
             return _notice(event.text)
         return MARK * sum(self._has_bytes[before : self._num_released])
+
+
+def _sources(parts: tuple[ev.Segment, ...] | tuple[ev.Dropped, ...]) -> tuple[Any, ...]:
+    return tuple(_kept(part, source=part.kind, text=_notice(part.text)) for part in parts)
 
 
 def _token(token: ev.TokenSampled) -> dict[str, Any]:

@@ -50,6 +50,8 @@ export interface Session {
   default_model: string;
   default_params: SamplingParams;
   limits: { message_bytes: number };
+  /** Whether the operator has set where traces can be sent to. */
+  has_otlp_endpoint: boolean;
   workers: WorkerStatus[];
   version: string;
 }
@@ -198,6 +200,30 @@ export interface SavedView {
   name: string;
   /** As in the library's address. */
   query: string;
+}
+
+/** A link by which anybody may look at a trace. */
+export interface Share {
+  id: number;
+  request_id: string;
+  title: string;
+  is_redacted: boolean;
+  created_at: string;
+  expires_at: string;
+}
+
+export interface NewShare extends Share {
+  /** The link's path, which is told only once. */
+  path: string;
+}
+
+export interface Retention {
+  /** Null: for good. */
+  keep_days: number | null;
+  /** Traces that the rule asked about would delete now. */
+  num_due: number;
+  num_traces: number;
+  num_pinned: number;
 }
 
 export interface TagCount {
@@ -350,6 +376,17 @@ export const api = {
   views: () => call<{ views: SavedView[] }>("GET", "/api/views"),
   saveView: (body: { name: string; query: string }) => call<SavedView>("POST", "/api/views", body),
   changeView: (id: number, body: Partial<SavedView>) => call<SavedView>("PATCH", `/api/views/${id}`, body),
+  sharesOf: (id: string) => call<{ shares: Share[] }>("GET", `/api/traces/${id}/shares`),
+  share: (id: string, body: { expires_in_s: number; is_redacted: boolean }) =>
+    call<NewShare>("POST", `/api/traces/${id}/shares`, body),
+  shares: () => call<{ shares: Share[] }>("GET", "/api/shares"),
+  deleteShare: (id: number) => call<void>("DELETE", `/api/shares/${id}`),
+  /** The rule in force; given days, also what that rule would delete. */
+  retention: (keepDays?: number) =>
+    call<Retention>("GET", `/api/retention${keepDays === undefined ? "" : `?keep_days=${keepDays}`}`),
+  setRetention: (keepDays: number | null) =>
+    call<Retention>("PUT", "/api/retention", { keep_days: keepDays }),
+  sendTrace: (id: string) => call<{ num_spans: number }>("POST", `/api/traces/${id}/otlp`),
   deleteView: (id: number) => call<void>("DELETE", `/api/views/${id}`),
   /** One trace, or all of an archive. */
   importTraces: async (file: File): Promise<RequestSummary[]> => {

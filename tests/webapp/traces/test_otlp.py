@@ -28,9 +28,10 @@ from tests.webapp.traces.test_filters import saved
 from webapp import environment
 from webapp.environment import OtlpEndpoint
 from webapp.lifecycle.models import Request
-from webapp.traces import sender
+from webapp.traces import tasks
 from webapp.traces.jsonfile import encode_json
 from webapp.traces.otlp import OtlpError, Unavailable, send
+from webapp.traces.sender import QUEUE
 
 LOGS = Path(__file__).parents[2] / "golden" / "logs"
 QUESTION = "What is the capital of France?"
@@ -165,20 +166,20 @@ def test_a_settled_request_is_queued_and_sent_and_tried_again(
 ) -> None:
     alice = signed_in("alice")
     request = Request.objects.get(pk=import_(alice, encode_json(FRAMES, {})).json()["id"])
-    sender.on_settled(request)
-    assert redis_client.llen(sender.QUEUE) == 1
+    tasks.on_settled(request)
+    assert redis_client.llen(QUEUE) == 1
     assert not configured.taken
-    sender.send_trace(request.pk)
+    tasks.send_trace(request.pk)
     assert len(configured.taken) == 1
     configured.answers = [(503, {}, b""), (400, {}, b"no")]
     with pytest.raises(Retry):
-        sender.send_trace.apply(args=[request.pk], throw=True, retries=0)
-    sender.send_trace(request.pk)
+        tasks.send_trace.apply(args=[request.pk], throw=True, retries=0)
+    tasks.send_trace(request.pk)
     assert "was not sent" in caplog.text
-    sender.send_trace("req_deleted_meanwhile")
+    tasks.send_trace("req_deleted_meanwhile")
     assert len(configured.taken) == 3
-    monkeypatch.setattr(sender, "MAX_WAITING", 1)
-    sender.on_settled(request)
+    monkeypatch.setattr(tasks, "MAX_WAITING", 1)
+    tasks.on_settled(request)
     assert "wait already" in caplog.text
 
 

@@ -1,0 +1,195 @@
+"""The library in a real browser: filters in the address, views, tags, a selection, links that open for anybody."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from benchmarks.synthetic_trace import frames
+from tests.browser.running import Running
+from webapp.traces import archive
+
+TITLES = ("a question of rivers", "a question of lakes", "a question of tides")
+SECRET = "forty"
+"""A word of the answer."""
+
+
+@pytest.fixture(scope="module")
+def address(page: Page, product: Running) -> str:
+    """Of the library, with three traces in it."""
+    base = product.link.partition("/signin/")[0]
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    headers = {"X-CSRFToken": token, "Referer": base}
+    for title in TITLES:
+        data = archive.encode(frames(12), {"title": title})
+        file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": data}
+        answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+        assert answer.status == 201, answer.text()
+    return f"{base}/library"
+
+
+@pytest.fixture
+def rows(page: Page, address: str) -> Iterator[Locator]:
+    page.goto(address)
+    found = page.locator("tbody tr")
+    expect(found).to_have_count(3)
+    yield found
+
+
+def test_a_filter_is_in_the_address_and_a_chip_takes_it_away(page: Page, rows: Locator) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("lakes")
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"\?q=lakes$"))
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_label("Status").select_option("failed")
+    expect(page.get_by_text("No trace matches.")).to_be_visible()
+    page.reload()
+    chips = page.get_by_role("list", name="Filters in force")
+    expect(chips.get_by_role("button")).to_have_count(3)
+    chips.get_by_role("button", name="Status: failed").click()
+    expect(rows).to_have_count(1)
+    chips.get_by_role("button", name="“lakes”").click()
+    expect(rows).to_have_count(3)
+    page.go_back()
+    expect(rows).to_have_count(1)
+
+
+def test_an_address_that_asks_for_no_filter_says_so(page: Page, address: str) -> None:
+    page.goto(f"{address}?stats=done")
+    expect(page.get_by_role("alert")).to_have_text(re.compile("did you mean 'status'?"))
+    page.get_by_role("button", name="stats: done").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+
+
+def test_tags_are_put_on_a_selection_and_make_a_view(page: Page, rows: Locator) -> None:
+    page.get_by_role("checkbox", name=f"Select {TITLES[0]}").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Space")
+    bar = page.get_by_role("region", name="Selected traces")
+    expect(bar.get_by_role("status")).to_have_text("2 traces selected")
+    bar.get_by_role("button", name="Tag").click()
+    page.get_by_role("combobox", name="Tags").fill("wet")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("link", name="wet").first.click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Save as view").click()
+    page.keyboard.type("Wet ones")
+    page.keyboard.press("Enter")
+    views = page.get_by_role("navigation", name="Views")
+    expect(views.get_by_role("link", name="Wet ones")).to_have_attribute("aria-current", "page")
+    views.get_by_role("link", name="Pinned").click()
+    expect(page.get_by_text("No trace matches.")).to_be_visible()
+    views.get_by_role("link", name="Wet ones").click()
+    expect(rows).to_have_count(2)
+    views.get_by_role("button", name="Delete the view Wet ones").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(views.get_by_role("link", name="Wet ones")).to_be_visible()
+
+
+def test_a_pin_and_a_note_stay(page: Page, rows: Locator) -> None:
+    row = rows.filter(has_text=TITLES[2])
+    pin = row.get_by_role("button", name="Pin")
+    pin.click()
+    expect(pin).to_have_attribute("aria-pressed", "true")
+    row.get_by_role("button", name="Tag").click()
+    page.get_by_label("Note").fill("look at the tides")
+    page.get_by_role("button", name="Save").click()
+    expect(row).to_contain_text("look at the tides")
+    page.reload()
+    expect(row).to_contain_text("look at the tides")
+    expect(pin).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_selection_is_archived_deleted_and_comes_back(page: Page, rows: Locator, tmp_path: Path) -> None:
+    page.get_by_role("checkbox", name="Select all that are listed").check()
+    bar = page.get_by_role("region", name="Selected traces")
+    with page.expect_download() as download:
+        bar.get_by_role("button", name="Export").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    with zipfile.ZipFile(path) as file:
+        assert len(file.namelist()) == 4
+    bar.get_by_role("button", name="Delete").click()
+    expect(rows).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(3)
+    page.get_by_role("checkbox", name="Select all that are listed").check()
+    bar.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Dismiss").click()
+    page.reload()
+    expect(page.get_by_text("Nothing here yet")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(path)
+    expect(rows).to_have_count(3)
+    expect(rows.get_by_role("link", name="wet", exact=True)).to_have_count(2)
+
+
+@pytest.mark.parametrize("is_redacted", [True, False])
+def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locator, is_redacted: bool) -> None:
+    row = rows.filter(has_text=TITLES[0])
+    row.get_by_role("button", name="Share").click()
+    dialog = page.get_by_role("dialog", name="Share this trace")
+    dialog.get_by_role("checkbox").set_checked(is_redacted)
+    dialog.get_by_role("button", name="Make a link").click()
+    link = dialog.get_by_label("The link").input_value()
+    browser = page.context.browser
+    assert browser is not None
+    context = browser.new_context()
+    stranger = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    stranger.on("request", lambda request: asked.append(request.url))
+    stranger.on("console", lambda message: said.append(message.text))
+    stranger.on("pageerror", lambda error: said.append(str(error)))
+    response = stranger.goto(link)
+    assert response is not None
+    expect(stranger.get_by_text("Shared read-only until")).to_be_visible()
+    expect(stranger.get_by_test_id("replay-position")).to_contain_text("12 / 12")
+    for tab in stranger.get_by_role("tab").all():
+        tab.click()
+        expect(stranger.get_by_role("tabpanel")).not_to_be_empty()
+    assert (SECRET in response.text()) == (not is_redacted)
+    assert (TITLES[0] in response.text()) == (not is_redacted)
+    assert (asked, said) == ([link], [])
+
+    dialog.get_by_role("button", name="Take back").first.click()
+    expect(dialog.get_by_role("button", name="Take back")).to_have_count(0)
+    answer = stranger.goto(link)
+    assert answer is not None
+    assert answer.status == 404
+    expect(stranger.get_by_role("heading")).to_have_text("This link opens nothing")
+    context.close()
+
+
+def test_what_a_rule_would_delete_is_told_before_it_is_set(page: Page, rows: Locator) -> None:
+    page.get_by_role("button", name="Keep for").click()
+    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog.get_by_role("spinbutton").fill("7")
+    expect(dialog.get_by_role("status")).to_contain_text("nothing would be deleted of 3 traces. 1 pinned trace stays.")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_have_count(0)
+    page.get_by_role("button", name="Keep for").click()
+    expect(dialog.get_by_role("spinbutton")).to_have_value("7")
+
+
+def test_the_library_fits_a_phone(page: Page, address: str) -> None:
+    browser = page.context.browser
+    assert browser is not None
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, storage_state=page.context.storage_state()
+    )
+    phone = context.new_page()
+    phone.goto(address)
+    phone.get_by_role("button", name="Filter").tap()
+    phone.get_by_role("checkbox", name=f"Select {TITLES[0]}").tap()
+    expect(phone.get_by_role("region", name="Selected traces")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") == 360
+    context.close()
