@@ -40,6 +40,7 @@ _KEPT: dict[type[Any], str] = {
     ev.GenerationResumed: "at attempt num_tokens",
     ev.GenerationPreempted: "at num_tokens num_blocks",
     ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
+    ev.GenerationForked: "at position",
     ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us ttl blocks num_owners eviction_ranks "
     "num_idle_blocks num_free_blocks absence",
     ev.CacheStored: "at num_blocks ttl indices blocks",
@@ -117,6 +118,10 @@ class _Redaction:
                 return {"worker": TEXT}
             case ev.GenerationFinished():
                 return {"message": _notice(event.message)}
+            case ev.GenerationForked():
+                pieces = tuple(map(_mark, event.pieces))
+                places = {"from_request_id": TEXT, "ids": tuple(range(len(event.ids)))}
+                return places | {"pieces": pieces, "text": b"".join(pieces).decode() if event.text else ""}
             case ev.TokenSampled():
                 return _token(event)
             case ev.DraftVerified():
