@@ -9,6 +9,7 @@ const SHOWN_MS: Partial<Record<AnyEvent["type"], number>> = {
   "safety.checked": 1000,
   "context.assembled": 2200,
   "prompt.tokenized": 2400,
+  "generation.forked": 1400,
   "generation.queued": 900,
   "generation.started": 1100,
   "generation.resumed": 900,

@@ -6,12 +6,13 @@ import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
 import { numReleased, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
-import { isOver, type TraceView } from "./view";
+import { isOver, numKept, type TraceView } from "./view";
 
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
   if (id === "message") return messageCaption(view);
+  if (id === "tokens" && view.forked) return forkCaption(view);
   if (id === "cache") return cacheCaption(view);
   if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
   if (id === "stream") return streamCaption(view);
@@ -23,6 +24,10 @@ export function caption(view: TraceView, id: SceneId, beat = 1): string {
 function messageCaption(view: TraceView): string {
   if (view.inputCheck) return sentence(view, "safety");
   return view.gateway ? sentence(view, "gateway") : "The message has arrived; the gateway looks at it first.";
+}
+
+function forkCaption(view: TraceView): string {
+  return `${sentence(view, "prompt")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;
 }
 
 function cacheCaption(view: TraceView): string {
@@ -91,7 +96,7 @@ function streamCaption(view: TraceView): string {
 
 function runningBill(view: TraceView): string {
   if (isOver(view)) return "Nothing was computed, so there is nothing to pay.";
-  const numPrompt = view.context?.num_prompt_tokens ?? 0;
+  const numPrompt = (view.context?.num_prompt_tokens ?? 0) + numKept(view);
   return `${count(numPrompt)} tokens in, ${count(view.tokens.length)} out so far; the bill with its prices is posted at the end.`;
 }
 

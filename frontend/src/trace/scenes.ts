@@ -1,8 +1,8 @@
 /** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
-import type { AnyEvent } from "../protocol/events";
+import type { AnyEvent, SafetyChecked } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { count, counted, duration, money } from "./format";
-import type { NumberedEvent, TraceView } from "./view";
+import { numKept, type NumberedEvent, type TraceView } from "./view";
 
 export interface Scene {
   id: SceneId;
@@ -33,6 +33,7 @@ const SCENE_OF: Partial<Record<AnyEvent["type"], SceneId>> = {
   "gateway.refused": "message",
   "context.assembled": "window",
   "prompt.tokenized": "tokens",
+  "generation.forked": "tokens",
   "generation.queued": "queue",
   "generation.started": "queue",
   "generation.resumed": "queue",
@@ -54,7 +55,9 @@ const SCENE_OF_FAILURE: Record<string, SceneId> = {
 
 /** Null: it is no step of the journey, and the scene before goes on. */
 export function sceneOf(event: AnyEvent, view: TraceView): SceneId | null {
-  if (event.type === "safety.checked") return event.layer === "output" ? "stream" : "message";
+  // Of a fork the answer that it goes on from is checked before anything is computed.
+  if (event.type === "safety.checked")
+    return event.layer === "output" && view.tokens.length ? "stream" : "message";
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
   // A prompt that is computed again after a preemption is no reading of the prompt.
   if (view.tokens.length && !isOfAnswer(event)) return null;
@@ -86,6 +89,12 @@ export function figureOf(view: TraceView, id: SceneId): string | null {
   return FIGURES[id](view);
 }
 
+/** What was checked before anything is computed: the message, or the answer that a fork goes on from. */
+export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
+  const first = outputChecks[0];
+  return inputCheck ?? (first && !(tokens[0] && tokens[0].at <= first.at) ? first : null);
+}
+
 /** Tokens of the answer whose text was let through. */
 export const numReleased = ({ releases }: TraceView): number => releases.at(-1)?.num_tokens ?? 0;
 
@@ -95,9 +104,12 @@ export function readings({ prefill, tokens }: TraceView) {
 }
 
 const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
-  message: ({ inputCheck, accepted }) => (inputCheck ? VERDICTS[inputCheck.verdict] : accepted && "sent"),
+  message: (view) => {
+    const check = checkAtGate(view);
+    return check ? VERDICTS[check.verdict] : view.accepted && "sent";
+  },
   window: ({ context }) => context && `${count(context.num_prompt_tokens)} of ${count(context.window)}`,
-  tokens: ({ prompt }) => prompt && counted(prompt.ids.length, "token"),
+  tokens: (view) => view.prompt && counted(view.prompt.ids.length + numKept(view), "token"),
   queue: ({ queued, started }) => {
     if (started && queued) return duration(started.at - queued.at);
     if (!queued) return null;

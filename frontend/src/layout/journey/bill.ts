@@ -63,8 +63,8 @@ function billedRows({ lines: billed, currency, total_nano: total }: BillPosted, 
   }));
 }
 
-function countedRows({ context, cache, tokens, generation }: TraceView): Row[] {
-  const numInput = context?.num_prompt_tokens ?? 0;
+function countedRows({ context, cache, forked, tokens, generation }: TraceView): Row[] {
+  const numInput = (context?.num_prompt_tokens ?? 0) + (forked?.ids.length ?? 0);
   const numCached = cache?.num_cached_tokens ?? 0;
   const usage = generation?.usage;
   const entries: [BillLine["kind"], number][] = [

@@ -1,8 +1,8 @@
 /** The journey's pictures of any prefix of the golden logs and of any moment of an event's showing. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { AnyEvent, SamplingParams, TokenSampled } from "../../protocol/events";
-import { ACCEPTED, foldAll, PARAMS, stage, token } from "../../trace/fixtures";
+import type { AnyEvent, SafetyChecked, SamplingParams, TokenSampled } from "../../protocol/events";
+import { ACCEPTED, foldAll, PARAMS, RELEASED, stage, token, WITHHELD } from "../../trace/fixtures";
 import { fold } from "../../trace/fold";
 import { sceneAt, SCENES } from "../../trace/scenes";
 import { emptyView, type TraceView } from "../../trace/view";
@@ -182,6 +182,50 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
     expect(rows.map(({ id }) => id)).toEqual([1, 10]);
     expect(rows[1]!.interval).toEqual({ low: 0.89, high: 0.91 });
     expect(rest.length).toBe(2);
+  });
+});
+
+it("shows of withheld tokens only how many there were, and what stands in their place", () => {
+  const view = foldAll([ACCEPTED, token(0, 1), RELEASED, token(1, 2), WITHHELD]);
+  const shapes = stageShapes(view, 700, 1, null);
+  expect(named(shapes, "held-said")).toMatchObject({ ink: "danger" });
+  expect(shapes.some(({ key }) => key.startsWith("held-piece"))).toBe(false);
+  expect(named(shapes, "sent-instead-words")).toMatchObject({ text: "Gone." });
+  for (const beat of BEATS) expect(faults(stageShapes(view, 358, beat, null))).toEqual([]);
+});
+
+describe("a fork", () => {
+  const before = eventsOf("finished").slice(0, 6);
+  const forked: AnyEvent = {
+    type: "generation.forked",
+    at: 80_000,
+    from_request_id: "req_a",
+    position: 1,
+    ids: [504, 3575],
+    pieces: [btoa("The"), btoa(" capital")],
+    text: "The capital",
+  };
+
+  it("is checked at the gate, not where its text is released", () => {
+    const check = {
+      ...(eventsOf("finished").find(({ type }) => type === "safety.checked") as SafetyChecked),
+    };
+    const at = foldAll([ACCEPTED, { ...check, layer: "output" }]);
+    expect(sceneAt(at)).toBe("message");
+    const said = named(stageShapes(at, 700, 1, null), "check-said");
+    expect(said).toMatchObject({ text: expect.stringContaining("allowed") as string });
+  });
+
+  it("reads the tokens that it keeps after the prompt's, and has their text from the start", () => {
+    const at = foldAll([...before, forked]);
+    expect(sceneAt(at)).toBe("tokens");
+    const kept = named(stageShapes(at, 700, 1, null), "chip-42");
+    expect(kept).toMatchObject({ fill: "decode-pale" });
+    const later = foldAll([...before, forked, token(2, 100_000)]);
+    expect(named(stageShapes(later, 700, 1, null), "sent-before-words")).toMatchObject({
+      text: "The capital",
+    });
+    for (const beat of BEATS) expect(faults(stageShapes(later, 700, beat, null))).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 /** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration, percent } from "../../trace/format";
+import { checkAtGate } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";
 import { fitted, lines, sansWidth } from "./words";
@@ -20,7 +21,7 @@ export function messageShapes(view: TraceView, area: Area, beat: number, questio
   return [
     ...said.shapes,
     ...gateShapes(view, { ...area, y: gateTop }, during("gateway.checked")),
-    ...checkShapes(view.inputCheck, { ...area, y: gateTop + ROW * 2.2 }, during("safety.checked")),
+    ...checkShapes(checkAtGate(view), { ...area, y: gateTop + ROW * 2.2 }, during("safety.checked")),
   ];
 }
 

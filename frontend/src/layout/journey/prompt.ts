@@ -2,6 +2,7 @@
 import type { CacheLookedUp } from "../../protocol/events";
 import { pieceLabel } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
+import { readingOf } from "../../trace/reading";
 import { readings } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { front, places, ribbon, type Ribbon } from "./ribbon";
@@ -73,8 +74,8 @@ export function prefillShapes(view: TraceView, area: Area, beat: number): Shape[
   ];
 }
 
-const numPromptTokens = ({ prompt, context }: TraceView): number =>
-  prompt?.ids.length ?? context?.num_prompt_tokens ?? 0;
+const numPromptTokens = ({ prompt, context, forked }: TraceView): number =>
+  (prompt?.ids.length ?? context?.num_prompt_tokens ?? 0) + (forked?.ids.length ?? 0);
 
 function ribbonOf({ cache }: TraceView, total: number, area: Area): Ribbon {
   const room = { ...area, y: area.y + TOP, height: Math.max(20, area.height - TOP - FOOT) };
@@ -118,15 +119,16 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
 }
 
 /** The beginning of each block's text, where there is room for it. */
-function previewShapes({ prompt }: TraceView, on: Ribbon, isLit: (index: number) => boolean): Shape[] {
+function previewShapes(view: TraceView, on: Ribbon, isLit: (index: number) => boolean): Shape[] {
   const { blockSize, rowHeight } = on;
-  if (!prompt || blockSize * on.tokenWidth < LEAST_PREVIEW || rowHeight < 24) return [];
+  const reading = readingOf(view);
+  if (!reading || blockSize * on.tokenWidth < LEAST_PREVIEW || rowHeight < 24) return [];
   const most = Math.max(1, Math.floor((rowHeight - 12) / PREVIEW_LINE));
   return Array.from({ length: Math.ceil(on.numTokens / blockSize) }, (_, index) => {
     const start = index * blockSize;
     const place = places(on, start, start + blockSize)[0]!;
     if (place.width < LEAST_PREVIEW) return [];
-    const words = prompt.pieces
+    const words = reading.pieces
       .slice(start, start + blockSize)
       .map(pieceLabel)
       .join("")

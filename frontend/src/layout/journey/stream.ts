@@ -199,7 +199,7 @@ function leavingShapes({ releases, tokens }: TraceView, area: Area, beat: number
 
 /** What the browser has, release by release; the newest is marked. */
 function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
-  const { releases, withheld } = view;
+  const { releases, withheld, forked } = view;
   const top = area.y + SENT_TOP;
   const numRows = Math.max(1, Math.floor((area.height - SENT_TOP - 18) / SENT_ROW));
   const texts = releases.map((release, index) => ({
@@ -207,6 +207,8 @@ function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
     words: release.text,
     isNotice: false,
   }));
+  // What a fork goes on from stands there already.
+  if (forked?.text) texts.unshift({ key: "sent-before", words: forked.text, isNotice: false });
   if (withheld) texts.push({ key: "sent-instead", words: withheld.replacement, isNotice: true });
   const said = releases.length
     ? `At the browser: ${counted(numReleased(view), "token")} in ${counted(releases.length, "release")}`
@@ -254,7 +256,7 @@ function flow(texts: Sent[], width: number, numRows: number) {
     let [x, row] = [0, 0];
     const found = measured.slice(first).map((each) => {
       if (x > 0 && x + each.width > width) [x, row] = [0, row + 1];
-      const item = { ...each, x, row, isNewest: each === measured.at(-1) };
+      const item = { ...each, x, row, isNewest: each === measured.at(-1) && each.key !== "sent-before" };
       x += each.width + GAP;
       return item;
     });

@@ -1,7 +1,7 @@
 /** The prompt's text as it is cut into tokens: a cut sweeps through it, and each piece gets its id. */
-import type { PromptTokenized } from "../../protocol/events";
 import { pieceLabel } from "../../trace/bytes";
 import { count, counted } from "../../trace/format";
+import { readingOf, type Reading } from "../../trace/reading";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
@@ -34,6 +34,8 @@ interface Chip {
   label: string;
   id: number;
   isSpecial: boolean;
+  /** Of the answer that a fork goes on from. */
+  isKept: boolean;
   row: number;
   /** Its place in the row, and how many are before it there. */
   x: number;
@@ -41,14 +43,16 @@ interface Chip {
   numBefore: number;
 }
 
-export function tokenShapes({ prompt, events }: TraceView, area: Area, beat: number): Shape[] {
+export function tokenShapes(view: TraceView, area: Area, beat: number): Shape[] {
+  const prompt = readingOf(view);
   if (!prompt) return [];
   const room = { ...area, y: area.y + TOP, height: area.height - TOP };
   const { type, chips } = fill(prompt, room);
-  const isNow = events.at(-1)?.event.type === "prompt.tokenized";
+  const isNow = view.events.at(-1)?.event.type === "prompt.tokenized";
   const cut = (isNow ? part(beat, 0.05, 0.95) : 1) * (chips.length + 2);
   const before = chips.length < prompt.ids.length ? `the last ${count(chips.length)} of ` : "";
-  const said = `The prompt, ${before}${counted(prompt.ids.length, "token")}; below each its id`;
+  const what = view.forked ? "The prompt and the answer so far" : "The prompt";
+  const said = `${what}, ${before}${counted(prompt.ids.length, "token")}; below each its id`;
   return [
     text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ...chips.flatMap((chip, order) =>
@@ -59,7 +63,7 @@ export function tokenShapes({ prompt, events }: TraceView, area: Area, beat: num
 }
 
 /** All tokens, or of too many the last. */
-function fill(prompt: PromptTokenized, room: Area): { type: Type; chips: Chip[] } {
+function fill(prompt: Reading, room: Area): { type: Type; chips: Chip[] } {
   const num = prompt.ids.length;
   const types = SIZES.map(typeOf);
   for (const type of types) {
@@ -71,7 +75,7 @@ function fill(prompt: PromptTokenized, room: Area): { type: Type; chips: Chip[] 
   return { type, chips: chipsFrom(prompt, firstShown(prompt, type, room), type, room) };
 }
 
-function chipOf({ pieces, ids }: PromptTokenized, index: number, type: Type, room: number) {
+function chipOf({ pieces, ids }: Reading, index: number, type: Type, room: number) {
   const id = ids[index]!;
   const label = fitted(pieceLabel(pieces[index] ?? "") || String(id), room - 2 * type.pad, type.size);
   return {
@@ -84,7 +88,7 @@ function chipOf({ pieces, ids }: PromptTokenized, index: number, type: Type, roo
 const numRowsIn = ({ height }: Area, { row }: Type): number => Math.max(1, Math.floor(height / row));
 
 /** From which token on all that follow have room: filled from the end, which leaves a row's worth of other gaps. */
-function firstShown(prompt: PromptTokenized, type: Type, room: Area): number {
+function firstShown(prompt: Reading, type: Type, room: Area): number {
   const numRows = Math.max(1, numRowsIn(room, type) - 1);
   let first = prompt.ids.length;
   let [row, used] = [0, 0];
@@ -98,7 +102,7 @@ function firstShown(prompt: PromptTokenized, type: Type, room: Area): number {
   return Math.min(first, Math.max(0, prompt.ids.length - 1));
 }
 
-function chipsFrom(prompt: PromptTokenized, first: number, type: Type, room: Area): Chip[] {
+function chipsFrom(prompt: Reading, first: number, type: Type, room: Area): Chip[] {
   const special = new Set(prompt.special);
   const numRows = numRowsIn(room, type);
   const chips: Chip[] = [];
@@ -107,7 +111,15 @@ function chipsFrom(prompt: PromptTokenized, first: number, type: Type, room: Are
     const made = chipOf(prompt, index, type, room.width);
     if (x > 0 && x + made.width > room.width) [row, x, numBefore] = [row + 1, 0, 0];
     if (row >= numRows) break;
-    chips.push({ ...made, index, isSpecial: special.has(index), row, x, numBefore });
+    chips.push({
+      ...made,
+      index,
+      isSpecial: special.has(index),
+      isKept: index >= prompt.numPrompt,
+      row,
+      x,
+      numBefore,
+    });
     x += made.width + type.gap;
     numBefore++;
   }
@@ -116,13 +128,13 @@ function chipsFrom(prompt: PromptTokenized, first: number, type: Type, room: Are
 
 /** Before the cut the pieces stand together as text. */
 function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] {
-  const { index, label, id, isSpecial, row, width, numBefore } = chip;
+  const { index, label, id, isSpecial, isKept, row, width, numBefore } = chip;
   const { size, idSize, pad, gap } = type;
   const x = area.x + chip.x - numBefore * (gap + pad) * (1 - shown);
   const y = area.y + row * type.row;
   const ground = isSpecial
     ? ({ stroke: "faint" } as const)
-    : ({ fill: index % 2 ? "prompt-pale" : "wash" } as const);
+    : ({ fill: isKept ? "decode-pale" : index % 2 ? "prompt-pale" : "wash" } as const);
   return [
     box(`chip-${index}`, { x, y, width, height: type.chip }, { ...ground, opacity: shown, radius: 3 }),
     text(`piece-${index}`, x + mix(0, pad, shown), y + size * 1.13, label, {
