@@ -22,7 +22,7 @@ from benchmarks.rows import write
 from benchmarks.synthetic_trace import NUM_TOKENS, trace_file
 
 PORT = "8767"
-PANELS = ("Tokens", "Sampling", "Events")
+PANELS = ("Journey", "Tokens", "Sampling", "Events")
 MAX_TOKENS = 800
 BUSY_SHARE, SAVED_BYTES = 50.0, 120.0
 QUESTION = "Write a very long story about a lighthouse keeper who counts the ships of every night."

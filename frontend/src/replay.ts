@@ -1,7 +1,8 @@
 /** A saved trace in a file of its own: its events stand in the page, and nothing is asked of a server. */
 import "./theme/theme.css";
 import { mount } from "svelte";
-import ReplayPage, { type Shared } from "./inspector/ReplayPage.svelte";
+import ReplayPage from "./inspector/ReplayPage.svelte";
+import type { Shared } from "./inspector/shared";
 import type { Frame } from "./protocol/events";
 
 interface Saved {

@@ -5,6 +5,12 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 
+/** What stands for each token of a trace that was redacted; how many bytes there were is not told. */
+export const REDACTED_PIECE = "4pauIA==";
+
+/** What stands for each of its texts. */
+export const REDACTED_TEXT = "[redacted]";
+
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /** A token's text with visible spaces and line ends; bytes that are no text of their own as hex, never as U+FFFD. */

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, SafetyChecked, SamplingParams, TokenSampled } from "../../protocol/events";
+import { REDACTED_PIECE } from "../../trace/bytes";
 import { ACCEPTED, foldAll, PARAMS, RELEASED, stage, token, WITHHELD } from "../../trace/fixtures";
 import { fold } from "../../trace/fold";
 import { sceneAt, SCENES } from "../../trace/scenes";
@@ -192,6 +193,13 @@ it("shows of withheld tokens only how many there were, and what stands in their 
   expect(shapes.some(({ key }) => key.startsWith("held-piece"))).toBe(false);
   expect(named(shapes, "sent-instead-words")).toMatchObject({ text: "Gone." });
   for (const beat of BEATS) expect(faults(stageShapes(view, 358, beat, null))).toEqual([]);
+});
+
+it("tells no number of bytes of a token that was redacted", () => {
+  const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
+  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), 700, 1, null);
+  expect(named(shapes, "held-said")).toMatchObject({ text: "Held in the worker: 1 token" });
+  expect(named(shapes, "held-bytes-0")).toMatchObject({ text: "" });
 });
 
 describe("a fork", () => {

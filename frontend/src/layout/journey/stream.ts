@@ -1,6 +1,6 @@
 /** Tokens on their way out: held in the worker until the guard has looked at them, then released to the browser as text. */
 import type { SafetyChecked, TokenSampled } from "../../protocol/events";
-import { decodeBase64, pieceLabel, sharedText } from "../../trace/bytes";
+import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
 import { count, counted, duration, percent } from "../../trace/format";
 import { numReleased } from "../../trace/scenes";
 import { isOver, type TraceView } from "../../trace/view";
@@ -35,12 +35,11 @@ const heldOf = (view: TraceView): TokenSampled[] => view.tokens.slice(numRelease
 function heldShapes(view: TraceView, area: Area, arriving: number, withholding: number): Shape[] {
   const held = heldOf(view);
   const { withheld } = view;
-  const numBytes = held.reduce((sum, { piece }) => sum + decodeBase64(piece).length, 0);
   const waiting = held.length && isWaiting(held) ? "; a character waits for its last byte" : "";
   const said = withheld
     ? `Withheld: ${counted(withheld.num_tokens, "token")} (${withheld.category.replaceAll("_", " ")}); they never left the worker`
     : held.length
-      ? `Held in the worker: ${counted(held.length, "token")}, ${counted(numBytes, "byte")}${waiting}`
+      ? `Held in the worker: ${counted(held.length, "token")}${bytesOf(held)}${waiting}`
       : "Held in the worker: nothing";
   const shapes: Shape[] = [
     text("held-said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), {
@@ -62,6 +61,18 @@ function heldShapes(view: TraceView, area: Area, arriving: number, withholding: 
     );
   else shapes.push(...chipShapes(held, area, arriving));
   return shapes;
+}
+
+const sizeOf = ({ piece }: TokenSampled): string =>
+  piece === REDACTED_PIECE ? "" : `${decodeBase64(piece).length} B`;
+
+/** Of redacted tokens it is not known how many there were. */
+function bytesOf(held: TokenSampled[]): string {
+  if (held.some(({ piece }) => piece === REDACTED_PIECE)) return "";
+  return `, ${counted(
+    held.reduce((sum, { piece }) => sum + decodeBase64(piece).length, 0),
+    "byte",
+  )}`;
 }
 
 /** Whether the last of these tokens ends within a character. */
@@ -99,7 +110,7 @@ function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape
           `held-bytes-${token.position}`,
           x + PAD,
           y + CHIP + 11,
-          isPart ? (whole ?? "waits") : `${decodeBase64(token.piece).length} B`,
+          isPart ? (whole ?? "waits") : sizeOf(token),
           {
             font: "mono",
             size: BYTES,
