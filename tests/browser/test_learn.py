@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from benchmarks.synthetic_trace import trace_file
 from tests.browser.running import Running
 
 expect.set_options(timeout=20_000)  # the parts of a page are fetched one after another, on a machine that is shared
@@ -159,3 +160,19 @@ def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, l
     expect(own.get_by_test_id("walk-play")).to_have_text("Pause")
     own.get_by_test_id("walk-play").click()
     expect(own.get_by_test_id("walk-play")).to_have_text("Play")
+
+
+def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(page: Page, learn: str) -> None:
+    page.goto(learn.replace("/learn", "/library"))
+    file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(20)}
+    page.locator("input[type=file]").set_input_files(file)
+    expect(page.get_by_role("button", name="Export")).to_be_visible()
+    page.locator("a[href^='/requests/']").first.click()
+    page.get_by_role("tab", name="Cache").click()
+    panel = page.get_by_role("tabpanel")
+    panel.locator("button.term").first.click()
+    page.get_by_role("link", name="See how it works").locator("visible=true").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("KV cache and paging")
+    expect(page.get_by_role("heading", name="On your own last request")).to_be_visible()
+    page.get_by_role("link", name="Back to the request").click()
+    expect(page.get_by_role("tab", name="Cache")).to_have_attribute("aria-selected", "true")

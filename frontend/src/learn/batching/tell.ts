@@ -3,7 +3,7 @@ import { counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../walk";
 
 export const tellBatch: Teller = (view) => {
-  const { queued, started, tokens, prefill } = view;
+  const { queued, started, tokens, prefill, drafts } = view;
   if (!queued) return missing(view, "A queue");
   const ahead = queued.queue_depth;
   const lines: Line[] = [
@@ -45,9 +45,13 @@ export const tellBatch: Teller = (view) => {
       last.at,
     ),
   );
+  // A pass that verified guesses gave several tokens, and took its time once.
+  const steps = tokens.filter(
+    ({ position }) => (drafts.passes.get(position)?.first ?? position) === position,
+  );
   const mean = (chosen: number[]) => chosen.reduce((sum, us) => sum + us, 0) / chosen.length;
-  const shared = tokens.filter(({ batch_size, step_us }) => (batch_size ?? 1) > 1 && step_us !== null);
-  const alone = tokens.filter(({ batch_size, step_us }) => batch_size === 1 && step_us !== null);
+  const shared = steps.filter(({ batch_size, step_us }) => (batch_size ?? 1) > 1 && step_us !== null);
+  const alone = steps.filter(({ batch_size, step_us }) => batch_size === 1 && step_us !== null);
   const time = (chosen: typeof tokens) => duration(mean(chosen.map(({ step_us }) => step_us!)));
   if (alone.length) lines.push(line(`A step alone took ${time(alone)} on average.`, first.at, last.at));
   if (shared.length)
