@@ -28,7 +28,7 @@ from webapp.traces.views import checked_flag, checked_tags
 _MAX_VIEWS = 100
 _MAX_NAME_CHARS = 80
 _MAX_QUERY_CHARS = 2000
-_MAX_ARCHIVED_BYTES = 16 << 20
+_MAX_ARCHIVED_BYTES = 14 << 20
 """As they are saved; as zipped JSON they take about twice that, and can be imported again."""
 
 
