@@ -160,7 +160,7 @@ def configured(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Receiver:
     return receiver
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)  # a task looks after its connections
 def test_a_settled_request_is_queued_and_sent_and_tried_again(
     configured: Receiver, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
