@@ -64,7 +64,8 @@ def play(page: Page) -> Locator:
 
 
 def scene(page: Page, title: str) -> Locator:
-    return page.get_by_role("button", name=re.compile(f"^{title}: "))
+    path = page.get_by_role("list", name="Scenes")
+    return path.get_by_role("button", name=re.compile(f"^{title} "))
 
 
 def step(page: Page, direction: str = "forward") -> None:
