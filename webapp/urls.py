@@ -8,6 +8,7 @@ from django.urls import path
 
 from webapp.accounts.views import sign_in
 from webapp.chat import views as chat
+from webapp.chat.stepping import step
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
 from webapp.learn import views as learn
@@ -36,6 +37,7 @@ urlpatterns = [
     path("api/requests/<str:request_id>", requests.show),
     path("api/requests/<str:request_id>/cancel", requests.cancel),
     path("api/requests/<str:request_id>/fork", chat.fork),
+    path("api/requests/<str:request_id>/step", step),
     path("api/requests/<str:request_id>/observed", requests.observed),
     path("api/requests/<str:request_id>/probes", probe),
     path("api/requests/<str:request_id>/reruns", reruns.of_request),

@@ -14,7 +14,7 @@ from inference.engine.sequence import Clock
 from inference.engine.step_output import StepOutput
 from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape
-from inference.protocol.request import FinishReason, GenerationRequest
+from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 
 
 class AlreadyRunning(Exception):
@@ -78,6 +78,9 @@ class Backend(Protocol):
 
     def finish(self, request_id: str, reason: FinishReason) -> None:
         """End a request soon, for a reason found outside the back end."""
+
+    def take(self, request_id: str, command: StepCommand) -> None:
+        """Step mode: what a person wants of an answer."""
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop."""

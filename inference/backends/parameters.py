@@ -47,6 +47,8 @@ _COUNTS_ANSWER = ("frequency_penalty", "presence_penalty")
 
 def problem(kind: Kind, request: GenerationRequest) -> str | None:
     """What this kind of server cannot do as asked, as a sentence that says what to do; None if it can do all."""
+    if request.is_stepped:
+        return f"This model is served by {_a(kind)}, which cannot wait for a choice. Leave step mode off."
     params, default = request.params, SamplingParams()
     changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:

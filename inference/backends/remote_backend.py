@@ -17,7 +17,7 @@ from inference.backends.backend import AlreadyRunning, Description, Job, Refused
 from inference.backends.remote_stream import Patience, RemoteStream
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable
-from inference.protocol.request import FinishReason, Usage
+from inference.protocol.request import FinishReason, StepCommand, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +86,9 @@ class RemoteBackend(threading.Thread):
     def finish(self, request_id: str, reason: FinishReason) -> None:
         """End a request soon. Any thread may call this."""
         self._tell(lambda: self._end(request_id, reason))
+
+    def take(self, request_id: str, command: StepCommand) -> None:
+        """Nothing: such requests are refused."""
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop the thread. Any thread may call this."""

@@ -32,8 +32,8 @@ from inference.models.blocks import BYTES_PER_VALUE
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
 from inference.models.source import ModelFileError, open_model
-from inference.protocol.events import AnyEvent, CacheShape, DraftSource
-from inference.protocol.request import FinishReason, GenerationRequest
+from inference.protocol.events import AnyEvent, CacheShape, DraftSource, TokenProposed, TokenSampled
+from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.native_vocabulary import native_summarise
@@ -64,6 +64,16 @@ class _Slot:
     events: list[AnyEvent] = field(default_factory=list)
     company: record.Batch | None = None
     """What its log was last told of who shares its steps."""
+    proposal: _Proposal | None = None
+    """Step mode: what waits to be taken."""
+
+
+class _Proposal(NamedTuple):
+    """A token that waits for a person's choice."""
+
+    events: list[AnyEvent]
+    """What is recorded of it; the token itself is the last."""
+    logits: NDArray[np.float32]  # [vocab_size]
 
 
 class _Row(NamedTuple):
@@ -141,7 +151,32 @@ class Engine:
         return len(self._scheduler.running)
 
     def has_work(self) -> bool:
-        return bool(self._slots)
+        """Whether a step would do anything: who waits for a person's choice needs none."""
+        slots = list(self._slots.values())
+        return any(slot.events or not slot.sequence.is_held or slot.sequence.finish_reason for slot in slots)
+
+    def take(self, request_id: str, command: StepCommand) -> None:
+        """Step mode: take the token proposed, or another. A command for a token that was taken before is void."""
+        slot = self._slots.get(request_id)
+        if slot is None or not slot.sequence.request.is_stepped:
+            return
+        sequence, proposal = slot.sequence, slot.proposal
+        num_tokens = sequence.num_free_tokens if command.num_tokens is None else command.num_tokens
+        if num_tokens == 0:
+            sequence.num_permitted = 0
+        elif proposal is not None and command.position == len(sequence.answer_ids):
+            slot.proposal = None
+            slot.events += self._chosen(sequence, proposal, command.token_id)
+            sequence.is_held, sequence.num_permitted = False, num_tokens - 1
+
+    def _chosen(self, sequence: Sequence, proposal: _Proposal, token_id: int | None) -> list[AnyEvent]:
+        *notes, drawn = proposal.events
+        assert isinstance(drawn, TokenSampled)
+        choice = drawn.id if token_id is None else token_id
+        rank, logit = vocabulary.rank(proposal.logits, choice), float(proposal.logits[choice])
+        token = record.chosen(drawn, choice, logit, rank, sequence.clock.at(), self._pieces)
+        sequence.accept(choice)
+        return [*notes, token]
 
     def submit(
         self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock, grammar: Grammar | None = None
@@ -215,7 +250,7 @@ class Engine:
         model, num = self._draft_model, len(decoding)
         step = prices(num, self._costs, model.us_per_guess(num) if model else 0.0) if decoding else NO_GUESSES
         # The last token needs no guess after it.
-        wanted = [(each, self._slot(each).drafter.num_wanted(each.num_free_tokens - 1, step)) for each in decoding]
+        wanted = [(each, self._slot(each).drafter.num_wanted(_num_guessable(each), step)) for each in decoding]
         if model is None:
             for sequence, num_wanted in wanted:
                 sequence.drafts = self._slot(sequence).drafter.look_up(sequence.ids, num_wanted)
@@ -349,6 +384,9 @@ class Engine:
         at, position = sequence.clock.at(), len(sequence.answer_ids)
         events: list[AnyEvent] = []
         sample, num_accepted = results.first, 0
+        if isinstance(sample, Sample) and sequence.request.is_stepped and not sequence.may_take():
+            self._propose(slot, record.sampled(sequence, sample, facts, self._pieces), results.rows[0].logits)
+            return
         while isinstance(sample, Sample):
             events += record.sampled(sequence, sample, facts, self._pieces)
             sequence.accept(sample.id)
@@ -369,6 +407,13 @@ class Engine:
         slot.events += events
         if isinstance(sample, Exception):
             raise sample
+
+    def _propose(self, slot: _Slot, events: list[AnyEvent], logits: NDArray[np.float32]) -> None:
+        token = events[-1]
+        assert isinstance(token, TokenSampled)
+        slot.proposal = _Proposal(events, logits.copy())
+        slot.events.append(TokenProposed(at=token.at, token=token))
+        slot.sequence.is_held = True
 
     def _store(self, sequence: Sequence) -> None:
         slot = self._slot(sequence)
@@ -393,6 +438,11 @@ class Engine:
             prefill_us=sequence.prefill_us,
             decode_us=sequence.decode_us,
         )
+
+
+def _num_guessable(sequence: Sequence) -> int:
+    """In step mode no token runs ahead of the one that is chosen."""
+    return 0 if sequence.request.is_stepped else sequence.num_free_tokens - 1
 
 
 def is_out_of_memory(error: Exception) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Protocol
 
+import msgspec
+
 from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
 from inference.engine.sequence import Sequence
 from inference.protocol.events import (
@@ -199,6 +201,25 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         return [token]
     num_allowed = sample.stages[0].num_candidates
     return [GrammarMasked(at=at, position=position, num_allowed=num_allowed, duration_us=sample.grammar_us), token]
+
+
+def chosen(token: TokenSampled, choice: int, logit: float, rank: int, at: int, pieces: PieceSource) -> TokenSampled:
+    """A proposed token as it was taken. logit, rank: of the choice, by the model's own logits."""
+    if choice == token.id:
+        return msgspec.structs.replace(token, at=at)
+    assert token.log_normalizer is not None
+    return msgspec.structs.replace(
+        token,
+        at=at,
+        id=choice,
+        piece=pieces.piece(choice),
+        is_special=pieces.is_special(choice),
+        logprob=_rounded(logit - token.log_normalizer),
+        rank=rank,
+        low=None,
+        high=None,
+        chosen_by="person",
+    )
 
 
 def _rounded(value: float) -> float:

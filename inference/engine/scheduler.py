@@ -150,24 +150,25 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """Raises EngineOverloaded when the queue is full."""
-        if len(self.waiting) >= self._limits.max_num_waiting:
-            raise EngineOverloaded(f"{len(self.waiting)} requests are waiting already; try again in a while")
+        num_waiting = len(_active(self.waiting))
+        if num_waiting >= self._limits.max_num_waiting:
+            raise EngineOverloaded(f"{num_waiting} requests are waiting already; try again in a while")
         self._service.arrive(_user(sequence), map(_user, (*self.running, *self.waiting)))
         sequence.arrival, self._num_arrived = self._num_arrived, self._num_arrived + 1
         self.waiting.append(sequence)
 
     def num_ahead(self, request_id: str) -> int:
         """How many requests wait in front of this one, as things stand. Any thread may call this."""
-        order = [sequence.request.request_id for sequence in sorted(self.waiting, key=self._turn)]
+        order = [sequence.request.request_id for sequence in sorted(_active(self.waiting), key=self._turn)]
         return order.index(request_id) if request_id in order else 0
 
     def schedule(self) -> Step:
         """The next step: a token (and its drafts) for each decoding sequence, then prompt chunks within the budget."""
         self._num_steps += 1
         step = Step()
-        while len(self.running) > self._max_num_running:
-            self._preempt_last(step)
-        decoding = [sequence for sequence in self.running if not sequence.is_prefilling]
+        while len(active := _active(self.running)) > self._max_num_running:
+            self._preempt(max(active, key=_rank), step)
+        decoding = [sequence for sequence in active if not sequence.is_prefilling]
         num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
         for sequence in sorted(decoding, key=_rank):
             if sequence.status is Status.RUNNING:  # not preempted for one before it
@@ -188,7 +189,8 @@ class Scheduler:
     @property
     def has_room_for_drafts(self) -> bool:
         """Whether guesses would hold up nobody: no prompt is to be read, and memory is not short."""
-        return not (self.waiting or self._shrunk or any(sequence.is_prefilling for sequence in self.running))
+        is_reading = any(sequence.is_prefilling for sequence in _active(self.running))
+        return not (_active(self.waiting) or self._shrunk or is_reading)
 
     def _may_draft(self, decoding: list[Sequence]) -> bool:
         """Whether guesses hold up nobody, and there are blocks for all of them."""
@@ -210,10 +212,10 @@ class Scheduler:
                 return
 
     def _prefill(self, budget: int, step: Step) -> None:
-        prefilling = [sequence for sequence in self.running if sequence.is_prefilling]
+        prefilling = [sequence for sequence in _active(self.running) if sequence.is_prefilling]
         readers: list[Sequence] = []
         is_full = False
-        for sequence in sorted((*prefilling, *self.waiting), key=self._turn):
+        for sequence in sorted((*prefilling, *_active(self.waiting)), key=self._turn):
             if budget <= 0:
                 return
             if sequence.status is Status.WAITING:
@@ -233,11 +235,15 @@ class Scheduler:
     def _admit(self, sequence: Sequence, step: Step) -> bool:
         """Start a waiting sequence if there is room for it and for the running ones' next tokens."""
         keys = self._useful_keys(sequence)
-        if len(self.running) >= self._max_num_running:
+        if len(_active(self.running)) >= self._max_num_running:
             return False
-        found = self.blocks.find(keys)  # once: a second look might find less
-        if not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
-            return False
+        found = self.blocks.find(keys)  # a second look might find less
+        while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
+            held = [each for each in self.running if each.is_held]
+            if not held:
+                return False
+            self._preempt(max(held, key=_rank), step)
+            found = self.blocks.find(keys)
         pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
@@ -299,7 +305,10 @@ class Scheduler:
             self._service.charge(_user(sequence), INPUT_WEIGHT * max(0, num_new))
 
     def _preempt_last(self, step: Step) -> None:
-        victim = max(self.running, key=_rank)
+        """Whoever is held gives way first."""
+        self._preempt(max(self.running, key=lambda sequence: (sequence.is_held, *_rank(sequence))), step)
+
+    def _preempt(self, victim: Sequence, step: Step) -> None:
         step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
         self.blocks.release(victim.block_table)
         victim.preempt()
@@ -361,6 +370,11 @@ class Scheduler:
         """Raises AssertionError when a block is lost or owned by nobody who runs."""
         self.blocks.check_integrity(sequence.block_table for sequence in self.running)
         assert not any(sequence.block_table for sequence in self.waiting)
+
+
+def _active(sequences: list[Sequence]) -> list[Sequence]:
+    """Those that wait for nobody's choice."""
+    return [sequence for sequence in sequences if not sequence.is_held]
 
 
 def _user(sequence: Sequence) -> str:

@@ -52,6 +52,11 @@ class Sequence:
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
+    is_held: bool = False
+    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay, as long as
+    nobody else needs them."""
+    num_permitted: int = 0
+    """Step mode: tokens that it may take by itself."""
     finish_reason: FinishReason | None = None
     message: str = ""
     prefill_us: int = 0
@@ -132,6 +137,12 @@ class Sequence:
             self.finish("stop")
         elif self.num_free_tokens <= 0:
             self.finish("length")
+
+    def may_take(self) -> bool:
+        """Step mode: whether it may take one more token by itself, which counts as taken."""
+        is_permitted = self.num_permitted > 0
+        self.num_permitted = max(0, self.num_permitted - 1)
+        return is_permitted
 
     def preempt(self) -> None:
         """Its blocks are taken; what it has written stays, to be computed again."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from inference.protocol.events import AnyEvent, Frame
+from inference.protocol.request import StepCommand
 
 EXPIRY_S = 3600
 """How long a log stays after its last append: long enough for every reader and for what settles it late."""
@@ -37,6 +38,12 @@ class EventLog(Protocol):
 
     def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
         """The flag of each request."""
+
+    def command(self, request_id: str, command: StepCommand) -> None:
+        """Tell the worker what is wanted of an answer in step mode."""
+
+    def commands(self, request_id: str, after: int) -> list[StepCommand]:
+        """Those that came after the first so many."""
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""

@@ -21,6 +21,11 @@ def meta_key(request_id: str) -> str:
     return f"{PREFIX}log:{request_id}:meta"
 
 
+def commands_key(request_id: str) -> str:
+    """List: the commands to an answer in step mode, oldest first."""
+    return f"{PREFIX}log:{request_id}:commands"
+
+
 def worker_key(name: str) -> str:
     """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
     return f"{PREFIX}worker:{name}"

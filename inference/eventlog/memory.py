@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import AnyEvent, Frame
+from inference.protocol.request import StepCommand
 
 
 @dataclass
@@ -16,6 +17,7 @@ class _Log:
     is_cancelled: bool = False
     claimed: set[int] = field(default_factory=set)
     frames: list[Frame] = field(default_factory=list)
+    commands: list[StepCommand] = field(default_factory=list)
 
     @property
     def last_seq(self) -> int:
@@ -65,6 +67,14 @@ class MemoryEventLog:
     def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
         with self._lock:
             return [request_id in self._logs and self._logs[request_id].is_cancelled for request_id in request_ids]
+
+    def command(self, request_id: str, command: StepCommand) -> None:
+        with self._lock:
+            self._logs.setdefault(request_id, _Log()).commands.append(command)
+
+    def commands(self, request_id: str, after: int) -> list[StepCommand]:
+        with self._lock:
+            return self._logs.get(request_id, _Log()).commands[after:]
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         with self._lock:

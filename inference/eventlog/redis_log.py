@@ -17,9 +17,10 @@ from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
 from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, Fenced
-from inference.eventlog.keys import log_key, meta_key, parse_entry
-from inference.protocol.codec import decode_events, encode_events
+from inference.eventlog.keys import commands_key, log_key, meta_key, parse_entry
+from inference.protocol.codec import decode_events, decode_step, encode_events, encode_step
 from inference.protocol.events import AnyEvent, Frame
+from inference.protocol.request import StepCommand
 
 # KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
 # appends. Returns last seq or an error.
@@ -110,6 +111,16 @@ class RedisEventLog:
         for request_id in request_ids:
             pipeline.hget(meta_key(request_id), "cancelled")
         return [flag == b"1" for flag in pipeline.execute()]
+
+    def command(self, request_id: str, command: StepCommand) -> None:
+        pipeline = self._client.pipeline()
+        pipeline.rpush(commands_key(request_id), encode_step(command))
+        pipeline.expire(commands_key(request_id), EXPIRY_S)
+        pipeline.execute()
+
+    def commands(self, request_id: str, after: int) -> list[StepCommand]:
+        rows: Any = self._client.lrange(commands_key(request_id), after, -1)
+        return [decode_step(row) for row in rows]
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")

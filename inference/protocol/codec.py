@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.protocol.events import AnyEvent, AnyProbe, Frame
-from inference.protocol.request import GenerationRequest, ProbeRequest
+from inference.protocol.request import GenerationRequest, ProbeRequest, StepCommand
 from inference.protocol.simulation import Simulation, SimulationRequest
 
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
 _request_decoder = msgspec.json.Decoder(GenerationRequest)
+_step_decoder = msgspec.json.Decoder(StepCommand)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
 _simulation_decoder = msgspec.json.Decoder(Simulation)
@@ -51,6 +52,15 @@ def encode_request(request: GenerationRequest | ProbeRequest | SimulationRequest
 def decode_request(data: bytes | str) -> GenerationRequest:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
     return _request_decoder.decode(data)
+
+
+def encode_step(command: StepCommand) -> bytes:
+    return _encoder.encode(command)
+
+
+def decode_step(data: bytes | str) -> StepCommand:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _step_decoder.decode(data)
 
 
 def decode_probe_request(data: bytes | str) -> ProbeRequest:

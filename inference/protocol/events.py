@@ -548,6 +548,15 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """Duration of the engine step that produced it; None: not reported."""
     batch_size: int | None
     """Sequences in that step; None: not reported."""
+    chosen_by: Literal["draw", "person"] = "draw"
+    """Person: in step mode another candidate was taken than the one that u draws; low and high are then None."""
+
+
+class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
+    """Step mode: the next token is drawn, and waits for a person to take it or another one."""
+
+    token: TokenSampled
+    """What is sampled if the draw is taken."""
 
 
 # ---- draft, grammar ------------------------------------------------------------------------------------------------
@@ -764,6 +773,7 @@ AnyEvent = (
     | BatchComposed
     | PrefillAdvanced
     | TokenSampled
+    | TokenProposed
     | DraftVerified
     | GrammarMasked
     | TextReleased

@@ -152,6 +152,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The answer so far, where it goes on from another one (see events.GenerationForked)."""
     kept_text: str = ""
     """What is shown of it already."""
+    is_stepped: bool = False
+    """Step mode: each token is proposed, and taken by a StepCommand."""
     params: SamplingParams
     accepted_unix_us: int
     """When the request was accepted, in µs since the epoch: the zero of every event's `at`."""
@@ -165,6 +167,17 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """For how long the client wants the prompt's full blocks kept (and pays for those that only this request wrote)."""
     priority: int = 0
     """Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks."""
+
+
+class StepCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person wants of an answer in step mode."""
+
+    position: int
+    """Of the token that is proposed; a command for one that was taken before is void."""
+    token_id: int | None = None
+    """The candidate to take; None: the one drawn."""
+    num_tokens: int | None = 1
+    """How many to take from here on before the next is proposed; 0: stop running on; None: all."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):

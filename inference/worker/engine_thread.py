@@ -14,7 +14,7 @@ from inference.engine.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
-from inference.protocol.request import FinishReason, Usage
+from inference.protocol.request import FinishReason, StepCommand, Usage
 from inference.worker.cancel_flags import CancelFlags
 
 logger = logging.getLogger(__name__)
@@ -76,6 +76,10 @@ class EngineThread(threading.Thread):
         """End a request before the next step. Any thread may call this."""
         self._inbox.put(lambda: self.engine.finish(request_id, reason))
 
+    def take(self, request_id: str, command: StepCommand) -> None:
+        """Step mode: what a person wants of an answer. Any thread may call this."""
+        self._inbox.put(lambda: self.engine.take(request_id, command))
+
     def stop(self, message: str) -> None:
         """End all requests with an error and stop the thread. Any thread may call this."""
         self._farewell = message
@@ -87,6 +91,8 @@ class EngineThread(threading.Thread):
             self._take_commands()
             if self.engine.has_work():
                 self._step()
+            elif self._jobs:
+                self._cancel()
         self._fail_all(self._farewell)
 
     def _take_commands(self) -> None:
@@ -114,8 +120,7 @@ class EngineThread(threading.Thread):
 
     def _step(self) -> None:
         try:
-            for request_id in self._flags.cancelled(list(self._jobs)):
-                self.engine.cancel(request_id)
+            self._cancel()
             outputs = self.engine.step()
             for output in outputs:
                 self._deliver(output)
@@ -123,6 +128,10 @@ class EngineThread(threading.Thread):
         except Exception:
             logger.exception("the engine failed in a step")
             self._fail_all("the engine failed; the worker's log has the details")
+
+    def _cancel(self) -> None:
+        for request_id in self._flags.cancelled(list(self._jobs)):
+            self.engine.cancel(request_id)
 
     def _let_first_tokens_out(self, outputs: list[StepOutput]) -> None:
         deadline = time.monotonic() + _FIRST_TOKEN_S

@@ -25,6 +25,8 @@ from inference.protocol.events import (
     GenerationStarted,
     GrammarMasked,
     PrefillAdvanced,
+    RequestCancelled,
+    TokenProposed,
     TokenSampled,
 )
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
@@ -33,6 +35,11 @@ from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.output_guard import OutputGuard
 
 _ALIVE_CHECK_S = 1.0
+_COMMANDS_S = 0.04
+"""Step mode: how often a person's commands are looked for; what is less is felt as at once."""
+_IDLE_US = 600_000_000
+"""Step mode: how long an answer waits for a choice."""
+_NOBODY = "step mode: nobody chose a token for 10 minutes"
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,12 @@ class Generation:
         self._is_waiting = True
         """In the engine's queue: before the start, and again when it was preempted."""
         self._last_pulse = 0
+        self._reported_at = clock.at()
+        self._num_commands = 0
+        self._heard_at = clock.at()
+        """Step mode: when something was last chosen, or proposed."""
+        self._is_held = False
+        self._is_given_up = False
 
     def run(self) -> Failure | None:
         """Returns what failed, if anything.
@@ -86,6 +99,7 @@ class Generation:
             while True:
                 output = self._next()
                 self._forward(output)
+                self._obey()
                 if self._guard.num_tokens:
                     self._job.is_first_out.set()
                 if output.finish_reason is not None:
@@ -98,36 +112,63 @@ class Generation:
     def _next(self) -> StepOutput:
         while True:
             try:
-                return self._job.outputs.get(timeout=_ALIVE_CHECK_S)
+                return self._job.outputs.get(timeout=_COMMANDS_S if self._request.is_stepped else _ALIVE_CHECK_S)
             except Empty:
+                self._obey()
                 if not self._services.backend.is_alive():
                     message = "The engine's thread has ended. Send the message again."
                     return Refused(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
 
+    def _obey(self) -> None:
+        """Step mode: pass on what a person wants; nobody who wants nothing is waited for without end."""
+        if not self._request.is_stepped:
+            return
+        backend, request_id = self._services.backend, self._request.request_id
+        for command in self._services.log.commands(request_id, self._num_commands):
+            self._num_commands += 1
+            backend.take(request_id, command)
+            self._heard_at = self._clock.at()
+        is_forgotten = self._is_held and self._clock.at() - self._heard_at > _IDLE_US
+        if is_forgotten and not self._is_given_up:
+            self._is_given_up = True
+            cancelled = RequestCancelled(at=self._clock.at(), by=_NOBODY)
+            self._services.log.append(request_id, [cancelled], self._request.attempt)
+            backend.finish(request_id, "abort")
+
     def _report_waiting(self) -> None:
         """Say how many are in front, as long as the back end moves: a silent request would be taken for lost."""
         backend, request = self._services.backend, self._request
-        pulse = backend.pulse
-        if not self._is_waiting or pulse == self._last_pulse:
+        pulse, now = backend.pulse, self._clock.at()
+        if not self._is_waiting or pulse == self._last_pulse or now < self._reported_at + _ALIVE_CHECK_S * 1e6:
             return
-        self._last_pulse = pulse
+        self._last_pulse, self._reported_at = pulse, now
         depth = backend.num_ahead(request.request_id)
         queued = GenerationQueued(at=self._clock.at(), attempt=request.attempt, queue_depth=depth)
         self._services.log.append(request.request_id, [queued], request.attempt)
 
     def _forward(self, output: StepOutput) -> None:
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
+        proposed: TokenProposed | None = None
         for event in output.events:
-            self._is_waiting = isinstance(event, GenerationPreempted)
+            # Who waits for a person's choice waits for nobody else, also when it had to give up its blocks.
+            self._is_waiting = isinstance(event, GenerationPreempted) and not self._is_held
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
+                self._is_held = False
+            elif isinstance(event, TokenProposed):
+                proposed = event
+                self._is_held = True
             elif isinstance(event, GrammarMasked | DraftVerified):
                 self._guard.add_note(event)
             else:
                 events.append(event)
         if output.finish_reason is not None:
             events += [*self._guard.flush(), self._finished(output)]
+        elif proposed is not None:
+            events += self._guard.propose(proposed)
+            self._heard_at = self._clock.at()
+            self._end_early()
         elif self._guard.is_due:
             events += self._guard.release()
             self._end_early()

@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 import msgspec
 
 from inference.engine.sequence import Clock
-from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenSampled
+from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenProposed, TokenSampled
 from inference.safety import Guard
 from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
@@ -84,16 +84,17 @@ class OutputGuard:
         """Whether enough is held for a check, and all of it could be released."""
         if self.is_stopped:
             return True
-        if not self._held or not self._detokenizer.is_whole or self._may_become_stop:
+        if not self._held or not self._detokenizer.is_whole or self._num_waiting_chars:
             return False
         release: Release = self._guard.release
         enough = release.every_tokens if self._num_released_tokens else release.first_tokens
         return len(self._held) >= enough or bool(_ENDS_SENTENCE.search(self._pending))
 
     @property
-    def _may_become_stop(self) -> bool:
-        """Whether the pending text ends in the beginning of a stop text."""
-        return any(self._pending.endswith(text[:size]) for text in self._stop for size in range(1, len(text)))
+    def _num_waiting_chars(self) -> int:
+        """Of the pending text's end, which may become a stop text."""
+        sizes = (size for text in self._stop for size in range(1, len(text)) if self._pending.endswith(text[:size]))
+        return max(sizes, default=0)
 
     def flush(self) -> list[AnyEvent]:
         """The events to append at the end: everything still held, checked."""
@@ -101,12 +102,32 @@ class OutputGuard:
             self._pending += self._detokenizer.flush()
         return self.release()
 
+    def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
+        """Step mode: all that is held, and the token that would follow, unless its text would be withheld."""
+        events = self._release(self._num_waiting_chars) if self._held else []
+        if self.is_blocked or self.is_stopped:
+            return events
+        text = self._pending + proposed.token.piece.decode(errors="ignore")
+        if not text.strip() or not self._is_guarded:
+            return [*events, proposed]
+        check = self._guard.check(self._sentence + text, "output")
+        if check.verdict != "block":
+            return [*events, proposed]
+        self.is_blocked = True
+        self.num_tokens += 1
+        now, num_chars = self._clock.at(), self._num_released_chars
+        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text))
+        withheld = TextWithheld(at=now, num_tokens=1, category=check.category, replacement=check.replacement)
+        return [*events, event, withheld]
+
     def release(self) -> list[AnyEvent]:
         """Check what is held; the events to append: tokens, check and text, or check and withheld."""
-        if not self._held:
-            return self._left_over()
+        return self._release(0) if self._held else self._left_over()
+
+    def _release(self, num_waiting_chars: int) -> list[AnyEvent]:
         held, self._held = self._held, []
-        text, self._pending = self._pending, ""
+        end = len(self._pending) - num_waiting_chars
+        text, self._pending = self._pending[:end], self._pending[end:]
         if not text.strip() or not self._is_guarded:
             return self._passed(held, text, [])
         return self._checked(held, text)

@@ -116,3 +116,55 @@ def test_settings_that_cannot_hold_are_refused_with_the_reason(page: Page) -> No
     dialog.get_by_role("button", name="Continue").click()
     expect(dialog.get_by_role("alert")).to_contain_text("Longest answer must be more than")
     dialog.get_by_role("button", name="Cancel").click()
+
+
+def proposed(page: Page) -> Locator:
+    return page.get_by_test_id("step-bar").get_by_text(re.compile(r"Token \d+ proposed"))
+
+
+def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(page: Page) -> None:
+    page.get_by_role("link", name="New chat").click()
+    page.get_by_role("button", name="Step", exact=True).press("Enter")
+    page.get_by_test_id("composer").fill(QUESTION)
+    page.get_by_test_id("composer").press("Enter")
+    expect(proposed(page)).to_contain_text("Token 1 proposed", timeout=30_000)
+    page.get_by_role("button", name=re.compile("^Next")).press("Enter")
+    expect(proposed(page)).to_contain_text("Token 2 proposed")
+    assert shown_text(page) != ""
+    candidates = page.get_by_test_id("step-candidate")
+    candidates.first.focus()
+    index = 2 if "drawn" in (candidates.nth(1).get_attribute("class") or "") else 1
+    for _ in range(index):
+        page.keyboard.press("ArrowRight")
+    chosen = candidates.nth(index).locator(".mono").inner_text().replace("·", " ")
+    page.keyboard.press("Enter")
+    expect(proposed(page)).to_contain_text("Token 3 proposed")
+    before = shown_text(page)
+    assert before.endswith(chosen.strip())
+    page.reload()
+    expect(proposed(page)).to_contain_text("Token 3 proposed")
+    assert shown_text(page) == before
+
+
+def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
+    page.get_by_role("button", name="Auto").click()
+    expect(proposed(page)).to_contain_text("Token 5 proposed", timeout=30_000)
+    page.get_by_role("button", name="Hold").click()
+    page.get_by_role("button", name="Finish").click()
+    wait_until_written(page)
+    expect(page.get_by_test_id("step-bar")).to_have_count(0)
+    page.get_by_test_id("inspector-toggle").click()
+    page.get_by_role("tab", name="Tokens").click()
+    page.get_by_test_id("token").nth(1).click()
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")
+
+
+def test_a_held_answer_is_stopped_at_once(page: Page) -> None:
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Step", exact=True).click()
+    page.get_by_test_id("composer").fill("And another.")
+    page.get_by_test_id("composer").press("Enter")
+    expect(proposed(page)).to_contain_text("Token 1 proposed", timeout=30_000)
+    page.get_by_test_id("step-bar").get_by_role("button", name="Stop").click()
+    expect(page.get_by_test_id("step-bar")).to_have_count(0)
+    expect(page.get_by_test_id("inspector-toggle").last).to_contain_text("stopped")

@@ -65,7 +65,7 @@ def start_fork(parent: Request, fork: Fork, params: SamplingParams, by: Arrival)
         surface=by.surface,
         model=parent.model,
         title=parent.title,
-        input=parent.input | {"fork": {"ids": fork.ids, "is_written": fork.is_written}},
+        input=parent.input | {"fork": {"ids": fork.ids, "is_written": fork.is_written}, "is_stepped": by.is_stepped},
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
         forked_from=parent,

@@ -49,7 +49,7 @@ def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> li
 
 
 def _answer(conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
-    source = {"messages": _input(conversation, question)}
+    source = {"messages": _input(conversation, question)} | ({"is_stepped": True} if by.is_stepped else {})
     requests = [_request(conversation, question, source, each, by) for each in params]
     return begin(conversation, question, requests, params, by)
 

@@ -55,6 +55,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     params: SamplingParams | None = None
     n: int | None = None
     client: ClientTiming | None = None
+    is_stepped: bool = False
 
 
 class NewFork(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,12 +64,14 @@ class NewFork(msgspec.Struct, forbid_unknown_fields=True):
     text: str | None = None
     params: SamplingParams | None = None
     client: ClientTiming | None = None
+    is_stepped: bool = False
 
 
 class Regeneration(msgspec.Struct, forbid_unknown_fields=True):
     params: SamplingParams | None = None
     n: int | None = None
     client: ClientTiming | None = None
+    is_stepped: bool = False
 
 
 @api("GET", "POST")
@@ -151,13 +154,13 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     body = read_body(request, NewMessage)
     found = _find(request, conversation_id)
     text = checked_text(body.text)
-    params = _params(found, body.params, body.n)
+    params = _params(found, body.params, _num_answers(body, found))
     parent = None
     if body.parent_id is not None:
         parent = found.messages.filter(pk=body.parent_id).first()
         if parent is None:
             raise not_found("message")
-    arrival = _arrival(request, timing, checked_timing(body.client))
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
     with _refusals():
         sent = sending.send(found, parent, text, params, arrival)
@@ -174,8 +177,8 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
     ).first()
     if answer is None:
         raise not_found("answer")
-    params = _params(answer.conversation, body.params, body.n)
-    arrival = _arrival(request, timing, checked_timing(body.client))
+    params = _params(answer.conversation, body.params, _num_answers(body, answer.conversation))
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
     with _refusals():
         answers = sending.regenerate(answer, params, arrival)
@@ -190,7 +193,7 @@ def fork(request: HttpRequest, request_id: str) -> HttpResponse:
     body = read_body(request, NewFork)
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
-    arrival = _arrival(request, timing, checked_timing(body.client))
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     try:
         made = find_fork(parent, _place(body), params)
     except CannotFork as error:
@@ -226,19 +229,27 @@ def _started(rows: dict[str, Any], answers: list[Message], timing: ServerTiming)
     return timing.apply(JsonResponse(rows | times, status=201))
 
 
-def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None) -> Arrival:
+def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None, is_stepped: bool) -> Arrival:
     return Arrival(
         received_unix_us=timing.received_unix_us,
         surface="chat",
         client=client,
         http_version=getattr(request, "scope", {}).get("http_version"),
+        is_stepped=is_stepped,
     )
 
 
-def _params(found: Conversation, given: SamplingParams | None, n: int | None) -> list[SamplingParams]:
+def _num_answers(body: NewMessage | Regeneration, found: Conversation) -> int:
+    """Nobody chooses the tokens of several answers at once."""
+    if body.is_stepped and (body.n or 1) > 1:
+        raise ApiError(400, "invalid", "n must be 1 where each token is to be chosen.", "n")
+    return 1 if body.is_stepped else found.n if body.n is None else _checked_n(body.n)
+
+
+def _params(found: Conversation, given: SamplingParams | None, n: int) -> list[SamplingParams]:
     """Of each answer: they differ in their seeds."""
     params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
-    seeds = _seeds(params.seed, found.n if n is None else _checked_n(n))
+    seeds = _seeds(params.seed, n)
     return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
 
 

@@ -109,4 +109,5 @@ class ForkPreparation:
             params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
+            is_stepped=self._request.input.get("is_stepped", False),
         )

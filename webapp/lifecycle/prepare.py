@@ -139,6 +139,7 @@ class Preparation:
             params=params,
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
+            is_stepped=self._request.input.get("is_stepped", False),
         )
 
     def _append(self, *events: AnyEvent) -> None:

@@ -31,6 +31,8 @@ class Arrival:
     client: ClientTiming | None = None
     http_version: str | None = None
     tls_version: str | None = None
+    is_stepped: bool = False
+    """The reader wants to choose each token."""
 
 
 class TooManyOpen(Exception):

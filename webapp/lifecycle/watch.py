@@ -13,11 +13,12 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
-from inference.protocol.events import AnyEvent, GenerationStarted
+from inference.protocol.events import AnyEvent, GenerationStarted, TokenProposed, TokenSampled
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure
 from webapp.lifecycle.settle import settle
+from webapp.lifecycle.workers import is_alive
 from webapp.traces import retention, sharing
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ def look(request: Request) -> Failure | None:
     events = [event for frame in services.event_log().read(request.id) for event in frame.events]
     silent_s = (unix_us() - request.accepted_unix_us - (events[-1].at if events else 0)) / 1e6
     if is_started(events):
-        if silent_s < environment.stall_timeout_s:
+        if silent_s < environment.stall_timeout_s or _waits_for_choice(events):
             return None
         message = f"The inference worker has been silent for {silent_s:.0f} s; it was probably lost. Send it again."
         return Failure("generation", "worker_lost", message)
@@ -81,6 +82,13 @@ def look(request: Request) -> Failure | None:
         return None
     message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
     return Failure("generation", "no_worker", message)
+
+
+def _waits_for_choice(events: list[AnyEvent]) -> bool:
+    """Step mode: its worker lives and holds a token that a person is to choose; the worker itself gives up in time."""
+    tokens = [event for event in events if isinstance(event, TokenProposed | TokenSampled)]
+    started = next(event for event in events if isinstance(event, GenerationStarted))
+    return bool(tokens) and isinstance(tokens[-1], TokenProposed) and is_alive(started.worker)
 
 
 def is_started(events: list[AnyEvent]) -> bool:

@@ -24,6 +24,11 @@ def workers() -> list[dict[str, Any]] | None:
     return [{name: row.get(name, "") for name in _FIELDS} for row in rows if row]
 
 
+def is_alive(name: str) -> bool:
+    """Whether this worker's heart beats. Raises RedisError."""
+    return bool(_client().exists(worker_key(name)))
+
+
 @cache
 def _client() -> redis.Redis:
     return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, decode_responses=True)

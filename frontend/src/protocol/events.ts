@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 1;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** In what company this request's steps are computed, from this step on until the next such event. Numbers alone: who the others are is not recorded. */
 export interface BatchComposed {
@@ -206,7 +206,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** Who asked, and what the gate looked at. */
@@ -298,6 +298,8 @@ export interface GenerationRequest {
   kept_ids: number[];
   /** What is shown of it already. */
   kept_text: string;
+  /** Step mode: each token is proposed, and taken by a StepCommand. */
+  is_stepped: boolean;
   params: SamplingParams;
   /** When the request was accepted, in µs since the epoch: the zero of every event's `at`. */
   accepted_unix_us: number;
@@ -795,6 +797,15 @@ export interface TextWithheld {
   replacement: string;
 }
 
+/** Step mode: the next token is drawn, and waits for a person to take it or another one. */
+export interface TokenProposed {
+  type: "token.proposed";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  /** What is sampled if the draw is taken. */
+  token: TokenSampled;
+}
+
 /** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every stage from the temperature on keeps a run of that order. */
 export interface TokenSampled {
   type: "token.sampled";
@@ -834,6 +845,8 @@ export interface TokenSampled {
   step_us: number | null;
   /** Sequences in that step; None: not reported. */
   batch_size: number | null;
+  /** Person: in step mode another candidate was taken than the one that u draws; low and high are then None. */
+  chosen_by: "draw" | "person";
 }
 
 /** The model called a tool. */

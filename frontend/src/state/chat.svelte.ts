@@ -22,6 +22,8 @@ export class Chat {
   /** A message that was sent but not yet accepted, or refused. */
   pending = $state<{ text: string; parentId: string | null; refusal: Refusal | null } | null>(null);
   problem = $state<Refusal | null>(null);
+  /** Whether each token of the next answers is to be chosen. */
+  isStepped = $state(false);
   /** Of a conversation that has not begun. */
   systemPrompt = DEFAULT_SYSTEM_PROMPT;
   traces = $state<Record<string, RequestTrace>>({});
@@ -69,6 +71,11 @@ export class Chat {
     return this.traces[message.request_id]!;
   }
 
+  /** Of several answers nobody chooses the tokens at once. */
+  private asked(asking: Asking): Asking & { is_stepped?: boolean } {
+    return this.isStepped ? { ...asking, n: 1, is_stepped: true } : asking;
+  }
+
   async send(text: string, parentId: string | null, asking: Asking, keydownAt: number): Promise<boolean> {
     this.pending = { text, parentId, refusal: null };
     this.problem = null;
@@ -78,7 +85,7 @@ export class Chat {
       const isNew = !this.conversation?.messages.length;
       this.conversation ??= await api.createConversation({ ...asking, system_prompt: this.systemPrompt });
       clock.sent();
-      const body = { text, parent_id: parentId, ...asking, client: { ...clock.timing } };
+      const body = { text, parent_id: parentId, ...this.asked(asking), client: { ...clock.timing } };
       const sent = await api.send(this.conversation.id, body);
       this.conversation.title = sent.title;
       this.conversation.messages.push(sent.user_message);
@@ -114,7 +121,10 @@ export class Chat {
     this.problem = null;
     clock.sent();
     try {
-      this.answer(await api.regenerate(message.id, { ...asking, client: { ...clock.timing } }), clock);
+      this.answer(
+        await api.regenerate(message.id, { ...this.asked(asking), client: { ...clock.timing } }),
+        clock,
+      );
     } catch (error) {
       this.problem = refusalOf(error);
     }
@@ -125,7 +135,10 @@ export class Chat {
     const clock = new ClientClock(keydownAt);
     clock.sent();
     try {
-      this.answer(await api.fork(requestId, { ...place, client: { ...clock.timing } }), clock);
+      this.answer(
+        await api.fork(requestId, { ...place, is_stepped: this.isStepped, client: { ...clock.timing } }),
+        clock,
+      );
       return null;
     } catch (error) {
       return refusalOf(error);

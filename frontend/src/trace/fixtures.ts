@@ -63,6 +63,7 @@ export function token(position: number, at: number): TokenSampled {
     ],
     step_us: 10_000,
     batch_size: 1,
+    chosen_by: "draw",
   };
 }
 

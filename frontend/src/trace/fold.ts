@@ -15,7 +15,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "request.accepted":
       return { ...next, accepted: event, client: event.client };
     case "request.cancelled":
-      return { ...next, cancelledAt: event.at };
+      return { ...next, cancelledAt: event.at, cancelledBy: event.by };
     case "request.failed":
       return { ...next, failed: event };
     case "request.finished":
@@ -43,7 +43,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "generation.started":
       return { ...next, started: event };
     case "generation.finished":
-      return { ...next, generation: event };
+      return { ...next, generation: event, proposed: null };
     case "cache.looked_up":
       // Once more after a preemption: the first says what the prompt was spared.
       return { ...next, cache: view.cache ?? event };
@@ -70,7 +70,9 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return next;
     case "token.sampled":
       view.tokens.push(event);
-      return next;
+      return next.proposed === null ? next : { ...next, proposed: null };
+    case "token.proposed":
+      return { ...next, proposed: event.token, isStepped: true };
     case "draft.verified":
       enter(view.drafts, event);
       return next;

@@ -25,10 +25,12 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
       : sentence(view, stageAtWork(view)),
   done: (view) => sentence(view, "decode"),
   length: ({ tokens }) => `The answer was cut at the length limit, after ${counted(tokens.length, "token")}.`,
-  stopped: ({ tokens }) =>
-    tokens.length
-      ? `You stopped the answer after ${counted(tokens.length, "token")}.`
-      : "You stopped the request before the first token.",
+  stopped: ({ tokens, cancelledBy }) =>
+    cancelledBy !== "user"
+      ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
+      : tokens.length
+        ? `You stopped the answer after ${counted(tokens.length, "token")}.`
+        : "You stopped the request before the first token.",
   withheld: ({ withheld }) =>
     `The output check withheld ${counted(withheld!.num_tokens, "token")} (${withheld!.category.replace("_", " ")}); they never left the worker.`,
   blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,

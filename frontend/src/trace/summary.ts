@@ -71,9 +71,10 @@ function endOf(status: Message["status"], code: string | undefined, { finish_rea
   return finish_reason === "length" ? "length" : "done";
 }
 
-function phaseOf({ cancelledAt, tokens, prefill, started, queued, inputCheck }: TraceView): string {
+function phaseOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {
   const chunk = prefill.at(-1);
   if (cancelledAt !== null) return "stopping";
+  if (proposed) return "waiting for your choice";
   if (tokens.length) return "writing";
   if (chunk) return `reading ${Math.round((chunk.end / chunk.total) * 100)} %`;
   if (started) return "reading";

@@ -62,6 +62,10 @@ export interface TraceView {
   companies: BatchComposed[];
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
+  /** Step mode: the token that waits to be chosen. */
+  proposed: TokenSampled | null;
+  /** Whether a token was ever proposed. */
+  isStepped: boolean;
   drafts: Drafts;
   masks: GrammarMasked[];
   outputChecks: SafetyChecked[];
@@ -71,6 +75,8 @@ export interface TraceView {
   toolCalls: ToolCalled[];
   toolResults: ToolFinished[];
   cancelledAt: number | null;
+  /** `user`, or what else stopped it. */
+  cancelledBy: string;
   generation: GenerationFinished | null;
   bill: BillPosted | null;
   finished: RequestFinished | null;
@@ -99,6 +105,8 @@ export function emptyView(): TraceView {
     companies: [],
     prefill: [],
     tokens: [],
+    proposed: null,
+    isStepped: false,
     drafts: { guesses: new Map(), passes: new Map() },
     masks: [],
     outputChecks: [],
@@ -108,6 +116,7 @@ export function emptyView(): TraceView {
     toolCalls: [],
     toolResults: [],
     cancelledAt: null,
+    cancelledBy: "",
     generation: null,
     bill: null,
     finished: null,

@@ -231,6 +231,16 @@ export interface TagCount {
   num_traces: number;
 }
 
+/** Of an answer whose tokens are chosen one by one. */
+export interface StepCommand {
+  /** Of the token that is proposed. */
+  position: number;
+  /** Another candidate than the one drawn. */
+  token_id?: number;
+  /** How many to take before the next is proposed; 0: stop running on; null: all. */
+  num_tokens?: number | null;
+}
+
 export interface Started {
   assistant_message: Message;
   /** The other answers that were asked for. */
@@ -251,6 +261,7 @@ export interface Asking {
 }
 
 export interface NewMessage extends Asking {
+  is_stepped?: boolean;
   text: string;
   parent_id: string | null;
   client: Partial<ClientTiming>;
@@ -352,7 +363,8 @@ export const api = {
   deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
   send: (id: string, body: NewMessage) => call<Sent>("POST", `/api/conversations/${id}/messages`, body),
   regenerate: (id: string, body: object) => call<Started>("POST", `/api/messages/${id}/regenerate`, body),
-  fork: (id: string, body: ForkPlace & { client?: Partial<ClientTiming> }) =>
+  step: (id: string, body: StepCommand) => call<void>("POST", `/api/requests/${id}/step`, body),
+  fork: (id: string, body: ForkPlace & { client?: Partial<ClientTiming>; is_stepped?: boolean }) =>
     call<Started>("POST", `/api/requests/${id}/fork`, body),
   cancel: (id: string) => call<void>("POST", `/api/requests/${id}/cancel`),
   observed: (id: string, body: Partial<ClientTiming>) =>

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from inference.backends.backend import AlreadyRunning, Description, Job, Refused
@@ -28,10 +29,12 @@ from inference.protocol.events import (
     GenerationStarted,
     GrammarMasked,
     PrefillAdvanced,
+    RequestCancelled,
     TextReleased,
+    TokenProposed,
     TokenSampled,
 )
-from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams, Usage
+from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams, StepCommand, Usage
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
@@ -375,3 +378,47 @@ def test_a_writer_that_is_fenced_or_failing_leaves_the_engine(
     thread.submit(last)
     assert end_of(last).finish_reason == "length"
     assert not thread.engine.has_work()
+
+
+def test_in_step_mode_each_token_waits_for_a_choice_and_its_text_is_there_at_once(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    asked = msgspec.structs.replace(request(tokenizer, "a", max_tokens=6), is_stepped=True)
+
+    def wait_for(position: int) -> TokenProposed:
+        while not (found := [event for event in events_in(log) if isinstance(event, TokenProposed)][position:]):
+            time.sleep(0.005)
+        return found[0]
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(Generation(services(thread, log, tokenizer, guard), asked, 0).run)
+        first = wait_for(0).token
+        assert not [event for event in events_in(log) if isinstance(event, TokenSampled)]
+        log.command("a", StepCommand(position=0))
+        second = wait_for(1).token
+        assert sum(len(event.text) for event in events_in(log) if isinstance(event, TextReleased)) > 0
+        other = second.candidate_ids[1]
+        log.command("a", StepCommand(position=1, token_id=other))
+        assert wait_for(2).token.position == 2
+        log.command("a", StepCommand(position=2, num_tokens=None))
+        assert done.result(20) is None
+    tokens = [event for event in events_in(log) if isinstance(event, TokenSampled)]
+    assert [(each.id, each.chosen_by) for each in tokens[:2]] == [(first.id, "draw"), (other, "person")]
+    assert len(tokens) == 6
+    text = "".join(event.text for event in events_in(log) if isinstance(event, TextReleased))
+    assert text == tokenizer.decode([each.id for each in tokens])
+
+
+def test_an_answer_that_nobody_goes_on_with_ends_by_itself(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.worker.generation._IDLE_US", 50_000)
+    asked = msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True)
+    assert Generation(services(thread, log, tokenizer, guard), asked, 0).run() is None
+    *_, cancelled, finished = events_in(log)
+    assert isinstance(cancelled, RequestCancelled) and "nobody chose" in cancelled.by
+    assert isinstance(finished, GenerationFinished) and finished.finish_reason == "abort"
+
+
+def events_in(log: TroubledLog) -> list[AnyEvent]:
+    return [event for frame in log.read("a") for event in frame.events]

@@ -101,6 +101,7 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
       },
       step_us: orNull(stepUs[index]!),
       batch_size: orNull(batchSize[index]!),
+      chosen_by: "draw",
     };
   }
 

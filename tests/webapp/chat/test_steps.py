@@ -1,0 +1,123 @@
+"""Step mode over the API: whose, which token, and that nobody who thinks is taken for lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+import redis
+from django.conf import settings
+from django.test import Client
+
+from inference.eventlog.keys import worker_key
+from inference.protocol.events import GenerationStarted, TokenProposed, TokenSampled
+from inference.protocol.request import StepCommand
+from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
+from tests.webapp.lifecycle.test_fork import sampled
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.tasks import prepare
+from webapp.lifecycle.watch import attend
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice(redis_client: object) -> Client:
+    return sign_in("alice")
+
+
+def ask(client: Client, **more: object) -> Request:
+    _, conversation = post(client, "/api/conversations", {"n": 3})
+    path = f"/api/conversations/{conversation['id']}/messages"
+    status, sent = post(client, path, {"text": "Hello", "is_stepped": True, **more})
+    assert status == 201
+    prepare(sent["assistant_message"]["request_id"])
+    return Request.objects.get(pk=sent["assistant_message"]["request_id"])
+
+
+def token(position: int) -> TokenSampled:
+    ids = {"candidate_ids": (50, 51, 1, 2), "candidate_logits": (3.0, 2.0, 1.0, 0.0), "candidate_pieces": (b"",) * 4}
+    return msgspec.structs.replace(sampled(position, 50), **ids)
+
+
+def propose(request: Request, position: int, at: int = 10) -> None:
+    if not position:
+        names = ("device", "architecture", "quantization", "compute")
+        started = GenerationStarted(at=5, worker="host:1", attempt=1, model="m", queued_us=1, **dict.fromkeys(names))
+        append(request, started)
+    append(request, TokenProposed(at=at, token=token(position)))
+
+
+def step(client: Client, request: Request, **command: Any) -> tuple[int, str]:
+    status, body = post(client, f"/api/requests/{request.pk}/step", command)
+    return status, body.get("error", {}).get("code", "")
+
+
+def test_one_answer_is_asked_for_and_each_choice_goes_to_the_worker(alice: Client, redis_client: redis.Redis) -> None:
+    request = ask(alice)
+    assert [each.is_stepped for each in asked_of_workers(redis_client)] == [True]
+    propose(request, 0)
+    assert step(alice, request, position=0) == (202, "")
+    append(request, token(0))
+    propose(request, 1)
+    assert step(alice, request, position=1, token_id=51, num_tokens=None) == (202, "")
+    assert step(alice, request, position=0, num_tokens=0) == (202, "")
+    wanted = [
+        StepCommand(position=0),
+        StepCommand(position=1, token_id=51, num_tokens=None),
+        StepCommand(position=0, num_tokens=0),
+    ]
+    assert services.event_log().commands(request.pk, 0) == wanted
+    assert services.event_log().commands(request.pk, 2) == wanted[2:]
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "code"),
+    [
+        ({"position": 1}, 409, "moved_on"),
+        ({"position": 0, "token_id": 77}, 400, "unknown_token"),
+        ({"position": 0, "token_id": 1}, 400, "control_token"),
+        ({"position": 0, "num_tokens": -1}, 400, "invalid"),
+        ({"position": 0, "num_tokens": 10**9}, 400, "invalid"),
+        ({"position": 0, "nonsense": 1}, 400, "invalid"),
+        ({}, 400, "invalid"),
+        ({"position": 0, "token_id": 2}, 202, ""),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused(alice: Client, command: dict[str, Any], status: int, code: str) -> None:
+    request = ask(alice)
+    assert step(alice, request, position=0) == (409, "not_stepped")
+    propose(request, 0)
+    assert step(alice, request, **command) == (status, code)
+    assert len(services.event_log().commands(request.pk, 0)) == (status == 202)
+
+
+def test_another_persons_answer_is_not_there(alice: Client) -> None:
+    request = ask(alice)
+    propose(request, 0)
+    assert step(sign_in("bob"), request, position=0) == (404, "not_found")
+
+
+def test_several_answers_cannot_be_chosen_at_once(alice: Client) -> None:
+    _, conversation = post(alice, "/api/conversations", {})
+    path = f"/api/conversations/{conversation['id']}/messages"
+    status, body = post(alice, path, {"text": "Hello", "is_stepped": True, "n": 2})
+    assert (status, body["error"]["field"]) == (400, "n")
+
+
+def test_who_thinks_is_not_lost_as_long_as_the_worker_lives(alice: Client, redis_client: redis.Redis) -> None:
+    request = ask(alice)
+    long_ago = int((settings.ENVIRONMENT.stall_timeout_s + 60) * 1e6)
+    Request.objects.filter(pk=request.pk).update(accepted_unix_us=request.accepted_unix_us - long_ago)
+    request.refresh_from_db()
+    propose(request, 0)
+    redis_client.hset(worker_key("host:1"), "state", "ready")
+    attend(request)
+    request.refresh_from_db()
+    assert not request.is_settled
+    redis_client.delete(worker_key("host:1"))
+    attend(request)
+    request.refresh_from_db()
+    assert request.error_code == "worker_lost"
