@@ -77,7 +77,7 @@ def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
 
 def redact_summary(summary: dict[str, Any]) -> dict[str, Any]:
     """RequestSummary without its texts, and without where else the request stands."""
-    places = dict.fromkeys(name for name in summary if name.endswith("_id"))
+    places = dict.fromkeys(name for name in summary if name.endswith("_id") or name == "forked_from")
     error = summary.get("error")
     texts = {"title": "Redacted request", "error": error and {**error, "message": TEXT}}
     return summary | places | texts
