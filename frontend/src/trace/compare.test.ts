@@ -14,6 +14,7 @@ interface Told {
   hits?: boolean[] | null;
   acceptedAt?: number;
   params?: Partial<SamplingParams>;
+  before?: AnyEvent[];
   end?: AnyEvent[];
 }
 
@@ -24,6 +25,7 @@ function request({
   hits = [],
   acceptedAt = 0,
   params = {},
+  before = [],
   end,
 }: Told) {
   const segment = (kind: Segment["kind"], start: number, to: number) => ({
@@ -70,6 +72,7 @@ function request({
             ttl: "none",
           } as Partial<CacheLookedUp>,
         ]),
+    ...before,
     ...answer.map((id, position) => ({ ...token(position, 100 + position), id })),
     ...(answer.length ? [RELEASED] : []),
     ...(end ?? ended("stop")),
@@ -118,7 +121,7 @@ test("answers part where both sides' chances of both choices are told, or are sa
   const [a, b] = [request({}), request({ answer: [10, 12, 7], params: { seed: 2 } })];
   const parting = divergence(a, b)!;
   expect([parting.index, parting.a!.id, parting.b!.id]).toEqual([1, 11, 12]);
-  const place = { token: parting.a!, view: a };
+  const place = { token: parting.a!.sampled!, view: a };
   expect(chanceOf(place, 11).drawn).toBeCloseTo(0.119, 3);
   // top_k 2 has removed the third candidate, whose chance the model's own distribution still tells.
   expect(chanceOf(place, 12)).toMatchObject({ drawn: 0 });
@@ -127,6 +130,22 @@ test("answers part where both sides' chances of both choices are told, or are sa
   expect(ofTwo(a, b, AB)).toMatch(
     /^The same prompt and settings, another seed: the answers part at token 1, where A wrote “·a” \(11\.9\s%\) and B/,
   );
+});
+
+test("what a fork was given is part of its answer, and no chance is told of it", () => {
+  const a = request({ answer: [10, 11] });
+  const forked = {
+    type: "generation.forked",
+    at: 4,
+    from_request_id: "req_a",
+    position: 1,
+    ids: [10, 12],
+    pieces: ["YQ==", "Yg=="],
+    text: "ab",
+  } as AnyEvent;
+  const b = request({ answer: [7], before: [forked] });
+  expect(divergence(a, b)).toMatchObject({ index: 1, a: { id: 11 }, b: { id: 12, sampled: null } });
+  expect(ofTwo(a, b, AB)).toContain("B was given “b”");
 });
 
 test("an answer that is still being written has not ended where the other goes on", () => {

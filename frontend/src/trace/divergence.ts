@@ -26,24 +26,54 @@ export interface Place {
   view: TraceView;
 }
 
+/** A token of an answer; a fork has some that it took over from another one. */
+export interface AnswerToken {
+  id: number;
+  /** base64 */
+  piece: string;
+  isSpecial: boolean;
+  /** Null: taken over, and not sampled here. */
+  sampled: TokenSampled | null;
+}
+
+export function answerTokens({ forked, tokens }: TraceView): AnswerToken[] {
+  const kept = (forked?.ids ?? []).map((id, index) => ({
+    id,
+    piece: forked!.pieces[index]!,
+    isSpecial: false,
+    sampled: null,
+  }));
+  return [
+    ...kept,
+    ...tokens.map((token) => ({
+      id: token.id,
+      piece: token.piece,
+      isSpecial: token.is_special,
+      sampled: token,
+    })),
+  ];
+}
+
 export interface Divergence {
   /** Index of the first token that differs. */
   index: number;
   /** Null: that answer has ended before it. */
-  a: TokenSampled | null;
-  b: TokenSampled | null;
+  a: AnswerToken | null;
+  b: AnswerToken | null;
 }
 
 /** Null: all tokens are equal. While one is still being written its end is no difference. */
 export function divergence(a: TraceView, b: TraceView, areOver = true): Divergence | null {
+  const [inA, inB] = [answerTokens(a), answerTokens(b)];
   const index = commonStart(idsOf(a), idsOf(b));
-  const found = { index, a: a.tokens[index] ?? null, b: b.tokens[index] ?? null };
+  const found = { index, a: inA[index] ?? null, b: inB[index] ?? null };
   if (!found.a && !found.b) return null;
   return !areOver && (!found.a || !found.b) ? null : found;
 }
 
-export function idsOf({ tokens }: TraceView): number[] {
-  return tokens.map(({ id }) => id);
+/** Of the whole answer. */
+export function idsOf({ forked, tokens }: TraceView): number[] {
+  return [...(forked?.ids ?? []), ...tokens.map(({ id }) => id)];
 }
 
 /** How a token was taken, for people: from which draw. */

@@ -53,18 +53,21 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
 
 function answerPart(a: TraceView, b: TraceView, names: [string, string]): string {
   const parting = divergence(a, b);
-  if (!a.tokens.length && !b.tokens.length) return "neither has an answer";
-  if (!parting) return `the answers are the same ${counted(a.tokens.length, "token")}`;
+  const [idsOfA, idsOfB] = [idsOf(a), idsOf(b)];
+  if (!idsOfA.length && !idsOfB.length) return "neither has an answer";
+  if (!parting) return `the answers are the same ${counted(idsOfA.length, "token")}`;
   const { index } = parting;
   if (!parting.a || !parting.b) {
     const [short, long] = parting.a ? [1, 0] : [0, 1];
-    const longer = [a, b][long]!.tokens.length;
+    const longer = [idsOfA, idsOfB][long]!.length;
     return `the answers are the same for ${counted(index, "token")}, where ${names[short]} ends and ${names[long]} goes on to ${count(longer)}`;
   }
   const said = [parting.a, parting.b].map((token, side) => {
-    const { drawn, model } = chanceOf({ token, view: [a, b][side]! }, token.id);
+    const said = `“${pieceLabel(token.piece)}”`;
+    if (!token.sampled) return `${names[side]} was given ${said}`;
+    const { drawn, model } = chanceOf({ token: token.sampled, view: [a, b][side]! }, token.id);
     const chance = drawn ?? model;
-    return `${names[side]} wrote “${pieceLabel(token.piece)}”${chance === null ? "" : ` (${percent(chance)})`}`;
+    return `${names[side]} wrote ${said}${chance === null ? "" : ` (${percent(chance)})`}`;
   });
   return `the answers part at token ${index}, where ${said.join(" and ")}`;
 }
@@ -92,7 +95,7 @@ function ofMany(views: TraceView[]): string {
     groups.set(key, [...(groups.get(key) ?? []), index]);
   });
   if (groups.size === 1)
-    return `All ${views.length} answers are the same ${counted(views[0]!.tokens.length, "token")}.`;
+    return `All ${views.length} answers are the same ${counted(idsOf(views[0]!).length, "token")}.`;
   const first = views[0]!;
   const shared = Math.min(...views.map((view) => commonStart(idsOf(first), idsOf(view))));
   const told = [...groups.values()]

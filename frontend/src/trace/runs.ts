@@ -1,9 +1,10 @@
 /** What a run of a set comes to, and what all of them together tell. Knows nothing of how they are fetched. */
 import { commonStart } from "./diff";
+import { idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
-import type { TraceView } from "./view";
+import { answerPieces, type TraceView } from "./view";
 
 /** One run's answer, without the candidates of its tokens: a set may have 64 of them. */
 export interface RunAnswer {
@@ -35,8 +36,8 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
   return {
     index,
     requestId,
-    ids: tokens.map(({ id }) => id),
-    pieces: tokens.map(({ piece }) => piece),
+    ids: idsOf(view),
+    pieces: answerPieces(view).map(({ piece }) => piece),
     text: view.text,
     outcome: outcomeOf(view),
     ending: endText(view),
