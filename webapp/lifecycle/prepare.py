@@ -40,7 +40,7 @@ def stopped_early() -> Failure:
 
 
 @dataclass(frozen=True)
-class _Packed:
+class Packed:
     """An assembled context and when it was."""
 
     assembled: Assembled
@@ -79,31 +79,24 @@ class Preparation:
         system = [message.content for message in self._messages if message.role == "system"]
         return "\n".join([*system, self._messages[-1].content])
 
-    def _pack(self) -> _Packed:
+    def _pack(self) -> Packed:
         start = time.perf_counter_ns()
         assembled = self._assemble()
-        return _Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
+        return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        assembler = services.prompt_services().assembler
         try:
-            if saved := self._request.input.get("saved"):
-                return assembler.restore(
-                    msgspec.convert(saved["context"], ContextAssembled),
-                    msgspec.convert(saved["prompt"], PromptTokenized),
-                    self._params.max_tokens,
-                )
-            return assembler.assemble(self._messages, self._params.max_tokens)
+            return services.prompt_services().assembler.assemble(self._messages, self._params.max_tokens)
         except ContextTooLarge as error:
             raise Failure("context", "prompt_too_long", str(error)) from None
         except (TokenizerError, TemplateError) as error:
             raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
 
-    def _hand_over(self, checked: SafetyChecked, packed: _Packed) -> None:
+    def _hand_over(self, checked: SafetyChecked, packed: Packed) -> None:
         done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
         hand_over(self._request, done, self._generation(packed.assembled))
 
-    def _packing_events(self, packed: _Packed) -> list[AnyEvent]:
+    def _packing_events(self, packed: Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
         tokenizer = services.prompt_services().tokenizer
         # The tokenizer works within assembly, at its end; its time is told apart.

@@ -14,6 +14,7 @@ from webapp.lifecycle import services, watch
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure, Preparation
+from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def prepare(request_id: str) -> None:
     try:
         # A claim beside the log's own, which is for the generation of the same attempt.
         if services.event_log().claim(f"{request_id}:prepare", request.attempt):
-            (Preparation if request.fork_position is None else ForkPreparation)(request).run()
+            _preparation(request).run()
         else:
             logger.warning("gave up preparing %s: it was delivered before", request_id)
     except Fenced as error:
@@ -54,6 +55,12 @@ def prepare(request_id: str) -> None:
         logger.exception("preparing %s failed", request_id)
         message = "Preparing the request failed; the server's log has the details."
         settle(request_id, Failure("context", "internal", message).as_json())
+
+
+def _preparation(request: Request) -> Preparation | ForkPreparation:
+    if "saved" in request.input:
+        return SavedPreparation(request)
+    return Preparation(request) if request.fork_position is None else ForkPreparation(request)
 
 
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)

@@ -6,7 +6,7 @@ Knows nothing of databases.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ Kind = TypeVar("Kind", bound=AnyEvent)
 
 
 class CannotRerun(Exception):
-    """`code` is for programs: no_prompt, other_model, other_tokenizer, no_seed, fork."""
+    """`code` is for programs: no_prompt, other_model, other_tokenizer, no_seed."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -42,6 +42,8 @@ class Saved:
     params: SamplingParams
     context: ContextAssembled
     prompt: PromptTokenized
+    forked: GenerationForked | None = None
+    """Of a fork: how its answer begins."""
 
     def messages(self) -> list[dict[str, str]]:
         """What the segments are of, in order; those that were left out of the prompt are not among them."""
@@ -59,10 +61,13 @@ class Saved:
         """
         prompt = msgspec.structs.replace(self.prompt, pieces=())
         saved = {"context": msgspec.to_builtins(self.context), "prompt": msgspec.to_builtins(prompt)}
+        if self.forked is not None:
+            saved["forked"] = msgspec.to_builtins(msgspec.structs.replace(self.forked, pieces=()))
         return {"messages": [self._whole()] if is_imported else self.messages(), "saved": saved}
 
     def _whole(self) -> dict[str, str]:
-        text = b"".join(self.prompt.pieces).decode(errors="replace").replace("\x00", "\ufffd")
+        given = self.forked.pieces if self.forked is not None else ()
+        text = b"".join([*self.prompt.pieces, *given]).decode(errors="replace").replace("\x00", "\ufffd")
         return {"role": "user", "content": text, "source": "trace"}
 
 
@@ -92,9 +97,7 @@ def read(events: Iterable[AnyEvent]) -> Saved:
         raise CannotRerun(
             "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
         )
-    if _first(found, GenerationForked) is not None:
-        raise CannotRerun("fork", "This answer goes on from another one, whose tokens it kept: run that one again.")
-    return Saved(accepted.model, accepted.params, context, prompt)
+    return Saved(accepted.model, accepted.params, context, prompt, _first(found, GenerationForked))
 
 
 def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
@@ -102,10 +105,11 @@ def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
     if saved.model != model:
         raise CannotRerun("other_model", f"The trace is of {saved.model}; the model here is {model}.")
     tokenizer, ids = services.tokenizer, saved.prompt.ids
-    for index, (token, piece) in enumerate(zip(ids, saved.prompt.pieces, strict=True)):
-        if token >= services.num_ids or tokenizer.label(token) != piece:
-            message = f"Token {index} of the prompt, id {token}, is {piece!r} in the trace and not in today's tokenizer"
-            raise CannotRerun("other_tokenizer", f"{message}: the saved ids would be another text.")
+    _check_meaning(ids, saved.prompt.pieces, tokenizer.label, services.num_ids)
+    if saved.forked is not None:
+        if any(map(tokenizer.is_special, saved.forked.ids)):
+            raise CannotRerun("other_tokenizer", "The fork was given control tokens, which come from templates alone.")
+        _check_meaning(saved.forked.ids, saved.forked.pieces, tokenizer.piece, services.num_ids)
     now = _render(saved, services)
     return PromptCheck(
         num_tokens=len(ids),
@@ -113,6 +117,15 @@ def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
         first_difference=0 if now is None else first_difference(ids, now),
         is_tokenizer_changed=tokenizer.version != saved.prompt.version,
     )
+
+
+def _check_meaning(ids: Sequence[int], pieces: Sequence[bytes], piece_of: Callable[[int], bytes], num_ids: int) -> None:
+    if len(ids) != len(pieces):
+        raise CannotRerun("other_tokenizer", "The trace does not say what each of its ids stands for.")
+    for index, (token, piece) in enumerate(zip(ids, pieces, strict=True)):
+        if not 0 <= token < num_ids or piece_of(token) != piece:
+            message = f"Token {index}, id {token}, is {piece!r} in the trace and not in today's tokenizer"
+            raise CannotRerun("other_tokenizer", f"{message}: the saved ids would be another text.")
 
 
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:

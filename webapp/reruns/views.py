@@ -114,8 +114,12 @@ def _planned(given: saved.Saved, body: RerunBody) -> list[PlannedRun]:
         runs = plan(given.params, body.grid, body.n, body.seeds == "fresh")
     except PlanError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
+    num_kept = len(given.forked.ids) if given.forked is not None else 0
     for run in runs:
         _check_params(run)
+        if run.params.max_tokens <= num_kept:
+            message = f"max_tokens must be more than {num_kept}: so many tokens the fork was given."
+            raise ApiError(400, "invalid", message, "grid.max_tokens")
     return runs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -16,10 +17,11 @@ from msgspec.structs import replace
 
 from inference.eventlog.keys import worker_key
 from inference.protocol.codec import decode_frame
-from inference.protocol.events import ContextAssembled, Frame, PromptTokenized, RequestAccepted
+from inference.protocol.events import ContextAssembled, Frame, GenerationForked, PromptTokenized, RequestAccepted
+from inference.tokenization.tokenizer import Tokenizer
 from webapp.lifecycle import services
 from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
-from webapp.lifecycle.prepare import Preparation
+from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 from webapp.reruns import saved
 from webapp.reruns.advance import MAX_AT_ONCE, MAX_TRIES, advance, unfinished
@@ -113,7 +115,7 @@ def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, origina
         "first_difference": None,
         "is_tokenizer_changed": False,
     }
-    Preparation(run).run()
+    SavedPreparation(run).run()
     asked = next(event for frame in golden() for event in frame.events if isinstance(event, PromptTokenized))
     made = next(event for event in events(run) if isinstance(event, PromptTokenized))
     assert (made.ids, made.pieces, made.special) == (asked.ids, asked.pieces, asked.special)
@@ -141,6 +143,42 @@ def test_a_changed_template_is_told_and_the_saved_ids_are_run(alice: Client, ori
 
 def replace_prompt(given: saved.Saved, prompt: PromptTokenized) -> saved.Saved:
     return saved.Saved(given.model, given.params, given.context, prompt)
+
+
+def forked(tokenizer: Tokenizer) -> GenerationForked:
+    """Given "The capital"."""
+    ids = tuple(tokenizer.encode("The capital"))
+    pieces = tuple(map(tokenizer.piece, ids))
+    return GenerationForked(at=9, from_request_id="req_a", position=1, ids=ids, pieces=pieces, text="The capital")
+
+
+def test_a_fork_is_run_again_with_what_it_was_given(
+    alice: Client, original: Request, tokenizer: Tokenizer, worker: redis.Redis
+) -> None:
+    given = forked(tokenizer)
+    store.save(original, [*golden(), Frame(seq=999, events=(given,))])
+    too_short = {"grid": {"max_tokens": [1, 50]}}
+    status, answer = post(alice, f"/api/requests/{original.pk}/reruns", too_short)
+    assert (status, answer["error"]["field"]) == (400, "grid.max_tokens")
+    begin(alice, original)
+    (run,) = open_requests()
+    SavedPreparation(run).run()
+    made = next(event for event in events(run) if isinstance(event, GenerationForked))
+    assert (made.ids, made.pieces, made.text) == (given.ids, given.pieces, given.text)
+    (task,) = (json.loads(each) for each in worker.lrange("generate", 0, -1))  # type: ignore[union-attr]
+    (payload,) = json.loads(base64.b64decode(task["body"]))[0]
+    assert json.loads(payload)["kept_ids"] == list(given.ids)
+    assert json.loads(payload)["kept_text"] == given.text
+
+
+def test_a_fork_that_was_given_other_ids_than_it_says_is_refused(tokenizer: Tokenizer) -> None:
+    frames, given = golden(), forked(tokenizer)
+    control = replace(given, ids=(*given.ids, 0), pieces=(*given.pieces, b""))
+    for wrong in (replace(given, pieces=(b"x", *given.pieces[1:])), replace(given, pieces=()), control):
+        found = saved.read([*(event for frame in frames for event in frame.events), wrong])
+        with pytest.raises(saved.CannotRerun) as refused:
+            saved.check(found, services.prompt_services(), found.model)
+        assert refused.value.code == "other_tokenizer"
 
 
 def test_of_an_imported_trace_all_that_the_model_reads_is_checked() -> None:
