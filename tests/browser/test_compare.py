@@ -138,6 +138,15 @@ def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str
     expect(page.get_by_role("alert")).to_contain_text("no such set")
 
 
+def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str) -> None:
+    page.goto(f"{base}/library")
+    rows = page.get_by_role("row").filter(has_text=QUESTION).get_by_role("checkbox")
+    for row in (0, 1):
+        rows.nth(row).check()
+    page.get_by_role("region", name="Selected traces").get_by_role("link", name="Compare").click()
+    expect(page.get_by_test_id("main-difference")).to_contain_text("ame prompt")
+
+
 def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: str, request_id: str) -> None:
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(60)}
