@@ -114,6 +114,15 @@ export const TERMS = {
     sentence: "Tokens of each kind times their price; tokens from the cache cost less than computed ones.",
     exhibit: "economics",
   },
+  reserved: {
+    sentence:
+      "Kept free in the window for the answer; what does not fit beside it is left out, oldest turns first.",
+    exhibit: "context",
+  },
+  turnBefore: {
+    sentence: "The newest request of the same conversation that had ended when this one was sent.",
+    exhibit: "context",
+  },
 } as const satisfies Record<string, Term>;
 
 export type TermId = keyof typeof TERMS;
