@@ -61,6 +61,7 @@ export const PANELS = [
     load: () => import("./SamplingPanel.svelte"),
     hasContent: (view) => view.tokens.length > 0,
   },
+  { name: "Network", part: "record", load: () => import("./NetworkPanel.svelte") },
   {
     name: "Bill",
     part: "record",

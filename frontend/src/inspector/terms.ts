@@ -123,6 +123,41 @@ export const TERMS = {
     sentence: "The newest request of the same conversation that had ended when this one was sent.",
     exhibit: "context",
   },
+  utf8: {
+    sentence: "Text travels as UTF-8: one to four bytes a character; a token may hold a part of one.",
+    exhibit: "streaming",
+  },
+  heldBytes: {
+    sentence: "Bytes of a character that is not whole yet: nobody can show half a character, so they wait.",
+    exhibit: "streaming",
+  },
+  release: {
+    sentence: "From a token's draw to the moment its text left the worker: the output check reads it first.",
+    exhibit: "safety",
+  },
+  frame: {
+    sentence: "What travels at once: the events of one append to the request's log.",
+    exhibit: "streaming",
+  },
+  httpVersion: {
+    sentence:
+      "The protocol of the connection; a proxy in between may speak one to the page and another to the server.",
+    exhibit: "streaming",
+  },
+  connection: {
+    sentence: "What opening the connection took; a connection that was open already takes none.",
+    exhibit: "streaming",
+  },
+  clockOffset: {
+    sentence:
+      "How far the server's clock is ahead of the page's, estimated from the POST's four times, as NTP does.",
+    exhibit: "streaming",
+  },
+  serverTiming: {
+    sentence:
+      "A header in which the server tells how long each part of its answer took; DevTools shows it too.",
+    exhibit: "streaming",
+  },
 } as const satisfies Record<string, Term>;
 
 export type TermId = keyof typeof TERMS;

@@ -2,14 +2,19 @@
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { chapters, nextStep, stepBefore, type Chapter } from "../trace/chapters";
 import { fold } from "../trace/fold";
+import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { progress, shownMs } from "../trace/pace";
 import type { SceneId } from "../trace/scenes";
-import { eventsOf } from "../trace/saved/document";
+import { eventsOf, frameSizes } from "../trace/saved/document";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
+<<<<<<< HEAD
 import { EventStream } from "../transport/stream";
 import { beforeNextPaint } from "./before-paint";
+=======
+import { EventStream, type Carrier } from "../transport/stream";
+>>>>>>> 23fa73e (Show the frames in which a request's events travelled, the connection, and each token's bytes on their way into a frame)
 
 /** Times as fast as it was; or at the pace at which each event can be followed. */
 export type Speed = number | "explain";
@@ -44,6 +49,9 @@ export class RequestTrace {
   onEnd: (() => void) | null = null;
   onRefused: (() => void) | null = null;
 
+  /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
+  readonly frames: SentFrame[] = [];
+  private numTextChars = 0;
   private log: TimedEvent[] = [];
   /** What arrives between two frames is shown at once: a saved trace sends thousands of events in a moment. */
   private readonly arrived: Arrived[] = [];
@@ -58,6 +66,7 @@ export class RequestTrace {
   /** A trace that is known as a whole, and follows nothing. */
   static saved(frames: Frame[]): RequestTrace {
     const trace = new RequestTrace("");
+    trace.frames.push(...frames.map(({ seq, events }) => savedFrame(seq, events.length)));
     trace.read(
       frames.flatMap(({ seq, events }) => events.map((event, index) => ({ event, seq: seq + index }))),
     );
@@ -68,6 +77,10 @@ export class RequestTrace {
   open(socket: Socket): void {
     const handlers = {
       onEvent: (event: AnyEvent, seq: number) => this.take(event, seq),
+      onFrame: (frame: Frame, text: string, carrier: Carrier) => {
+        this.numTextChars += text.length;
+        this.frames.push(sentFrame(frame, text, carrier, this.numTextChars <= MOST_TEXT_CHARS));
+      },
       onEnd: () => {
         this.readArrived();
         this.isEnded = true;
@@ -84,9 +97,15 @@ export class RequestTrace {
 
   /** What is settled is had as it was saved, far sooner than frame by frame; anything else as it comes. */
   async openSaved(socket: Socket): Promise<void> {
-    const events = await savedEvents(this.requestId);
+    const saved = await savedEvents(this.requestId);
     if (this.isClosed) return;
-    if (!events) return this.open(socket);
+    if (!saved) return this.open(socket);
+    const { events } = saved;
+    let seq = 1;
+    for (const size of saved.sizes) {
+      this.frames.push(savedFrame(seq, size));
+      seq += size;
+    }
     this.read(events.map((event, index) => ({ event, seq: index + 1 })));
     this.isEnded = true;
   }
@@ -301,15 +320,20 @@ export class RequestTrace {
 }
 
 /** Null where there is no saved trace that can be read here: the stream then says why, or what is going on. */
-async function savedEvents(requestId: string): Promise<AnyEvent[] | null> {
+async function savedEvents(requestId: string): Promise<{ events: AnyEvent[]; sizes: number[] } | null> {
   try {
     const saved = await api.savedTrace(requestId);
     const events = saved && eventsOf(saved.content);
-    return events && saved.observed ? [...events, saved.observed] : events;
+    if (!events) return null;
+    const sizes = frameSizes(saved.content);
+    return { events: saved.observed ? [...events, saved.observed] : events, sizes };
   } catch {
     return null;
   }
 }
+
+/** Of frames' texts that are kept, to be shown as they came: 4 MiB. */
+const MOST_TEXT_CHARS = 1 << 22;
 
 /** No engine gives so many events within a frame. */
 const POURING = 100;

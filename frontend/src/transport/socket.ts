@@ -5,7 +5,8 @@ import type { Frame } from "../protocol/events";
 export interface Followed {
   readonly requestId: string;
   readonly lastSeq: number;
-  receive(frame: Frame): void;
+  /** text: the message as it came. */
+  receive(frame: Frame, text?: string): void;
   end(): void;
   /** The server will not send this stream, now or later. */
   refuse(message: string): void;
@@ -103,12 +104,12 @@ export class Socket {
     this.retryMs = MIN_RETRY_MS;
     const message = JSON.parse(text) as Message;
     const each = this.followed.get(message.tag);
-    if (each) this.pass(message, each);
+    if (each) this.pass(message, each, text);
     this.acknowledge(text.length);
   }
 
-  private pass(message: Message, each: Followed): void {
-    if (message.events) return each.receive(message as Frame);
+  private pass(message: Message, each: Followed, text: string): void {
+    if (message.events) return each.receive(message as Frame, text);
     this.followed.delete(message.tag);
     if (message.error) each.refuse(message.error.message);
     else if (message.resume !== undefined) this.follow(each);

@@ -3,8 +3,12 @@
 import type { AnyEvent, Frame } from "../protocol/events";
 import type { Followed, Socket } from "./socket";
 
+export type Carrier = "websocket" | "sse";
+
 export interface StreamHandlers {
   onEvent: (event: AnyEvent, seq: number) => void;
+  /** A frame as it came; it may hold events that were had before. */
+  onFrame?: (frame: Frame, text: string, carrier: Carrier) => void;
   onEnd: () => void;
   onLost: (isLost: boolean) => void;
   /** The server will not send this stream, now or later. */
@@ -34,7 +38,8 @@ export class EventStream implements Followed {
   }
 
   /** Everything of a frame that has not been seen yet. */
-  receive(frame: Frame): void {
+  receive(frame: Frame, text = ""): void {
+    if (text) this.handlers.onFrame?.(frame, text, this.source ? "sse" : "websocket");
     frame.events.forEach((event, index) => {
       const seq = frame.seq + index;
       if (seq > this.lastSeq) {
@@ -65,7 +70,9 @@ export class EventStream implements Followed {
       this.retryMs = 250;
       this.lose(false);
     });
-    source.addEventListener("frame", (message) => this.receive(JSON.parse(message.data) as Frame));
+    source.addEventListener("frame", (message: MessageEvent<string>) =>
+      this.receive(JSON.parse(message.data) as Frame, message.data),
+    );
     source.addEventListener("resume", () => this.reopen(0));
     source.addEventListener("end", () => this.end());
     // EventSource gives up by itself on some errors; opening anew covers all of them.

@@ -4,6 +4,8 @@ import { tokensOf, type TokenColumns } from "./columns";
 import { readMsgpack } from "./msgpack";
 
 interface Saved {
+  /** Events per frame of the log. */
+  sizes: number[];
   is_token: Uint8Array;
   /** JSON of all events but token.sampled. */
   events: Uint8Array;
@@ -19,4 +21,9 @@ export function eventsOf(content: Uint8Array): AnyEvent[] | null {
   const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
   let [token, other] = [0, 0];
   return Array.from(saved.is_token, (isToken) => (isToken ? tokens[token++]! : others[other++]!));
+}
+
+/** The log's frames, as sizes; what follows them (the browser's own timing) was in none. */
+export function frameSizes(content: Uint8Array): number[] {
+  return (readMsgpack(content) as unknown as Saved).sizes;
 }
