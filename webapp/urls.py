@@ -7,6 +7,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from webapp.accounts.views import sign_in
+from webapp.billing.views import ledger
 from webapp.chat import views as chat
 from webapp.chat.stepping import step
 from webapp.dashboard.views import usage
@@ -39,6 +40,7 @@ urlpatterns = [
     path("api/requests/<str:request_id>/fork", chat.fork),
     path("api/requests/<str:request_id>/step", step),
     path("api/requests/<str:request_id>/observed", requests.observed),
+    path("api/requests/<str:request_id>/ledger", ledger),
     path("api/requests/<str:request_id>/probes", probe),
     path("api/requests/<str:request_id>/reruns", reruns.of_request),
     path("api/reruns/<str:rerun_id>", reruns.show),

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
+import { RequestTrace } from "../state/request-trace.svelte";
 import { ACCEPTED, ended, foldAll } from "../trace/fixtures";
 import BillPanel from "./BillPanel.svelte";
 
@@ -24,7 +25,8 @@ let panel: object;
 afterEach(() => unmount(panel));
 
 function text(events: AnyEvent[]): string {
-  panel = mount(BillPanel, { target: document.body, props: { view: foldAll(events) } });
+  const props = { trace: new RequestTrace(""), view: foldAll(events), onPanel: () => undefined };
+  panel = mount(BillPanel, { target: document.body, props });
   return document.body.textContent.replace(/\s+/g, " ");
 }
 

@@ -30,6 +30,12 @@ export const PANELS = [
   { name: "Journey", part: "whole", load: () => import("./JourneyPanel.svelte") },
   { name: "Timing", part: "whole", load: () => import("./TimingPanel.svelte") },
   {
+    name: "Limits",
+    part: "prompt",
+    load: () => import("./LimitsPanel.svelte"),
+    hasContent: (view) => view.gateway !== null && view.gateway.limits.length > 0,
+  },
+  {
     name: "Safety",
     part: "prompt",
     load: () => import("./SafetyPanel.svelte"),
@@ -60,6 +66,24 @@ export const PANELS = [
     part: "model",
     load: () => import("./SamplingPanel.svelte"),
     hasContent: (view) => view.tokens.length > 0,
+  },
+  {
+    name: "Speculation",
+    part: "model",
+    load: () => import("./SpeculationPanel.svelte"),
+    hasContent: (view) => view.drafts.passes.size > 0,
+  },
+  {
+    name: "Grammar",
+    part: "model",
+    load: () => import("./GrammarPanel.svelte"),
+    hasContent: (view) => view.masks.length > 0,
+  },
+  {
+    name: "Tools",
+    part: "model",
+    load: () => import("./ToolsPanel.svelte"),
+    hasContent: (view) => view.toolCalls.length > 0,
   },
   { name: "Network", part: "record", load: () => import("./NetworkPanel.svelte") },
   {

@@ -71,7 +71,9 @@ it("says that a cache is not reported instead of nought", () => {
   expect(shown(SummaryLine, { summary: summaryOfTrace(view) })).toContain("cached not reported");
   unmount(panel!);
   trace.receive(generation, trace.view.events.length + 1);
-  expect(shown(BillPanel, { view: trace.view })).toContain("did not report what it took from its cache");
+  expect(shown(BillPanel, { trace: RequestTrace.saved([]), view: trace.view, onPanel: () => {} })).toContain(
+    "did not report what it took from its cache",
+  );
 });
 
 it("tells the server's part in words and times that add up", () => {

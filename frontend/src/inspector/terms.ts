@@ -158,6 +158,73 @@ export const TERMS = {
       "A header in which the server tells how long each part of its answer took; DevTools shows it too.",
     exhibit: "streaming",
   },
+  guess: {
+    sentence:
+      "Tokens proposed by something quicker than the model, which checks several of them in one pass.",
+    exhibit: "prefill",
+  },
+  guessTime: {
+    sentence: "The tokens of all checks at the pace of a plain step, less what the checks' own passes took.",
+    exhibit: "prefill",
+  },
+  grammar: {
+    sentence:
+      "A form the answer must keep to; tokens that cannot continue a valid text are removed before the draw.",
+    exhibit: "sampling",
+  },
+  maskTime: {
+    sentence: "What working out the allowed tokens took, beside the model's own time.",
+    exhibit: "sampling",
+  },
+  surprise: {
+    sentence:
+      "Minus the logarithm of the probability that the model gave the token: 0 nats when it was sure.",
+    exhibit: "sampling",
+  },
+  entropy: {
+    sentence:
+      "How spread out the model's own probabilities were before the draw: 0 nats when one token had them all.",
+    exhibit: "sampling",
+  },
+  tool: {
+    sentence: "A function the model may ask for in its answer; what it gives is put into the next prompt.",
+    exhibit: "context",
+  },
+  requestLimit: { sentence: "How many requests one user or key may begin in a minute.", exhibit: null },
+  tokenLimit: {
+    sentence: "How many tokens one user or key may have read or written in a minute.",
+    exhibit: "economics",
+  },
+  concurrency: {
+    sentence: "How many requests one user may have open at once; an ended one makes room.",
+    exhibit: null,
+  },
+  budget: { sentence: "How much may be spent until it is set anew.", exhibit: "economics" },
+  messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: null },
+  inputPrice: {
+    sentence: "Prompt tokens that were computed for this request, each at the full price.",
+    exhibit: "economics",
+  },
+  cacheReadPrice: {
+    sentence:
+      "Prompt tokens whose keys and values were taken from the cache: nothing was computed, so they cost less.",
+    exhibit: "economics",
+  },
+  cacheWritePrice: {
+    sentence:
+      "Prompt tokens kept in the cache for a promised time at the client's wish; keeping without promise is free.",
+    exhibit: "economics",
+  },
+  outputPrice: {
+    sentence:
+      "Tokens written, the one that ends the turn included; each takes a step of its own, so they cost most.",
+    exhibit: "economics",
+  },
+  priceVersion: {
+    sentence:
+      "The row of the price table that was in force when the bill was posted; a later change does not touch it.",
+    exhibit: "economics",
+  },
 } as const satisfies Record<string, Term>;
 
 export type TermId = keyof typeof TERMS;

@@ -45,6 +45,8 @@ export class RequestTrace {
   /** The generated token that is looked at; null: the newest. */
   selected = $state<number | null>(null);
   hovered = $state<number | null>(null);
+  /** Tokens that another panel points at, as indices into prompt and answer together, with what they are. */
+  covered = $state.raw<{ start: number; end: number; name: string } | null>(null);
   onEvent: ((event: AnyEvent) => void) | null = null;
   onEnd: (() => void) | null = null;
   onRefused: (() => void) | null = null;

@@ -5,6 +5,7 @@ import type {
   ProbeCompared,
   ProbeLensed,
   ProbeMeasured,
+  BillLine,
   RequestObserved,
   SafetyChecked,
   SamplingParams,
@@ -54,6 +55,14 @@ export interface Session {
   has_otlp_endpoint: boolean;
   workers: WorkerStatus[];
   version: string;
+}
+
+export interface LedgerEntry {
+  total_nano: number;
+  currency: string;
+  price_version: string;
+  lines: BillLine[];
+  posted_at: string;
 }
 
 export interface RequestError {
@@ -417,5 +426,6 @@ export const api = {
     call<Simulation | ProbeProgress>("POST", "/api/learn/simulations", request),
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
   savedTrace,
+  ledger: (id: string) => call<LedgerEntry>("GET", `/api/requests/${id}/ledger`),
   deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),
 };

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.db.models import ProtectedError
+from django.test import Client
 
 from inference.protocol.request import Usage
 from webapp.billing.bill import compute_lines, post_bill
 from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly
 from webapp.dashboard import totals
+from webapp.lifecycle.models import Request
 
 PRICES = {"uncached_input": 20, "cache_read": 2, "cache_write_5m": 25, "cache_write_1h": 40, "output": 80}
 
@@ -65,3 +68,18 @@ def test_the_usage_pages_totals_equal_the_ledger() -> None:
         assert sum(row.total_nano for row in rows) == whole.total_nano == sum(e.total_nano for e in entries)
         assert sum(row.num_input_tokens for row in rows) == whole.num_input_tokens == 60
     assert [(row.label, row.num_requests) for row in totals.by_user(entries)] == [("alice", 2), ("bob", 1)]
+
+
+@pytest.mark.django_db
+def test_a_bill_can_be_compared_with_the_ledger_by_its_owner_alone(client: Client) -> None:
+    alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
+    request = Request.objects.create(user=alice, surface="chat", model="smollm2-135m-instruct", title="")
+    path = f"/api/requests/{request.pk}/ledger"
+    client.force_login(alice)
+    assert client.get(path).status_code == 404
+    bill = post_bill(request.pk, alice.pk, request.model, Usage(uncached_input=10, output=1), 5)
+    entry = client.get(path).json()
+    assert (entry["total_nano"], entry["price_version"]) == (bill.total_nano, bill.price_version)
+    assert entry["lines"] == msgspec.to_builtins(bill.lines)
+    client.force_login(bob)
+    assert client.get(path).status_code == 404
