@@ -1,6 +1,6 @@
 /** What the lines of a bill stand for. */
 import type { BillLine, BillPosted } from "../protocol/events";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 export interface Range {
   start: number;
@@ -12,7 +12,7 @@ export interface Range {
  * Of a prompt the beginning was in the cache, and what was written to it on promise follows that, in whole blocks. */
 export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null {
   const usage = view.generation?.usage;
-  const numPrompt = view.prompt?.ids.length ?? 0;
+  const numPrompt = view.prompt ? numRead(view) : 0;
   if (!usage || !numPrompt) return null;
   if (kind === "output")
     return usage.output && usage.output === view.tokens.length

@@ -1,6 +1,6 @@
 /** The request's blocks of keys and values at one moment: whence each came, and what is in it. */
 import type { CacheShape } from "../protocol/events";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 /** taken: all of it was in the cache; partly: its beginning was; computed: by this request; waiting: not yet. */
 export type Origin = "taken" | "partly" | "computed" | "waiting";
@@ -32,7 +32,7 @@ export function blocksOf(view: TraceView): Block[] {
   if (!cache || !prompt) return [];
   const size = cache.block_size;
   const numPrompt = prompt.ids.length;
-  const numTokens = numPrompt + view.tokens.length;
+  const numTokens = numRead(view) + view.tokens.length;
   const numComputed = computedTokens(view);
   const ids = new Map(cache.blocks?.map((id, index) => [index, id]));
   const stored = new Set<number>();
@@ -69,13 +69,12 @@ function originOf(first: number, end: number, numCached: number, numComputed: nu
 export function computedTokens(view: TraceView): number {
   const found = view.cache?.num_cached_tokens ?? 0;
   const read = Math.max(found, ...view.prefill.map((chunk) => chunk.end));
-  const numPrompt = view.prompt?.ids.length ?? 0;
-  return view.tokens.length ? Math.max(read, numPrompt + view.tokens.length - 1) : read;
+  return view.tokens.length ? Math.max(read, numRead(view) + view.tokens.length - 1) : read;
 }
 
 /** Blocks that a look-up can give: the last token is computed in any case. */
 export function usefulBlocks(view: TraceView): number {
-  return Math.floor((view.prompt!.ids.length - 1) / view.cache!.block_size);
+  return Math.floor((numRead(view) - 1) / view.cache!.block_size);
 }
 
 export interface Memory {

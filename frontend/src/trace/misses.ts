@@ -3,7 +3,7 @@ import type { ContextCompared, Segment } from "../protocol/events";
 import { decodeBase64 } from "./bytes";
 import { counted } from "./format";
 import { usefulBlocks } from "./blocks";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 export type Cause =
   /** Nothing was missed. */
@@ -46,7 +46,7 @@ export function missOf(view: TraceView): Miss | null {
       "short",
       `The prompt has ${counted(prompt.ids.length, "token")}: less than one block of ${cache.block_size} and the last token, which is always computed. Only whole blocks are kept.`,
     );
-  if (numHits >= numUseful || cache.num_cached_tokens >= prompt.ids.length - 1)
+  if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
     return because("none", "Nothing that could have been taken over was missed.");
   if (!compared) return because(...withoutComparison(view));
   if (compared.model !== (view.accepted?.model ?? compared.model))

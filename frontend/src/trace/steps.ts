@@ -56,7 +56,7 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
     }
     const pass = drafts.passes.get(token.position);
     end = pass ? pass.first + pass.size : token.position + 1;
-    if (ends.some((chunk) => isOf(chunk, token))) continue;
+    if (ends.some((chunk) => isOf(chunk, token, tokens[0]!))) continue;
     found.push({
       kind: "decode",
       at: token.at,
@@ -71,8 +71,8 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
 }
 
 /** The chunk was noted within the step that gave the token. Where steps are not reported, only the first token is. */
-function isOf(chunk: PrefillAdvanced, token: TokenSampled): boolean {
-  if (token.step_us === null) return token.position === 0;
+function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled): boolean {
+  if (token.step_us === null) return token === first;
   return chunk.at <= token.at && chunk.at > token.at - token.step_us;
 }
 

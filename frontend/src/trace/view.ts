@@ -134,6 +134,11 @@ export function numKept(view: TraceView): number {
   return view.forked?.ids.length ?? 0;
 }
 
+/** Tokens that the model reads before it writes: the prompt, and the answer that a fork took over. */
+export function numRead(view: TraceView): number {
+  return (view.prompt?.ids.length ?? 0) + numKept(view);
+}
+
 export interface AnswerPiece {
   position: number;
   /** base64 */

@@ -80,6 +80,6 @@ def test_a_bill_can_be_compared_with_the_ledger_by_its_owner_alone(client: Clien
     bill = post_bill(request.pk, alice.pk, request.model, Usage(uncached_input=10, output=1), 5)
     entry = client.get(path).json()
     assert (entry["total_nano"], entry["price_version"]) == (bill.total_nano, bill.price_version)
-    assert entry["lines"] == msgspec.to_builtins(bill.lines)
+    assert entry["lines"] == list(msgspec.to_builtins(bill.lines))
     client.force_login(bob)
     assert client.get(path).status_code == 404

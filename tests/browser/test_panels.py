@@ -1,0 +1,171 @@
+"""The inspector's panels in a real browser, on recorded requests: one with all that is recorded today, one from before
+blocks and steps were, and one that was blocked before it had any."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from inference.protocol.codec import decode_frame
+from tests.browser.running import ROOT, Running
+from webapp.traces.jsonfile import encode_json
+
+LOGS = ROOT / "tests" / "golden" / "logs"
+
+
+@pytest.fixture(scope="module")
+def addresses(page: Page, product: Running) -> dict[str, str]:
+    """Of the imported requests' pages, by name."""
+    base = product.link.partition("/signin/")[0]
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    found = {}
+    for name in ("second_turn", "finished", "blocked"):
+        frames = json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"]
+        data = encode_json([decode_frame(json.dumps(frame)) for frame in frames], {"title": name})
+        file = {"name": Path(name).with_suffix(".json").name, "mimeType": "application/json", "buffer": data}
+        headers = {"X-CSRFToken": token, "Referer": base}
+        answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+        assert answer.status == 201, answer.text()
+        found[name] = f"{base}/requests/{answer.json()['id']}"
+    return found
+
+
+def open_panel(page: Page, address: str, name: str) -> str:
+    """Its text, with plain spaces."""
+    if page.url != address:
+        page.goto(address)
+    page.get_by_role("tab", name=name, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=name, exact=True)
+    expect(panel).not_to_be_empty()
+    return re.sub(r"\s+", " ", panel.inner_text())
+
+
+@pytest.mark.parametrize(
+    ("panel", "recorded", "before", "blocked"),
+    [
+        ("Limits", "requests open at once", "requests open at once", "requests open at once"),
+        ("Context", "56 tokens in changed segments", "Nothing is recorded to compare with", "ended before its context"),
+        ("Tokens", "Bytes on their way", "Bytes on their way", "ended before a token was sampled"),
+        ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),
+        ("Batch", "it never was alone while it wrote", "all for it alone", "ended before any step"),
+        ("Sampling", "mean surprise", "mean surprise", "ended before a token was sampled"),
+        ("Speculation", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
+        ("Grammar", "had no constraint", "had no constraint", "had no constraint"),
+        ("Tools", "No tool was called", "No tool was called", "No tool was called"),
+        ("Network", "as the log has them", "as the log has them", "as the log has them"),
+        ("Bill", "no entry of this request", "no entry of this request", "nothing to pay"),
+        ("Events", "55 of 55 events", "28 of 28 events", "of 7 events"),
+    ],
+)
+def test_each_panel_tells_what_is_recorded_and_what_is_not(
+    page: Page, addresses: dict[str, str], panel: str, recorded: str, before: str, blocked: str
+) -> None:
+    for name, text in (("second_turn", recorded), ("finished", before), ("blocked", blocked)):
+        open_panel(page, addresses[name], panel)
+        expect(page.get_by_role("tabpanel")).to_contain_text(text)
+        shown = page.get_by_role("tabpanel").inner_text()
+        assert not re.search(r"\b(undefined|NaN|null|Infinity)\b", shown), shown
+
+
+def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:
+    open_panel(page, addresses["second_turn"], "Cache")
+    blocks = page.get_by_test_id("blocks").get_by_role("button")
+    assert [block.get_attribute("data-origin") for block in blocks.all()] == ["taken"] * 2 + ["computed"] * 7
+    blocks.first.click()
+    told = page.get_by_test_id("block")
+    expect(told).to_contain_text("number 6 to be evicted")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(blocks.nth(2)).to_be_focused()
+    expect(told).to_contain_text("computed by this request")
+    page.keyboard.press("End")
+    expect(told).to_contain_text("Block 9")
+
+
+def test_a_label_explains_itself_and_leads_to_its_exhibit(page: Page, addresses: dict[str, str]) -> None:
+    open_panel(page, addresses["second_turn"], "Cache")
+    page.get_by_role("button", name="evicted for this request").click()
+    note = page.locator("[popover]:popover-open")
+    expect(note).to_contain_text("the least recently used goes first")
+    expect(note.get_by_role("link")).to_have_attribute("href", "/learn/cache")
+    page.keyboard.press("Escape")
+    expect(note).to_have_count(0)
+
+
+def test_a_step_moves_the_playhead_of_every_panel(page: Page, addresses: dict[str, str]) -> None:
+    open_panel(page, addresses["second_turn"], "Batch")
+    steps = page.get_by_test_id("steps")
+    steps.focus()
+    page.keyboard.press("Home")
+    expect(steps).to_have_attribute("aria-valuenow", "1")
+    expect(page.get_by_test_id("replay-position")).to_contain_text(re.compile(r"^\s*[01] / 24"))
+    page.keyboard.press("ArrowRight")
+    expect(steps).to_have_attribute("aria-valuenow", "2")
+    page.get_by_role("button", name="To the end").click()
+    expect(steps).to_have_attribute("aria-valuenow", "13")
+
+
+def test_a_line_of_the_bill_leads_to_its_tokens(page: Page, addresses: dict[str, str]) -> None:
+    open_panel(page, addresses["second_turn"], "Bill")
+    page.get_by_test_id("bill").get_by_title("Show these tokens").nth(1).click()
+    panel = page.get_by_role("tabpanel", name="Tokens")
+    expect(panel).to_contain_text("Outlined: 32 tokens of “input from the cache” on the bill.")
+    expect(panel.locator(".covered")).to_have_count(32)
+    panel.get_by_role("button", name="Clear").click()
+    expect(panel.locator(".covered")).to_have_count(0)
+
+
+def test_events_are_found_by_a_path_and_a_wrong_one_is_refused(page: Page, addresses: dict[str, str]) -> None:
+    open_panel(page, addresses["second_turn"], "Events")
+    panel = page.get_by_role("tabpanel")
+    page.get_by_label("JSON path").fill("$.indices[0] == 7")
+    expect(panel).to_contain_text("1 of 55 events")
+    page.get_by_label("JSON path").fill("$.indices[")
+    expect(panel).to_contain_text("(at character 10)")
+    page.get_by_label("JSON path").fill("")
+    page.get_by_label("Text").fill("lighthouse")
+    expect(panel).to_contain_text("0 of 55 events")
+    page.get_by_label("Text").fill("")
+    page.get_by_label("Type").select_option("draft.verified")
+    expect(panel).to_contain_text("5 of 55 events")
+
+
+def test_the_tabs_are_walked_by_keys_and_none_is_lost_on_a_phone(page: Page, addresses: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    open_panel(page, addresses["second_turn"], "Timing")
+    tabs = page.get_by_role("tab")
+    names = tabs.all_inner_texts()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.keyboard.press("End")
+    expect(tabs.last).to_be_in_viewport(ratio=0.9)
+    expect(tabs.last).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", selected=True)).to_have_text(names[0])
+    for name in names:
+        page.get_by_role("tab", name=name, exact=True).click()
+        assert page.evaluate("document.documentElement.scrollWidth") == 360, name
+    page.set_viewport_size({"width": 1360, "height": 860})
+
+
+def test_a_live_request_shows_its_frames_as_they_came_and_its_bill_in_the_ledger(page: Page, product: Running) -> None:
+    page.goto(product.link.partition("/signin/")[0])
+    page.get_by_test_id("composer").fill("What is the capital of France? Answer in English.")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
+    page.get_by_test_id("inspector-toggle").last.click()
+    page.get_by_role("tab", name="Bill").click()
+    expect(page.get_by_test_id("ledger")).to_contain_text("Equal to the ledger, line by line", timeout=10_000)
+    page.get_by_role("tab", name="Network").click()
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("over the page's WebSocket")
+    expect(panel).to_contain_text("arrived")
+    frame = page.get_by_test_id("frames").locator("details").first
+    frame.locator("summary").click()
+    sent, sse = frame.locator("pre").all_inner_texts()
+    tag, _, rest = sent.partition(",")
+    assert re.fullmatch(r'\{"tag":\d+', tag)
+    assert sse.strip().endswith("data: {" + rest.strip())
