@@ -58,7 +58,7 @@ def open_panel(page: Page, address: str, name: str) -> str:
         ("Tools", "No tool was called", "No tool was called", "No tool was called"),
         ("Network", "as the log has them", "as the log has them", "as the log has them"),
         ("Bill", "no entry of this request", "no entry of this request", "nothing to pay"),
-        ("Events", "55 of 55 events", "28 of 28 events", "of 7 events"),
+        ("Events", "55 of 55 events", "28 of 28 events", "4 of 4 events"),
     ],
 )
 def test_each_panel_tells_what_is_recorded_and_what_is_not(
