@@ -131,10 +131,6 @@ export const TERMS = {
     sentence: "Bytes of a character that is not whole yet: nobody can show half a character, so they wait.",
     exhibit: "streaming",
   },
-  release: {
-    sentence: "From a token's draw to the moment its text left the worker: the output check reads it first.",
-    exhibit: "safety",
-  },
   frame: {
     sentence: "What travels at once: the events of one append to the request's log.",
     exhibit: "streaming",

@@ -9,12 +9,8 @@ import { eventsOf, frameSizes } from "../trace/saved/document";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
-<<<<<<< HEAD
-import { EventStream } from "../transport/stream";
-import { beforeNextPaint } from "./before-paint";
-=======
 import { EventStream, type Carrier } from "../transport/stream";
->>>>>>> 23fa73e (Show the frames in which a request's events travelled, the connection, and each token's bytes on their way into a frame)
+import { beforeNextPaint } from "./before-paint";
 
 /** Times as fast as it was; or at the pace at which each event can be followed. */
 export type Speed = number | "explain";
