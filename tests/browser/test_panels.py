@@ -127,10 +127,10 @@ def test_events_are_found_by_a_path_and_a_wrong_one_is_refused(page: Page, addre
     page.get_by_label("JSON path").fill("$.indices[")
     expect(panel).to_contain_text("(at character 10)")
     page.get_by_label("JSON path").fill("")
-    page.get_by_label("Text").fill("lighthouse")
+    page.get_by_role("searchbox", name="Text").fill("lighthouse")
     expect(panel).to_contain_text("0 of 55 events")
-    page.get_by_label("Text").fill("")
-    page.get_by_label("Type").select_option("draft.verified")
+    page.get_by_role("searchbox", name="Text").fill("")
+    page.get_by_role("combobox", name="Type").select_option("draft.verified")
     expect(panel).to_contain_text("5 of 55 events")
 
 
