@@ -83,7 +83,9 @@ def _looked_up(note: Admitted, at: int, block_size: int, prefill_us_per_token: f
         ttl=note.sequence.request.cache_ttl,
         blocks=tuple(table),
         num_owners=note.num_owners,
-        eviction_ranks=tuple(ranks.get(block, 0) for block in table[: len(note.num_owners)]),
+        eviction_ranks=tuple(
+            ranks.get(block, 0) if block == found else 0 for block, found in zip(table, note.shared, strict=False)
+        ),
         num_idle_blocks=len(note.pool.idle),
         num_free_blocks=note.pool.num_free,
         absence=note.absence,

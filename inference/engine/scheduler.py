@@ -81,8 +81,11 @@ class Admitted:
     sequence: Sequence
     num_found_tokens: int
     """What the prefix cache, or another with the same prompt, had of it."""
+    shared: tuple[int, ...]
+    """The blocks in which they were found."""
     num_owners: tuple[int, ...]
-    """Of the blocks in which they are, those that have each, this one included."""
+    """Of the blocks in which they are now, those that have each, this one included: a block that is to be written, and
+    was another's too, has been copied."""
     pool: Pool
     """As it was before."""
     absence: Absence | None
@@ -252,11 +255,13 @@ class Scheduler:
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
         self.running.append(sequence)
-        owners = tuple(map(self.blocks.num_owners, sequence.block_table))
-        missing = keys[len(sequence.block_table) : len(sequence.block_table) + 1]
+        shared, num_found, num_notes = tuple(sequence.block_table), sequence.num_computed_tokens, len(step.notes)
+        missing = keys[len(shared) : len(shared) + 1]
         absence = self.blocks.absence(missing[0]) if missing else None
-        step.notes.append(Admitted(sequence, sequence.num_computed_tokens, owners, pool, absence))
         self._reserve(sequence, sequence.num_pending_tokens, step)
+        owners = tuple(map(self.blocks.num_owners, sequence.block_table[: len(shared)]))
+        # What was found is told before what had to go for the rest.
+        step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, pool, absence))
         return True
 
     def _useful_keys(self, sequence: Sequence) -> list[bytes]:

@@ -18,6 +18,7 @@ from inference.eventlog.event_log import EventLog
 from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
+    BatchComposed,
     DraftVerified,
     GenerationFinished,
     GenerationPreempted,
@@ -159,7 +160,9 @@ class Generation:
             elif isinstance(event, TokenProposed):
                 proposed = event
                 self._is_held = True
-            elif isinstance(event, GrammarMasked | DraftVerified):
+            elif isinstance(event, GrammarMasked | DraftVerified) or (
+                isinstance(event, BatchComposed) and self._guard.num_tokens
+            ):
                 self._guard.add_note(event)
             else:
                 events.append(event)

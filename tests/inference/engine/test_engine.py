@@ -393,6 +393,19 @@ def test_a_cancelled_request_gives_its_blocks_back_in_the_next_step() -> None:
     assert not served.has_work()
 
 
+def test_the_log_tells_a_copied_block_as_the_requests_own() -> None:
+    served = engine(FakeDecoder(), num_blocks=16)
+    ids = prompt(1, 2 * BLOCK_SIZE + 8)
+    runs = run(served, request("leader", ids, 2), request("follower", ids, 2))
+    (looked_up,) = runs["follower"].of(CacheLookedUp)
+    assert isinstance(looked_up, CacheLookedUp) and looked_up.blocks
+    (leaders,) = runs["leader"].of(CacheLookedUp)
+    assert isinstance(leaders, CacheLookedUp) and leaders.blocks
+    assert looked_up.blocks[:2] == leaders.blocks[:2]
+    assert looked_up.blocks[2] != leaders.blocks[2]
+    assert (looked_up.num_owners, looked_up.eviction_ranks) == ((2, 2, 1), (0, 0, 0))
+
+
 def test_the_log_tells_which_blocks_were_taken_over_stored_and_evicted() -> None:
     served = engine(FakeDecoder(), num_blocks=8)
     ids = prompt(1, 3 * BLOCK_SIZE)
