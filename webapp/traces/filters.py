@@ -20,6 +20,10 @@ from webapp.lifecycle.outcome import VERDICTS
 
 NOT_CHECKED = "none"
 """For the safety verdict: no check is recorded."""
+_MAX_CONDITIONS = 20
+"""Each tag is a join, of which SQLite takes 64."""
+_MAX_FIELDS = 64
+"""Of a query, empty ones included."""
 _MAX_CHARS = 200
 _MAX_FIGURE = 2**53
 
@@ -36,12 +40,18 @@ class FilterError(Exception):
 
 def conditions(asked: Iterable[tuple[str, str]]) -> list[Q]:
     """One per name and text, to be met together; an empty text asks nothing. Raises FilterError."""
-    return [_condition(name, text) for name, text in asked if text]
+    found = [(name, text) for name, text in asked if text]
+    if len(found) > _MAX_CONDITIONS:
+        raise FilterError(found[-1][0], f"At most {_MAX_CONDITIONS} filters can be met together, not {len(found)}.")
+    return [_condition(name, text) for name, text in found]
 
 
 def conditions_of(query: str) -> list[Q]:
     """As conditions(), of the part of an address behind the question mark."""
-    return conditions(parse_qsl(query))
+    try:
+        return conditions(parse_qsl(query, max_num_fields=_MAX_FIELDS))
+    except ValueError:
+        raise FilterError("query", f"A query may have at most {_MAX_FIELDS} fields.") from None
 
 
 def _condition(name: str, text: str) -> Q:

@@ -18,6 +18,7 @@ from inference.protocol.request import Usage
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import fold
 from webapp.traces import views
+from webapp.traces.filters import FilterError, conditions_of
 from webapp.traces.models import Entry, Tag, Trace
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -154,6 +155,14 @@ ASKED = st.fixed_dictionaries(
         "since": st.integers(0, 3).map(lambda minutes: (NOON + timedelta(minutes=minutes)).isoformat()),
     },
 )
+
+
+def test_more_filters_than_a_database_can_join_are_refused() -> None:
+    query = "&".join(f"tag=t{n}" for n in range(70))
+    for asked in (query, query[: len("tag=t10&") * 25]):
+        with pytest.raises(FilterError, match="[Aa]t most"):
+            conditions_of(asked)
+
 
 
 @pytest.mark.django_db
