@@ -14,7 +14,9 @@ from inference.protocol.request import NO_TTL, CacheTTL, Problem, Usage
 
 MAX_ARRIVALS = 48
 MAX_TOKENS = 1 << 16
-"""Of all prompts and answers together: some two seconds of work at most."""
+"""Of all prompts and answers together."""
+MAX_STEPS = 4096
+"""Of a run: some two seconds of work at most."""
 MAX_ANSWER_TOKENS = 256
 MAX_BLOCKS = 4096
 MAX_RECORDED_BLOCKS = 128

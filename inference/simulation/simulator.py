@@ -17,6 +17,7 @@ from inference.engine.sequence import Sequence
 from inference.models.blocks import BLOCK_SIZE
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.protocol.simulation import (
+    MAX_STEPS,
     SimulatedArrival,
     SimulatedBlock,
     SimulatedNote,
@@ -82,7 +83,7 @@ class Simulator:
         self._map = _BlockMap(request.num_blocks, cache)
 
     def run(self) -> Simulation:
-        """Every step until all are answered."""
+        """Every step until all are answered. Raises CannotSimulate when they are too many."""
         arrivals = self._request.arrivals
         coming = sorted(range(len(arrivals)), key=lambda index: arrivals[index].at_us)
         steps = []
@@ -91,6 +92,11 @@ class Simulator:
                 self._now_us = max(self._now_us, arrivals[coming[0]].at_us)
             while coming and arrivals[coming[0]].at_us <= self._now_us:
                 self._scheduler.add(self._fates[coming.pop(0)].sequence)
+            if len(steps) == MAX_STEPS:
+                raise CannotSimulate(
+                    f"The run takes more than {MAX_STEPS:,} steps. Let fewer requests come, with fewer tokens, or let "
+                    "more of them into a step."
+                )
             steps.append(self._step())
         stories = tuple(fate.story() for fate in self._fates)
         return Simulation(block_size=BLOCK_SIZE, steps=tuple(steps), stories=stories)
@@ -198,12 +204,13 @@ class _BlockMap:
         """The blocks that changed since they were last told of, and the idle ones in the order of their eviction."""
         owners = Counter(block for sequence in running for block in sequence.block_table)
         idle = self._cache.idle_blocks()
-        now = [self._state(block, owners[block], idle) for block in range(len(self._told))]
+        known = set(idle)
+        now = [self._state(block, owners[block], known) for block in range(len(self._told))]
         changed = tuple(new for new, old in zip(now, self._told, strict=True) if new != old)
         self._told = now
         return changed, tuple(idle)
 
-    def _state(self, block: int, num_owners: int, idle: list[int]) -> SimulatedBlock:
+    def _state(self, block: int, num_owners: int, idle: set[int]) -> SimulatedBlock:
         content = self._contents.get(block)
         if content is None or not (num_owners or block in idle):
             self._contents.pop(block, None)

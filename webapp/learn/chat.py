@@ -12,6 +12,8 @@ from webapp.context.assemble import Assembled, Assembler, SourceMessage
 
 MAX_TURNS = 12
 MAX_CHARS = 4000
+MAX_CHARS_IN_ALL = 12_000
+"""Each turn's prompt is tokenized anew, and again for each turn that has to go."""
 MIN_WINDOW = 64
 
 
@@ -38,6 +40,8 @@ class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return "turns", f"Give 1 to {MAX_TURNS} turns."
         if any(len(text) > MAX_CHARS for text in texts):
             return "turns", f"Each text may have {MAX_CHARS} characters."
+        if sum(map(len, texts)) > MAX_CHARS_IN_ALL:
+            return "turns", f"All texts together may have {MAX_CHARS_IN_ALL} characters."
         if not MIN_WINDOW <= self.window <= window:
             return "window", f"window must be {MIN_WINDOW} to {window}, the model's own."
         if not 1 <= self.reserved <= self.window:

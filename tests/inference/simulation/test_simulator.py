@@ -152,3 +152,15 @@ def test_what_makes_no_sense_is_refused_by_name(wrong: SimulationRequest, field:
 def test_a_request_that_could_never_fit_is_refused_with_what_to_do() -> None:
     with pytest.raises(CannotSimulate, match=r"needs 5 blocks for its 68 tokens, and there are 4"):
         Simulator(request(arrival(64), num_blocks=4))
+
+
+def test_a_run_that_would_hold_the_worker_up_is_refused() -> None:
+    slow = request(
+        *[arrival(1000, user=f"u{n}") for n in range(48)],
+        token_budget=2,
+        mixed_budget=2,
+        num_blocks=4096,
+        has_blocks=False,
+    )
+    with pytest.raises(CannotSimulate, match="more than 4,096 steps"):
+        Simulator(slow).run()

@@ -107,6 +107,7 @@ def test_a_chat_grows_until_its_oldest_turns_are_dropped(alice: Client, redis_cl
     [
         ({"turns": []}, "turns"),
         ({"turns": [{"question": "a" * 5000, "answer": ""}]}, "turns"),
+        ({"turns": [{"question": "a" * 3000, "answer": "a" * 3000}] * 3}, "turns"),
         ({"turns": [{"question": "a"}]}, "turns[0]"),
         ({"window": 1 << 20}, "window"),
         ({"window": 1}, "window"),
