@@ -86,7 +86,7 @@ class Simulator:
         """Every step until all are answered. Raises CannotSimulate when they are too many."""
         arrivals = self._request.arrivals
         coming = sorted(range(len(arrivals)), key=lambda index: arrivals[index].at_us)
-        steps = []
+        steps: list[SimulatedStep] = []
         while coming or self._scheduler.waiting or self._scheduler.running:
             if not (self._scheduler.waiting or self._scheduler.running):
                 self._now_us = max(self._now_us, arrivals[coming[0]].at_us)

@@ -160,6 +160,7 @@ def test_a_run_that_would_hold_the_worker_up_is_refused() -> None:
         token_budget=2,
         mixed_budget=2,
         num_blocks=4096,
+        max_num_running=1,
         has_blocks=False,
     )
     with pytest.raises(CannotSimulate, match="more than 4,096 steps"):
