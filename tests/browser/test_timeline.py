@@ -236,3 +236,19 @@ def test_two_fingers_zoom_and_one_tap_tells(page: Page, address: str) -> None:
     phone.touchscreen.tap(x, y)
     expect(phone.get_by_test_id("timeline-note")).to_contain_text("waiting for the engine")
     context.close()
+
+
+def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page: Page, address: str) -> None:
+    page.goto(f"{address}?token=12&panel=Sampling")
+    expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text(f"token 12 of {NUM_TOKENS}")
+    expect(page.get_by_test_id("replay-position")).to_contain_text(f"12 / {NUM_TOKENS}")
+    num_pages = page.evaluate("() => history.length")
+    page.get_by_role("button", name="Next token").click()
+    page.get_by_role("tab", name="Timing").click()
+    page.wait_for_url("**?token=13&panel=Timing")
+    page.get_by_role("button", name="To the end").click()
+    page.wait_for_url("**?panel=Timing")
+    assert page.evaluate("() => history.length") == num_pages
+    page.goto(f"{address}?t=9000000")
+    expect(page.get_by_test_id("replay-position")).to_contain_text(re.compile(rf"\b0 / {NUM_TOKENS} · 9"))
