@@ -1,0 +1,161 @@
+"""No screen has anything that axe-core calls serious or critical, in light and in dark."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from inference.protocol.codec import decode_frame
+from tests.browser.axe import findings
+from tests.browser.running import Running
+from tests.golden.test_projections import LOGS
+from webapp.traces.archive import encode
+
+EXHIBITS = ("", "/tokenizer", "/sampling")
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest, page: Page) -> Iterator[str]:
+    page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+    yield request.param
+
+
+@pytest.fixture(scope="module")
+def base(product: Running) -> str:
+    return product.link.partition("/signin/")[0]
+
+
+@pytest.fixture(scope="module")
+def recorded(page: Page, base: str) -> str:
+    """The path of a recorded trace's page."""
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    data = as_file("stopped")
+    file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": data}
+    headers = {"X-CSRFToken": token, "Referer": base}
+    answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+    assert answer.status == 201, answer.text()
+    return f"/requests/{answer.json()['id']}"
+
+
+def as_file(name: str) -> bytes:
+    """A golden log as the library imports it."""
+    document = json.loads((LOGS[0].parent / f"{name}.json").read_text("utf-8"))
+    return encode([decode_frame(json.dumps(frame)) for frame in document["frames"]], document["said"]["summary"])
+
+
+def in_all_panels(page: Page, shown: Locator) -> dict[str, list[str]]:
+    """The findings in each of the inspector's panels that has any."""
+    found = {}
+    for tab in page.get_by_role("tab").all():
+        tab.click()
+        expect(shown).to_have_attribute("aria-labelledby", re.compile(str(tab.get_attribute("id"))))
+        page.wait_for_load_state("networkidle")
+        found[tab.inner_text()] = findings(page)
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def test_an_empty_chat_and_its_settings(page: Page, base: str, scheme: str) -> None:
+    page.goto(f"{base}/")
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    assert findings(page) == []
+    page.get_by_role("button", name="Settings").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+
+
+def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -> None:
+    page.goto(f"{base}/")
+    page.get_by_role("textbox", name="Message").fill("Name one colour.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("inspector-toggle")).to_be_visible(timeout=30_000)
+    page.get_by_test_id("inspector-toggle").click()
+    expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
+    assert findings(page) == []
+
+
+def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str, scheme: str) -> None:
+    page.goto(base + recorded)
+    expect(page.get_by_role("button", name="Export")).to_be_visible()
+    assert in_all_panels(page, page.get_by_role("tabpanel")) == {}
+
+
+def test_the_library(page: Page, base: str, recorded: str, scheme: str) -> None:
+    page.goto(f"{base}/library")
+    expect(page.locator(f'a[href="{recorded}"]')).to_be_visible()
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/learn" + each for each in EXHIBITS] + ["/nowhere", "/c/conv_none", "/requests/req_none"]
+)
+def test_a_page_by_its_address(page: Page, base: str, scheme: str, path: str) -> None:
+    page.goto(base + path)
+    page.get_by_role("heading", level=1).first.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert findings(page) == []
+
+
+def test_the_sign_in_pages(page: Page, base: str, scheme: str) -> None:
+    stranger = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]
+    for path in ("/accounts/login/", "/signin/used"):
+        stranger.goto(base + path)
+        assert findings(stranger) == [], path
+    stranger.close()
+
+
+def test_a_request_that_replays_from_a_file(page: Page, base: str, recorded: str, scheme: str, tmp_path: Path) -> None:
+    answer = page.request.get(f"{base}/api/traces/{recorded.rpartition('/')[2]}/export?format=html")
+    file = tmp_path / "replay.html"
+    file.write_bytes(answer.body())
+    alone = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]
+    alone.goto(file.as_uri())
+    expect(alone.get_by_role("tabpanel")).to_be_visible()
+    assert findings(alone) == []
+    alone.close()
+
+
+def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, base: str, scheme: str) -> None:
+    page.goto(f"{base}/library")
+    search = page.get_by_role("searchbox", name="Search conversations")
+    search.press("?")
+    expect(search).to_have_value("?")
+    link = page.get_by_role("link", name="Learn")
+    link.focus()
+    page.keyboard.press("?")
+    sheet = page.get_by_test_id("help-sheet")
+    expect(sheet).to_be_visible()
+    expect(sheet).to_contain_text("Mark this moment, and keep the mark")
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    expect(sheet).to_have_count(0)
+    expect(link).to_be_focused()
+
+
+def test_the_timeline_is_searched_and_tells_details_by_keys(page: Page, base: str, recorded: str, scheme: str) -> None:
+    page.goto(base + recorded)
+    plot = page.get_by_test_id("timeline-plot")
+    plot.focus()
+    page.keyboard.press("/")
+    field = page.get_by_role("searchbox", name="Search spans and events")
+    expect(field).to_be_focused()
+    page.keyboard.type("context assembly")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 of 1")).to_be_visible()
+    expect(page.get_by_test_id("timeline-announced")).to_contain_text("context assembly")
+    page.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+    expect(plot).to_be_focused()
+    page.keyboard.press("q")
+    expect(page.get_by_test_id("timeline-details")).to_contain_text("context assembly")
+    page.keyboard.press("m")
+    expect(page.get_by_test_id("timeline-announced")).to_contain_text("Marked at")
+    page.keyboard.press("Shift+M")
+    expect(page.get_by_test_id("timeline-announced")).to_contain_text("Mark kept at")
+    assert findings(page) == []
