@@ -1,3 +1,5 @@
+import type { Binding } from "../ui/keys";
+
 /** Whether a key press sends the message. An Enter that confirms an input method's candidate never does. */
 export function isSendKey(
   event: Pick<KeyboardEvent, "key" | "shiftKey" | "isComposing" | "keyCode">,
@@ -5,3 +7,20 @@ export function isSendKey(
   // Safari reports the confirming Enter after the composition has ended, with key code 229.
   return event.key === "Enter" && !event.shiftKey && !event.isComposing && event.keyCode !== 229;
 }
+
+export const COMPOSER_KEYS: readonly Binding<{ send: (event: KeyboardEvent) => void }>[] = [
+  { keys: ["Shift+Enter"], says: "A new line", run: () => false },
+  {
+    keys: ["Enter"],
+    says: "Send the message",
+    run: ({ send }, event) => (isSendKey(event) ? send(event) : false),
+  },
+];
+
+/** The border between chat and inspector. */
+export const BORDER_KEYS: readonly Binding<{ widen: (steps: number) => void }>[] = [
+  { keys: ["ArrowLeft"], says: "Make the inspector wider", run: ({ widen }) => widen(1) },
+  { keys: ["ArrowRight"], says: "Make the inspector narrower", run: ({ widen }) => widen(-1) },
+  { keys: ["Home"], says: "As wide as it may be", run: ({ widen }) => widen(Infinity) },
+  { keys: ["End"], says: "As narrow as it may be", run: ({ widen }) => widen(-Infinity) },
+];

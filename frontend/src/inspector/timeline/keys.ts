@@ -1,44 +1,74 @@
 /** The timeline's keys, as Perfetto and Chrome have them. */
+import { keyLabel, type Binding } from "../../ui/keys";
 import type { TimelineView } from "./view.svelte";
 
 const ZOOM = 1.6;
 const STEP = 0.2;
+const FAST = 2.5;
 
-/** False: the key is not the timeline's. */
-export function press(view: TimelineView, event: KeyboardEvent, select: () => void): boolean {
-  if (event.ctrlKey || event.metaKey || event.altKey) return false;
-  const fast = event.shiftKey ? 2.5 : 1;
-  const arrow = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key] as -1 | 1 | undefined;
-  if (arrow && (event.key === "ArrowUp" || event.key === "ArrowDown")) view.changeLane(arrow);
-  else if (arrow && view.focus && !event.shiftKey) view.walkLane(arrow);
-  else if (arrow) view.panByShare(arrow * STEP * fast);
-  else return letter(view, event.key.toLowerCase(), fast, select);
-  return true;
+/** What the keys act on. */
+export interface Keyed {
+  view: TimelineView;
+  /** Open the panel of what is focused. */
+  select: () => void;
+  search: () => void;
 }
 
-function letter(view: TimelineView, key: string, fast: number, select: () => void): boolean {
-  const actions: Record<string, () => void> = {
-    w: () => view.zoomBy(1 / (ZOOM * fast)),
-    "+": () => view.zoomBy(1 / ZOOM),
-    "=": () => view.zoomBy(1 / ZOOM),
-    s: () => view.zoomBy(ZOOM * fast),
-    "-": () => view.zoomBy(ZOOM),
-    a: () => view.panByShare(-STEP * fast),
-    d: () => view.panByShare(STEP * fast),
-    f: () => view.frame(),
-    "0": () => view.fly(null),
-    ".": () => view.walk(1),
-    ",": () => view.walk(-1),
-    m: () => view.mark(),
-    enter: select,
-    " ": () => (view.trace.isPlaying ? view.trace.pause() : view.trace.play()),
-  };
-  const action = actions[key];
-  if (key === "escape") return view.clear();
-  action?.();
-  return action !== undefined;
-}
+const faster = (event: KeyboardEvent) => (event.shiftKey ? FAST : 1);
 
-export const KEYS =
-  "W and S zoom, A and D move, arrows go from span to span, full stop and comma to the next and previous event, " +
-  "F frames what is focused and then the whole, M marks, Enter opens the panel, Space plays, Escape clears.";
+export const TIMELINE_KEYS: readonly Binding<Keyed>[] = [
+  {
+    keys: ["w", "=", "+"],
+    says: "Zoom in; faster with Shift",
+    run: ({ view }, event) => view.zoomBy(1 / (ZOOM * faster(event))),
+  },
+  {
+    keys: ["s", "-"],
+    says: "Zoom out; faster with Shift",
+    run: ({ view }, event) => view.zoomBy(ZOOM * faster(event)),
+  },
+  {
+    keys: ["a", "Shift+ArrowLeft"],
+    says: "Move left; faster with Shift",
+    run: ({ view }, event) => view.panByShare(-STEP * faster(event)),
+  },
+  {
+    keys: ["d", "Shift+ArrowRight"],
+    says: "Move right; faster with Shift",
+    run: ({ view }, event) => view.panByShare(STEP * faster(event)),
+  },
+  { keys: ["ArrowLeft"], says: "To the span before in its lane", run: ({ view }) => view.walkLane(-1) },
+  { keys: ["ArrowRight"], says: "To the next span in its lane", run: ({ view }) => view.walkLane(1) },
+  { keys: ["ArrowUp"], says: "To the lane above", run: ({ view }) => view.changeLane(-1) },
+  { keys: ["ArrowDown"], says: "To the lane below", run: ({ view }) => view.changeLane(1) },
+  { keys: [","], says: "To the event before, in any lane", run: ({ view }) => view.walk(-1) },
+  { keys: ["."], says: "To the next event, in any lane", run: ({ view }) => view.walk(1) },
+  { keys: ["f"], says: "Frame what is focused; again: the whole", run: ({ view }) => view.frame() },
+  { keys: ["0"], says: "Show the whole request", run: ({ view }) => view.fly(null) },
+  { keys: ["m"], says: "Mark this moment until the next mark", run: ({ view }) => view.mark() },
+  { keys: ["Shift+m"], says: "Mark this moment, and keep the mark", run: ({ view }) => view.keepMark() },
+  { keys: ["/"], says: "Search spans and events", run: ({ search }) => search() },
+  {
+    keys: ["q"],
+    says: "Show or hide the details of what is focused",
+    run: ({ view }) => view.toggleDetails(),
+  },
+  { keys: ["Enter"], says: "Open the panel of what is focused", run: ({ select }) => select() },
+  {
+    keys: [" "],
+    says: "Play or pause",
+    run: ({ view }) => (view.trace.isPlaying ? view.trace.pause() : view.trace.play()),
+  },
+  { keys: ["Escape"], says: "Take away what was put over the lanes", run: ({ view }) => view.clear() },
+];
+
+/** All of it in one line, for a screen reader. */
+export const KEYS = TIMELINE_KEYS.map(({ keys, says }) => `${keys.map(keyLabel).join(", ")}: ${says}.`).join(
+  " ",
+);
+
+export const SEARCH_KEYS: readonly Binding<{ go: (direction: 1 | -1) => void; close: () => void }>[] = [
+  { keys: ["Shift+Enter"], says: "To the match before", run: ({ go }) => go(-1) },
+  { keys: ["Enter"], says: "To the next match", run: ({ go }) => go(1) },
+  { keys: ["Escape"], says: "Close the search", run: ({ close }) => close() },
+];

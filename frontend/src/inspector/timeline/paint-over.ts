@@ -15,7 +15,8 @@ export function paintOver(ctx: Context, picture: Picture, palette: Palette): voi
   paintAxis(ctx, picture, palette);
   paintRing(ctx, picture, palette);
   paintMeasured(ctx, picture, palette);
-  for (const at of picture.marks) paintFlag(ctx, picture, at, palette);
+  for (const at of picture.marks) paintFlag(ctx, picture, at, palette, []);
+  if (picture.passing !== null) paintFlag(ctx, picture, picture.passing, palette, [3, 3]);
   paintPlayhead(ctx, picture, palette);
 }
 
@@ -109,11 +110,12 @@ function paintMeasured(ctx: Context, { box, on, measured }: Picture, palette: Pa
   tag(ctx, duration(measured.end - measured.start), (from + to) / 2, box, palette);
 }
 
-function paintFlag(ctx: Context, { box, on }: Picture, at: number, palette: Palette): void {
+/** dash: on and off, px; a mark that stays is a whole line. */
+function paintFlag(ctx: Context, { box, on }: Picture, at: number, palette: Palette, dash: number[]): void {
   const x = Math.round(on.toX(at));
   if (x < -40 || x > box.width + 40) return;
   ctx.strokeStyle = palette.accent;
-  ctx.setLineDash([3, 3]);
+  ctx.setLineDash(dash);
   ctx.lineWidth = 1;
   ctx.beginPath();
   ctx.moveTo(x + 0.5, AXIS_HEIGHT - 4);

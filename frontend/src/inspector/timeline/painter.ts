@@ -29,7 +29,9 @@ export interface Picture {
   selectedRow: number | null;
   focus: Span | null;
   measured: Range | null;
+  /** Marks that stay, and the one that the next replaces. */
   marks: number[];
+  passing: number | null;
 }
 
 /** Text is not written where less of it than this would be seen. */

@@ -17,7 +17,7 @@ import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "..
 import type { RequestTrace } from "../../state/request-trace.svelte";
 import { STAGES, type StageId } from "../../theme/stages";
 import { duration, percent } from "../../trace/format";
-import { announcement } from "../../trace/span-words";
+import { announcement, spanName } from "../../trace/span-words";
 import type { Span } from "../../trace/spans";
 import { criticalPath } from "../../trace/waits";
 import type { Picture } from "./painter";
@@ -25,6 +25,8 @@ import type { Picture } from "./painter";
 /** The first row is what was waited for. */
 export const NUM_ROWS = STAGES.length + 1;
 const FLIGHT_MS = 180;
+/** How much of the window an arrow key moves it by. */
+const LANE_STEP = 0.2;
 /** Idle time is worth an offer from this share of the trace on. */
 const WORTH_COMPRESSING = 0.2;
 
@@ -35,7 +37,12 @@ export class TimelineView {
   isCompressed = $state(false);
   hasPath = $state(true);
   focus = $state.raw<Span | null>(null);
-  marks = $state.raw<number[]>([]);
+  /** The kept ones; `passing` is the one that the next replaces. */
+  kept = $state.raw<number[]>([]);
+  passing = $state<number | null>(null);
+  hasDetails = $state(false);
+  /** What is searched for. */
+  sought = $state("");
   measured = $state.raw<Range | null>(null);
   hoveredRow = $state<number | null>(null);
   /** Live, time goes on between two events. */
@@ -107,7 +114,8 @@ export class TimelineView {
       selectedRow: selected && STAGES.findIndex(({ id }) => id === selected) + 1,
       focus: this.focus,
       measured: this.measured,
-      marks: this.marks,
+      marks: this.kept,
+      passing: this.passing,
     };
   }
 
@@ -201,8 +209,10 @@ export class TimelineView {
     this.attend(neighbour(this.laid.tracks, this.focus, direction) ?? this.focus);
   }
 
+  /** With nothing focused the window moves. */
   walkLane(direction: 1 | -1): void {
-    const tracks = this.tracksOf(this.focus!.stage);
+    if (!this.focus) return this.panByShare(direction * LANE_STEP);
+    const tracks = this.tracksOf(this.focus.stage);
     this.attend(neighbour(tracks, this.focus, direction) ?? this.focus);
   }
 
@@ -229,19 +239,46 @@ export class TimelineView {
     return [made, bars, marks];
   }
 
-  /** A mark at the focused span's start, or at the playhead; the same again takes it away. */
+  /** A mark at the focused span's start, or at the playhead, until the next one; the same again takes it away. */
   mark(): void {
-    const at = this.focus?.start ?? this.trace.position;
-    const isThere = this.marks.includes(at);
-    this.marks = isThere ? this.marks.filter((each) => each !== at) : [...this.marks, at];
+    const at = this.moment;
+    const isThere = this.passing === at;
+    this.passing = isThere ? null : at;
     this.announced = `${isThere ? "Mark removed" : "Marked"} at ${duration(at)}.`;
   }
 
-  /** Takes away what was put over the lanes, the latest first; false when there is nothing. */
+  /** A mark that stays beside others; the same again takes it away. */
+  keepMark(): void {
+    const at = this.moment;
+    const isThere = this.kept.includes(at);
+    this.kept = isThere ? this.kept.filter((each) => each !== at) : [...this.kept, at];
+    this.announced = `${isThere ? "Mark removed" : "Mark kept"} at ${duration(at)}.`;
+  }
+
+  private get moment(): number {
+    return this.focus?.start ?? this.trace.position;
+  }
+
+  toggleDetails(): void {
+    this.hasDetails = !this.hasDetails;
+  }
+
+  /** Spans and events whose name or lane holds the text, in the order of time. */
+  matches(text: string): Span[] {
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return [];
+    return this.laid.lanes
+      .flatMap(({ stage, bars, marks }) => [...stage.spans, ...bars.spans, ...marks.spans])
+      .filter((span) => `${spanName(span)} ${span.event?.type ?? ""}`.toLowerCase().includes(wanted))
+      .sort((a, b) => a.start - b.start || a.end - b.end);
+  }
+
+  /** Takes away what was put over the lanes, the latest first, kept marks last; false when there is nothing. */
   clear(): boolean {
     if (this.measured) this.measured = null;
     else if (this.focus) this.focus = null;
-    else if (this.marks.length) this.marks = [];
+    else if (this.passing !== null) this.passing = null;
+    else if (this.kept.length) this.kept = [];
     else return false;
     this.announced = "Cleared.";
     return true;

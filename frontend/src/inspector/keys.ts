@@ -1,0 +1,49 @@
+/** Keys of the replay's slider, of the tabs and of the panels that look at one token. */
+import type { Binding } from "../ui/keys";
+
+interface Steps {
+  step: (direction: 1 | -1) => void;
+}
+
+export const REPLAY_KEYS: readonly Binding<Steps & { toggle: () => void }>[] = [
+  { keys: ["ArrowLeft", "ArrowDown"], says: "One token back", run: ({ step }) => step(-1) },
+  { keys: ["ArrowRight", "ArrowUp"], says: "One token forward", run: ({ step }) => step(1) },
+  { keys: [" "], says: "Play or pause", run: ({ toggle }) => toggle() },
+];
+
+export const WALK_KEYS: readonly Binding<Steps>[] = [
+  { keys: ["ArrowLeft"], says: "To the token before", run: ({ step }) => step(-1) },
+  { keys: ["ArrowRight"], says: "To the next token", run: ({ step }) => step(1) },
+];
+
+/** Where an answer can be forked. */
+interface Forks {
+  /** To the next or previous candidate; false: none can be chosen here. */
+  reach: (direction: 1 | -1) => boolean | void;
+  /** Go on from the candidate; false: none was reached. */
+  fork: () => boolean | void;
+}
+
+export const CANDIDATE_KEYS: readonly Binding<Forks>[] = [
+  { keys: ["ArrowDown"], says: "To the next candidate", run: ({ reach }) => reach(1) },
+  { keys: ["ArrowUp"], says: "To the candidate before", run: ({ reach }) => reach(-1) },
+  { keys: ["Enter"], says: "Go on from the candidate", run: ({ fork }) => fork() },
+];
+
+/** Of a row that goes round: where each key leads. */
+export interface Row {
+  at: number;
+  last: number;
+  go: (to: number) => void;
+}
+
+export const TAB_KEYS: readonly Binding<Row>[] = [
+  { keys: ["ArrowLeft"], says: "To the panel before", run: ({ at, last, go }) => go(at ? at - 1 : last) },
+  {
+    keys: ["ArrowRight"],
+    says: "To the next panel",
+    run: ({ at, last, go }) => go(at === last ? 0 : at + 1),
+  },
+  { keys: ["Home"], says: "To the first panel", run: ({ go }) => go(0) },
+  { keys: ["End"], says: "To the last panel", run: ({ last, go }) => go(last) },
+];

@@ -1,0 +1,54 @@
+/** Keys and what they do, in tables that handlers act by and the help sheet shows: it cannot tell of a key that is none. */
+
+export interface Binding<Context> {
+  /** As `KeyboardEvent.key` names them, letters small; "Mod+" before one: with Ctrl or ⌘; "Shift+": with Shift. */
+  keys: readonly string[];
+  says: string;
+  /** False: not this time, and the key is left to others. */
+  run: (context: Context, event: KeyboardEvent) => boolean | void;
+}
+
+export interface KeyTable {
+  title: string;
+  /** Where the keys hold. */
+  where: string;
+  bindings: readonly Pick<Binding<never>, "keys" | "says">[];
+}
+
+/** Whether the key was one of the table's and has done something. A key with Shift is also the key without it. */
+export function press<Context>(
+  bindings: readonly Binding<Context>[],
+  event: KeyboardEvent,
+  context: Context,
+): boolean {
+  if (event.altKey || event.isComposing) return false;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const named = (event.ctrlKey || event.metaKey ? "Mod+" : "") + key;
+  const found =
+    (event.shiftKey && bindings.find(({ keys }) => keys.includes(`Shift+${named}`))) ||
+    bindings.find(({ keys }) => keys.includes(named));
+  return found ? found.run(context, event) !== false : false;
+}
+
+const NAMES: Record<string, string> = {
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  Escape: "Esc",
+  " ": "Space",
+  Mod: "Ctrl or ⌘",
+};
+
+/** A key as it stands on the keyboard. */
+export function keyLabel(key: string): string {
+  const parts = key.split(/\+(?=.)/);
+  return parts.map((part) => NAMES[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(" + ");
+}
+
+/** Whether letters that are pressed here are meant as text. */
+export function isTyping({ target }: Event): boolean {
+  return (
+    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
+  );
+}
