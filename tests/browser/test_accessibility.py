@@ -61,7 +61,7 @@ def in_all_panels(page: Page, shown: Locator) -> dict[str, list[str]]:
 
 def test_an_empty_chat_and_its_settings(page: Page, base: str, scheme: str) -> None:
     page.goto(f"{base}/")
-    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible(timeout=30_000)
     assert findings(page) == []
     page.get_by_role("button", name="Settings").click()
     expect(page.get_by_role("dialog")).to_be_visible()
