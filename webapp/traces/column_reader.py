@@ -25,6 +25,9 @@ from webapp.traces.columns import (
 )
 from webapp.traces.numbers import Numbers, unpack
 
+_MOST_LATER_BYTES = 1024
+"""Per token, of the fields that came after this form."""
+
 
 def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     """Inverse of to_columns. Raises KeyError, IndexError, ValueError, TypeError or StopIteration on columns that do not
@@ -122,9 +125,16 @@ def _chains(
     kinds = _integers(unpack(columns.chain, columns.num_tokens), is_optional=True)
     if sum(len(columns.chains[kind]) for kind in kinds if kind is not None) > MAX_STAGES:
         raise ValueError("too many stages")
+    if len(columns.chains) > columns.num_tokens:
+        raise ValueError("more chains than tokens")
     found: list[tuple[SamplerStage, ...] | None] = [None if kind is None else () for kind in kinds]
-    for number, stages in enumerate(columns.chains):
-        places = [index for index, kind in enumerate(kinds) if kind == number]
+    members: list[list[int]] = [[] for _ in columns.chains]
+    for index, kind in enumerate(kinds):
+        if kind is not None and kind < 0:
+            raise ValueError("a chain that is none")
+        if kind is not None:
+            members[kind].append(index)
+    for places, stages in zip(members, columns.chains, strict=True):
         before = [log_normalizers[index] for index in places]
         for packed in stages:
             own = _stage(packed, [logits[index] for index in places], before)
@@ -174,6 +184,8 @@ def _stage_logits(packed: StageColumns, raw: list[list[float]]) -> list[tuple[fl
 
 
 def _with_later(later: bytes, tokens: list[TokenSampled]) -> list[TokenSampled]:
+    if len(later) > 2 + _MOST_LATER_BYTES * len(tokens):
+        raise ValueError("too many later fields")
     hints = get_type_hints(TokenSampled)
     for index, values in msgspec.json.decode(later, type=list[tuple[int, dict[str, Any]]]):
         known = {name: msgspec.convert(values[name], hints[name]) for name in values if name in LATER}

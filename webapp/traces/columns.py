@@ -16,7 +16,8 @@ from webapp.traces.numbers import Numbers
 
 MAX_EVENTS = 1 << 17
 """More than a trace can have: two per token of the longest answer. Lists are bounded before their objects are made."""
-MAX_CANDIDATES = 1 << 19
+MAX_CANDIDATES = MAX_EVENTS * 21
+"""The recorded ones of every token, and the chosen one where it is none of them: what was saved can be read."""
 MAX_STAGES = 1 << 18
 MAX_PIECES = 1 << 18
 INTEGERS = ("at", "position", "id", "is_special", "is_shown", "rank", "step_us", "batch_size")

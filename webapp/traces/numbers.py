@@ -1,4 +1,6 @@
-"""A column of numbers in few bytes, exactly; `frontend/src/trace/saved/numbers.ts` reads it. Knows nothing of meanings.
+"""A column of numbers in few bytes, exactly but for the sign of zero. Knows nothing of meanings.
+
+`frontend/src/trace/saved/numbers.ts` reads it.
 
 Recorded numbers have few decimals, so most columns are integers at some scale. Their bytes stand in planes: the first
 bytes of all numbers, then the second: the high ones are alike, and zstd makes nearly nothing of them.

@@ -234,6 +234,8 @@ ZEROS, LARGE = Numbers(1, 0, 0, b""), pack([1 << 50] * 3)
         {"num_ids": 1 << 40, "ids": ZEROS, "num_bytes": ZEROS},
         {"num_candidates": LARGE, "candidates": ZEROS, "candidate_logits": ZEROS},
         {"num_bytes": pack([1 << 50] * 60)},
+        {"later": b"[" + b"[0,{}]," * (1 << 20) + b"[0,{}]]"},
+        {"chain": pack([-1] * 60)},
     ],
     ids=lambda change: next(iter(change)),
 )

@@ -152,9 +152,12 @@ function stagesOf(
 ): (index: number) => SamplerStage[] | null {
   const chain = unpack(columns.chain, columns.num_tokens);
   const places = new Uint32Array(columns.num_tokens);
+  const membersOf: number[][] = columns.chains.map(() => []);
+  chain.forEach((number, index) => {
+    if (!Number.isNaN(number)) places[index] = membersOf[number]!.push(index) - 1;
+  });
   const chains = columns.chains.map((packed, number) => {
-    const members = Array.from(chain.keys()).filter((index) => chain[index] === number);
-    members.forEach((index, place) => (places[index] = place));
+    const members = membersOf[number]!;
     let before: ArrayLike<number> = members.map((index) => logNormalizer[index]!);
     return packed.map((stage): StageAt => {
       const normalizers = unpack(stage[3], members.length, before);
