@@ -118,7 +118,8 @@ def test_a_drag_pans_and_a_drag_on_the_axis_scrubs_every_panel(page: Page, plot:
     page.mouse.up()
     expect(page.get_by_test_id("replay-position")).not_to_contain_text(f"{NUM_TOKENS} / ")
     num_shown = int(page.get_by_test_id("replay-position").inner_text().split("/")[0])
-    assert page.get_by_test_id("token").count() == num_shown
+    page.get_by_role("tab", name="Tokens").click()
+    expect(page.get_by_test_id("token")).to_have_count(num_shown)
     page.get_by_role("button", name="To the end").click()
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
 

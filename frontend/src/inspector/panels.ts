@@ -97,6 +97,9 @@ export const PANELS = [
 
 export type PanelName = (typeof PANELS)[number]["name"];
 
+/** Where nothing else is asked for: the whole way of the request, for whoever sees one for the first time. */
+export const FIRST_PANEL: PanelName = "Journey";
+
 /** The panel that shows a stage best. */
 export const PANEL_OF: Record<StageId, PanelName> = {
   browser: "Timing",
