@@ -40,7 +40,7 @@ class ExemplarClassifier:
         self.categories = tuple(category for category in texts if category != BENIGN)
 
     def score(self, text: str) -> dict[str, float]:
-        """Score per category, 0 to 1; the cost is bounded by MAX_CHARS and MAX_SENTENCES."""
+        """Score per category, 0 to 1; the embedding costs at most MAX_SENTENCES, all else grows with the length."""
         sentences = self._suspicious(split_sentences(text))
         if not sentences:
             return dict.fromkeys(self.categories, 0.0)

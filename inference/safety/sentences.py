@@ -7,7 +7,7 @@ import re
 from inference.protocol.request import MAX_MESSAGE_BYTES
 
 MAX_CHARS = 2 * MAX_MESSAGE_BYTES + 1
-"""Text looked at: a system prompt and a message are checked in one, and the gateway accepts no longer ones."""
+"""Longest text that may come in to be checked, so that the cost stays bounded: a system prompt and a message in one."""
 WINDOW_CHARS = 300
 """Longest piece: what an embedding of at most 128 tokens can take in."""
 _STRIDE_CHARS = 240
@@ -16,8 +16,11 @@ _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences in order, each once; a long one as overlapping windows, so that nothing hides behind its beginning."""
-    found = (match.group().strip() for match in _SENTENCE.finditer(text[:MAX_CHARS]))
+    """Sentences in order, each once; a long one as overlapping windows, so that nothing hides behind its beginning.
+
+    Nothing is cut off: who accepts a text from outside keeps to MAX_CHARS.
+    """
+    found = (match.group().strip() for match in _SENTENCE.finditer(text))
     windows = [window for sentence in found for window in _windows(sentence) if any(c.isalnum() for c in window)]
     return list(dict.fromkeys(windows))
 

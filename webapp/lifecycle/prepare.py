@@ -77,7 +77,7 @@ class Preparation:
     def _words(self) -> str:
         """The user's words that no earlier request had checked: the system prompt may have changed since."""
         system = [message.content for message in self._messages if message.role == "system"]
-        return "\n".join([*system, self._messages[-1].content])
+        return "\n".join([*system, *(message.content for message in self._messages[-1:])])
 
     def _pack(self) -> Packed:
         start = time.perf_counter_ns()

@@ -20,14 +20,18 @@ from inference.protocol.events import (
     RequestAccepted,
 )
 from inference.protocol.request import SamplingParams
+from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.chat_template import ChatMessage, TemplateError
 from webapp.lifecycle.services import PromptServices
 
 Kind = TypeVar("Kind", bound=AnyEvent)
 
+WHOLE = "trace"
+"""Source of the message that is all of a prompt."""
+
 
 class CannotRerun(Exception):
-    """`code` is for programs: no_prompt, other_model, other_tokenizer, no_seed."""
+    """`code` is for programs: no_prompt, too_long, other_model, other_tokenizer, no_seed."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -57,18 +61,26 @@ class Saved:
         """For Request.input. The pieces follow from the ids.
 
         Nobody here has checked what an imported trace holds, and its segments may tell of another text than its ids:
-        what the model will read becomes the message, and so all of it is checked.
+        what the model will read becomes the message, and so all of it is checked; also where no segment has a message.
+
+        Raises CannotRerun where that is more than can be checked.
         """
         prompt = msgspec.structs.replace(self.prompt, pieces=())
         saved = {"context": msgspec.to_builtins(self.context), "prompt": msgspec.to_builtins(prompt)}
         if self.forked is not None:
             saved["forked"] = msgspec.to_builtins(msgspec.structs.replace(self.forked, pieces=()))
-        return {"messages": [self._whole()] if is_imported else self.messages(), "saved": saved}
+        messages = [] if is_imported else self.messages()
+        return {"messages": messages or [self._whole()], "saved": saved}
 
     def _whole(self) -> dict[str, str]:
         given = self.forked.pieces if self.forked is not None else ()
         text = b"".join([*self.prompt.pieces, *given]).decode(errors="replace").replace("\x00", "\ufffd")
-        return {"role": "user", "content": text, "source": "trace"}
+        if len(text) > MAX_CHARS:
+            message = (
+                f"The trace's prompt has {len(text):,} characters; at most {MAX_CHARS:,} can be checked for safety."
+            )
+            raise CannotRerun("too_long", f"{message} Ask the question anew in a chat, with less text.")
+        return {"role": "user", "content": text, "source": WHOLE}
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     given = _saved(found)
     check = _checked(given)
     runs = _planned(given, body)
+    source = _input(found, given)
     with transaction.atomic():
         if (
             Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None).count()
@@ -66,7 +67,7 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
             original=found,
             title=found.title,
             model=found.model,
-            input=given.as_input(found.is_imported),
+            input=source,
             params=msgspec.to_builtins(given.params),
             seeds=body.seeds,
             n=body.n,
@@ -80,6 +81,15 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker looks by itself every few seconds
         app.send_task("reruns.advance", args=[rerun.pk])
     return JsonResponse(_as_json(rerun), status=201)
+
+
+def _input(found: Request, given: saved.Saved) -> dict[str, Any]:
+    """A run of an imported trace has that trace's segments, which nobody has checked either."""
+    is_whole = any(message["source"] == saved.WHOLE for message in found.input.get("messages", ()))
+    try:
+        return given.as_input(found.is_imported or is_whole)
+    except saved.CannotRerun as error:
+        raise ApiError(409, error.code, str(error)) from None
 
 
 def _saved(found: Request) -> saved.Saved:

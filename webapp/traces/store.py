@@ -18,7 +18,7 @@ _SEARCH_CHARS = 20_000
 
 def save(request: Request, frames: Sequence[Frame]) -> None:
     """Save a settled request's events; replaces an earlier save."""
-    prompt = request.input.get("messages", [{}])[-1].get("content", "")
+    prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
     Trace.objects.update_or_create(
         request=request,
         defaults={"blob": encode(frames, request.summary())},
