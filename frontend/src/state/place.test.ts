@@ -31,3 +31,18 @@ it.each(["", "?token=0", "?token=-1", "?token=x", "?token=100000", "?t=1e9", "?t
     expect(shown.isLive).toBe(true);
   },
 );
+
+it("counts the tokens of a fork from the first that it took over", () => {
+  const frames = (JSON.parse(readFileSync(LOG, "utf8")) as { frames: Frame[] }).frames.map((frame) => ({
+    ...frame,
+    events: frame.events.map((event) =>
+      event.type === "token.sampled" ? { ...event, position: event.position + 5 } : event,
+    ),
+  }));
+  const fork = RequestTrace.saved(frames);
+  goTo(fork, placeOf("?token=3"));
+  expect(fork.isLive).toBe(true);
+  goTo(fork, placeOf("?token=7"));
+  expect([fork.selected, fork.view.tokens.length]).toEqual([6, 2]);
+  expect(searchOf(placeIn(fork, null))).toBe("?token=7");
+});

@@ -31,12 +31,14 @@ export function searchOf({ panel, token, time }: Place): string {
 /** Where the playhead stands; live it stands nowhere. */
 export function placeIn(trace: RequestTrace, panel: string | null): Place {
   if (trace.isLive) return { panel, token: null, time: null };
-  const isAtToken = trace.selected !== null && trace.selected === trace.view.tokens.length - 1;
+  // Tokens count from the answer's first, also where those before were taken over from another.
+  const isAtToken = trace.selected !== null && trace.selected === trace.view.tokens.at(-1)?.position;
   return { panel, token: isAtToken ? trace.selected! + 1 : null, time: Math.round(trace.position) };
 }
 
 /** A token that there is not, or not yet, leads nowhere. */
 export function goTo(trace: RequestTrace, { token, time }: Place): void {
-  if (token !== null && token <= trace.whole.tokens.length) trace.select(token - 1);
+  if (token !== null && trace.whole.tokens.some(({ position }) => position === token - 1))
+    trace.select(token - 1);
   else if (token === null && time !== null) trace.seek(time);
 }
