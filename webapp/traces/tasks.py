@@ -37,7 +37,7 @@ def on_settled(request: Request, **_: Any) -> None:
 def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
     """Tried again for some minutes while the endpoint cannot take it; then the log has the reason."""
     endpoint = settings.ENVIRONMENT.otlp
-    frames = store.load_frames(request_id)
+    frames = store.load_to_leave(request_id)
     if endpoint is None or not frames:  # deleted meanwhile
         return
     try:
