@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from inference.protocol.codec import decode_events, encode_events
-from inference.protocol.events import AnyEvent, Frame, TokenSampled
+from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled
 from inference.protocol.request import PROTOCOL_VERSION
 from webapp.traces import former_columns
 from webapp.traces.column_reader import from_columns, generated
@@ -104,16 +104,15 @@ class Turn:
     events: tuple[AnyEvent, ...]
     """All but the generated tokens."""
     answer: list[tuple[int, bytes]]
-    """The generated tokens' ids and bytes."""
+    """The ids and bytes of the tokens a fork took over, and then of the generated ones."""
 
 
 def decode_turn(data: bytes) -> Turn:
     """The same file without its tokens' candidates, which are most of it. Raises TraceFileError."""
     document = _document(unpacked(data))
     try:
-        if document.columns is None:
-            return Turn(decode_events(document.events), [(token.id, token.piece) for token in _tokens(document)])
-        return Turn(decode_events(document.events), generated(document.columns))
+        events = decode_events(document.events)
+        return Turn(events, [*_kept(events), *_generated(document)])
     except _WRONG as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 
@@ -159,6 +158,17 @@ def _tokens(document: _Document) -> list[TokenSampled]:
     if document.columns is not None:
         return from_columns(document.columns)
     return former_columns.from_columns(document.tokens) if document.tokens is not None else []
+
+
+def _kept(events: Sequence[AnyEvent]) -> list[tuple[int, bytes]]:
+    forked = next((event for event in events if isinstance(event, GenerationForked)), None)
+    return list(zip(forked.ids, forked.pieces, strict=True)) if forked else []
+
+
+def _generated(document: _Document) -> list[tuple[int, bytes]]:
+    if document.columns is None:
+        return [(token.id, token.piece) for token in _tokens(document)]
+    return generated(document.columns)
 
 
 def _frames(document: _Document) -> list[Frame]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import redis
 from django.contrib.auth.models import User
@@ -15,6 +16,7 @@ from inference.protocol.events import (
     ContextCompared,
     Frame,
     GenerationFinished,
+    GenerationForked,
     GenerationStarted,
     PromptTokenized,
     RequestAccepted,
@@ -23,6 +25,7 @@ from inference.protocol.events import (
     TextReleased,
 )
 from inference.protocol.request import FinishReason, SamplingParams, Usage
+from tests.webapp.traces.test_archive import token
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
@@ -249,6 +252,25 @@ def test_a_turn_is_compared_once_with_the_one_before_it(request_: Request) -> No
     assert (compared.here, compared.there) == ((b"X",), (b"c", b"d"))
     events = [event for frame in store.load_frames(second.pk) for event in frame.events]
     assert isinstance(events[-1], RequestFinished)
+
+
+def test_the_turn_after_a_fork_is_compared_with_the_whole_answer(request_: Request) -> None:
+    kept = GenerationForked(
+        at=3, from_request_id="req_x", position=1, ids=(ord("c"), ord("d")), pieces=(b"c", b"d"), text="cd"
+    )
+    sampled = msgspec.structs.replace(token(2), id=ord("e"), piece=b"e", candidate_ids=(ord("e"),))
+    sampled = msgspec.structs.replace(sampled, candidate_pieces=(b"e",), candidate_logits=(1.0,), stages=())
+    log(request_, tokenized("ab"), kept, sampled)
+    generate(request_)
+    settle(request_.pk)
+    second = next_turn(request_)
+    log(second, tokenized("abcdefg"))
+    generate(second)
+    settle(second.pk)
+    (compared,) = saved(second, ContextCompared)
+    assert isinstance(compared, ContextCompared)
+    assert (compared.num_prompt_tokens, compared.num_answer_tokens, compared.num_common_tokens) == (2, 3, 5)
+    assert (compared.here, compared.there) == ((b"f", b"g"), ())
 
 
 def test_a_damaged_turn_before_is_no_reason_to_fail(request_: Request) -> None:
