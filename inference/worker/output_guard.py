@@ -104,21 +104,15 @@ class OutputGuard:
 
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
         """Step mode: all that is held, and the token that would follow, unless its text would be withheld."""
-        events = self._release(self._num_waiting_chars) if self._held else []
+        events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._held else []
         if self.is_blocked or self.is_stopped:
             return events
         text = self._pending + proposed.token.piece.decode(errors="ignore")
-        if not text.strip() or not self._is_guarded:
+        checks = self._checks(text, [proposed.token])
+        if not self.is_blocked:
             return [*events, proposed]
-        check = self._guard.check(self._sentence + text, "output")
-        if check.verdict != "block":
-            return [*events, proposed]
-        self.is_blocked = True
         self.num_tokens += 1
-        now, num_chars = self._clock.at(), self._num_released_chars
-        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text))
-        withheld = TextWithheld(at=now, num_tokens=1, category=check.category, replacement=check.replacement)
-        return [*events, event, withheld]
+        return [*events, *checks]
 
     def release(self) -> list[AnyEvent]:
         """Check what is held; the events to append: tokens, check and text, or check and withheld."""
@@ -126,26 +120,34 @@ class OutputGuard:
 
     def _release(self, num_waiting_chars: int) -> list[AnyEvent]:
         held, self._held = self._held, []
-        end = len(self._pending) - num_waiting_chars
-        text, self._pending = self._pending[:end], self._pending[end:]
-        if not text.strip() or not self._is_guarded:
-            return self._passed(held, text, [])
-        return self._checked(held, text)
+        text = self._pending
+        # A token shows all of its text, also the end that may become a stop text.
+        checks = self._checks(text, held)
+        if self.is_blocked:
+            return checks
+        end = len(text) - num_waiting_chars
+        self._pending = text[end:]
+        return self._passed(held, text[:end], checks)
 
     def _left_over(self) -> list[AnyEvent]:
-        """Kept text that was not shown as long as a stop text could have become of it; no token came after it."""
+        """Text that waited, checked or kept, as long as a stop text could have become of it; no token came after it."""
+        if self.is_blocked or not self._pending:
+            return []
         text, self._pending = self._pending, ""
-        return [TextReleased(at=self._clock.at(), text=text, num_tokens=0)] if text else []
+        return [TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)]
 
-    def _checked(self, held: list[TokenSampled], text: str) -> list[AnyEvent]:
-        # The sentence is judged as a whole, its released beginning included.
+    def _checks(self, text: str, tokens: Sequence[TokenSampled]) -> list[AnyEvent]:
+        """Judge the open sentence as a whole, with the text of these tokens: the check, and what withholds them."""
+        if not text.strip() or not self._is_guarded:
+            return []
         check = self._guard.check(self._sentence + text, "output")
         now, num_chars = self._clock.at(), self._num_released_chars
-        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - held[0].at)
+        event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - tokens[0].at)
         if check.verdict != "block":
-            return self._passed(held, text, [event])
+            return [event]
         self.is_blocked = True
-        withheld = TextWithheld(at=now, num_tokens=len(held), category=check.category, replacement=check.replacement)
+        self._pending = ""
+        withheld = TextWithheld(at=now, num_tokens=len(tokens), category=check.category, replacement=check.replacement)
         return [event, withheld]
 
     def _begin_sentence(self, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from itertools import pairwise
 
@@ -17,9 +18,12 @@ from inference.protocol.events import (
     SafetyChecked,
     TextReleased,
     TextWithheld,
+    TokenProposed,
     TokenSampled,
 )
 from inference.safety import Guard, load_guard
+from inference.safety.guard import Check
+from inference.safety.policy import Layer
 from inference.worker.output_guard import OutputGuard
 
 
@@ -236,3 +240,65 @@ def test_guesses_are_cut_at_a_stop_text_by_their_place_in_the_whole_answer(guard
         output.add(token(place, piece))
     (told,) = (event for event in output.flush() if isinstance(event, DraftVerified))
     assert told.pieces == (b"c", b"!")
+
+
+class WordGuard(Guard):
+    """Blocks whatever has the word BAD in it."""
+
+    def check(self, text: str, layer: Layer) -> Check:
+        harmless = super().check("Hello", layer)
+        return dataclasses.replace(harmless, verdict="block", category="hate") if "BAD" in text else harmless
+
+
+@pytest.fixture(scope="module")
+def word_guard(guard: Guard) -> Guard:
+    return WordGuard(guard._classifier, guard._policy)
+
+
+def step(guard: Guard, drawn: list[bytes], taken: list[bytes], stop: tuple[str, ...]) -> list[AnyEvent]:
+    """Each token is proposed as drawn, then another is taken in its place, until the answer ends."""
+    output = OutputGuard(guard, RequestClock(unix_us()), stop, is_guarded=True)
+    events: list[AnyEvent] = []
+    for position, (draw, choice) in enumerate(zip(drawn, taken, strict=True)):
+        events += output.propose(TokenProposed(at=position, token=token(position, draw)))
+        if output.is_blocked or output.is_stopped:
+            break
+        output.add(token(position, choice))
+    return [*events, *output.flush(), *output.flush()]
+
+
+@pytest.mark.parametrize("stop", [(), (" very BAD thing XX",), (" BAD XX",)])
+def test_what_a_person_takes_is_checked_before_it_shows_also_where_a_stop_text_may_come(
+    word_guard: Guard, stop: tuple[str, ...]
+) -> None:
+    events = step(word_guard, [b"A", b" very", b" nice", b" day"], [b"A", b" very", b" BAD", b" day"], stop)
+    assert [event.piece for event in events if isinstance(event, TokenSampled)] == [b"A", b" very"]
+    assert isinstance(events[-1], TextWithheld)
+    assert "BAD" not in text_of(events)
+
+
+def test_what_would_be_withheld_is_not_proposed_and_nothing_follows(word_guard: Guard) -> None:
+    events = step(word_guard, [b"A", b" very", b" BAD"], [b"A", b" very", b" day"], (" very BAD thing XX",))
+    assert [event.token.piece for event in events if isinstance(event, TokenProposed)] == [b"A", b" very"]
+    assert isinstance(events[-1], TextWithheld) and events[-1].num_tokens == 1
+    assert text_of(events) == "A"
+
+
+def test_what_waited_for_a_stop_text_is_released_at_the_end_with_its_tokens(word_guard: Guard) -> None:
+    events = step(word_guard, [b"A", b" very", b"!"], [b"A", b" very", b"!"], ("!?",))
+    released = [event for event in events if isinstance(event, TextReleased)]
+    assert text_of(events) == "A very!"
+    assert [event.num_tokens for event in released] == sorted(event.num_tokens for event in released)
+    assert released[-1].num_tokens == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(["a", " BAD", "X", ". "]), max_size=6), st.sampled_from(["XX", " BAD XX", "aX"]))
+def test_step_mode_shows_no_token_that_was_not_checked(word_guard: Guard, taken: list[str], stop: str) -> None:
+    pieces = [piece.encode() for piece in taken]
+    events = step(word_guard, [b"a"] * len(pieces), pieces, (stop,))
+    shown = b"".join(event.piece for event in events if isinstance(event, TokenSampled)).decode()
+    assert "BAD" not in shown and "BAD" not in text_of(events) and stop not in text_of(events)
+    assert shown.startswith(text_of(events))
+    if "".join(taken) == shown and stop not in shown:
+        assert text_of(events) == shown
