@@ -44,10 +44,10 @@ def admit(user_id: int, num_new: int) -> list[Limit]:
 
     Raises TooManyOpen when they do not all fit.
     """
-    num_free = room(user_id)
-    if num_new > num_free:
-        raise TooManyOpen(_too_many(num_free, num_new))
-    return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=num_free - before) for before in range(num_new)]
+    free = room(user_id)
+    if num_new > free:
+        raise TooManyOpen(_too_many(free, num_new))
+    return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before) for before in range(num_new)]
 
 
 def room(user_id: int) -> int:
@@ -55,14 +55,19 @@ def room(user_id: int) -> int:
     # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
     if connection.features.has_select_for_update:
         get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
+    return num_free(user_id)
+
+
+def num_free(user_id: int) -> int:
+    """As room, at a glance: another may take it at the same time."""
     return MAX_IN_FLIGHT - Request.objects.filter(user_id=user_id, finished_at=None).count()
 
 
-def _too_many(num_free: int, num_new: int) -> str:
-    num_open = MAX_IN_FLIGHT - num_free
+def _too_many(free: int, num_new: int) -> str:
+    num_open = MAX_IN_FLIGHT - free
     if num_new == 1:
         return f"You have {num_open} requests open. Wait for one to end, or stop one."
-    few = f"at most {num_free}" if num_free > 0 else "none"
+    few = f"at most {free}" if free > 0 else "none"
     why = f"You asked for {num_new} answers and have {num_open} of {MAX_IN_FLIGHT} requests open: {few} can be begun."
     return f"{why} Ask for fewer, wait for some to end, or stop some."
 

@@ -6,6 +6,7 @@ All there is to know is in the database, so it does not matter which process loo
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import timedelta
 
 import msgspec
@@ -19,7 +20,7 @@ from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle import services
 from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, room, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, num_free, room, start
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.lifecycle.workers import workers
 from webapp.reruns.models import Rerun, Run
@@ -41,10 +42,30 @@ def unfinished() -> QuerySet[Rerun]:
     return Rerun.objects.filter(stopped_at=None, pk__in=waiting.values("rerun_id"))
 
 
-def advance(rerun_id: str) -> None:
-    """Start what may be started; nothing while no worker is ready, so that a set outlives the worker."""
+def advance(rerun_ids: Iterable[str]) -> None:
+    """Start what may be started; nothing while no worker is ready, so that a set outlives the worker.
+
+    Trouble with one set is no trouble for those after it.
+    """
     if not any(worker["state"] == "ready" for worker in workers() or ()):
         return
+    for rerun_id in rerun_ids:
+        try:
+            if _may_begin(rerun_id):
+                _begin(rerun_id)
+        except Exception:
+            logger.exception("%s could not be looked at", rerun_id)
+
+
+def _may_begin(rerun_id: str) -> bool:
+    """A look without the lock: most sets wait for room most of the time."""
+    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).only("user_id").first()
+    if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
+        return False
+    return rerun.runs.filter(request=None).exists() or _lost_long_ago(rerun).exists()
+
+
+def _begin(rerun_id: str) -> None:
     for run, limit in _claim(rerun_id):
         _start(run, limit)
 
@@ -53,21 +74,30 @@ def advance(rerun_id: str) -> None:
 def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
     """Give the next runs their requests; whoever else does so at the same time waits for its turn in room()."""
     rerun = Rerun.objects.filter(pk=rerun_id).first()
-    num_free = 0 if rerun is None else room(rerun.user_id)
+    free = 0 if rerun is None else room(rerun.user_id)
     rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # as it is now that we have the turn
     if rerun is None:
         return []
-    _lost(rerun.runs.filter(request__finished_at__lt=timezone.now() - _RETRY_AFTER)).update(request=None)
-    num_open = Run.objects.filter(rerun__user_id=rerun.user_id, request__finished_at=None).exclude(request=None).count()
-    num_new = max(0, min(num_free, MAX_AT_ONCE - num_open))
+    _lost_long_ago(rerun).update(request=None)
+    num_new = max(0, min(free, MAX_AT_ONCE - _num_open(rerun)))
     runs = list(rerun.runs.filter(request=None)[:num_new])
     for run in runs:
         run.request = _request(rerun, run)
         run.num_tries += 1
         run.request.save(force_insert=True)
         run.save(update_fields=["request", "num_tries"])
-    limits = [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=num_free - before) for before in range(num_new)]
+    limits = [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before) for before in range(num_new)]
     return list(zip(runs, limits, strict=False))
+
+
+def _num_open(rerun: Rerun) -> int:
+    """Of all the user's sets."""
+    runs = Run.objects.filter(rerun__user_id=rerun.user_id, request__finished_at=None)
+    return runs.exclude(request=None).count()
+
+
+def _lost_long_ago(rerun: Rerun) -> QuerySet[Run]:
+    return _lost(rerun.runs.filter(request__finished_at__lt=timezone.now() - _RETRY_AFTER))
 
 
 def _lost(runs: QuerySet[Run]) -> QuerySet[Run]:

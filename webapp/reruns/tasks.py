@@ -29,7 +29,7 @@ def on_settled(request: Request, **_: Any) -> None:
 
 @app.task(name="reruns.advance")
 def advance_task(rerun_id: str) -> None:
-    advance(rerun_id)
+    advance([rerun_id])
 
 
 @worker_ready.connect
@@ -43,7 +43,7 @@ def keep_going() -> None:
         time.sleep(_PAUSE_S)
         try:
             close_old_connections()
-            for rerun_id in unfinished().values_list("pk", flat=True):
-                advance(rerun_id)
+            if waiting := list(unfinished().values_list("pk", flat=True)):
+                advance(waiting)
         except Exception:
             logger.exception("the sets of runs could not be looked at")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -21,6 +22,7 @@ from webapp.gateway.params import checked_params
 from webapp.gateway.requests import find
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import room
 from webapp.reruns import saved
 from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.models import Rerun, Run
@@ -46,8 +48,10 @@ def of_request(request: HttpRequest, request_id: str) -> HttpResponse:
     found = find(request, request_id)
     if request.method == "POST":
         return _create(found, read_body(request, RerunBody))
-    listed = found.reruns.order_by("-created_at").prefetch_related("runs__request")
-    return JsonResponse({"reruns": [_head(rerun) for rerun in listed]})
+    runs = Prefetch("runs", Run.objects.only("rerun_id", "index", "num_tries", "request_id"))
+    requests = Prefetch("runs__request", Request.objects.only("status", "finished_at", "error_code"))
+    listed = found.reruns.order_by("-created_at").defer("input").prefetch_related(runs, requests)
+    return JsonResponse({"reruns": [_head(rerun, list(rerun.runs.all())) for rerun in listed]})
 
 
 def _create(found: Request, body: RerunBody) -> HttpResponse:
@@ -56,11 +60,12 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
-        if (
-            Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None).count()
-            > _MAX_WAITING
-        ):
-            message = f"More than {_MAX_WAITING} of your runs wait already. Let some end, or stop a set."
+        room(found.user_id)  # two sets that come at once take turns
+        waiting = Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
+        if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
+            message = (
+                f"{num_waiting} of your runs wait already, of at most {_MAX_WAITING}. Let some end, or stop a set."
+            )
             raise ApiError(429, "too_many_requests", message, retry_after_s=60)
         rerun = Rerun.objects.create(
             user_id=found.user_id,
@@ -159,14 +164,14 @@ def cancel(request: HttpRequest, rerun_id: str) -> HttpResponse:
 
 
 def _find(request: HttpRequest, rerun_id: str) -> Rerun:
-    found = Rerun.objects.filter(pk=rerun_id, user_id=user_id(request)).first()
+    found = Rerun.objects.filter(pk=rerun_id, user_id=user_id(request)).defer("input").first()
     if found is None:
         raise not_found("set of runs")
     return found
 
 
-def _head(rerun: Rerun) -> dict[str, Any]:
-    states = [_state(rerun, run) for run in rerun.runs.all()]
+def _head(rerun: Rerun, runs: list[Run]) -> dict[str, Any]:
+    states = [_state(rerun, run) for run in runs]
     return {
         "id": rerun.pk,
         "created_at": rerun.created_at.isoformat(),
@@ -199,7 +204,7 @@ def _as_json(rerun: Rerun) -> dict[str, Any]:
         "prompt": rerun.prompt_check,
         "runs": rows,
     }
-    return _head(rerun) | more
+    return _head(rerun, runs) | more
 
 
 def _state(rerun: Rerun, run: Run) -> str:

@@ -84,7 +84,7 @@ def post(client: Client, path: str, body: object = None) -> tuple[int, dict[str,
 def begin(client: Client, request: Request, **body: object) -> dict[str, Any]:
     status, answer = post(client, f"/api/requests/{request.pk}/reruns", body)
     assert status == 201, answer
-    advance(answer["id"])
+    advance([answer["id"]])
     return answer
 
 
@@ -257,14 +257,14 @@ def test_a_request_without_messages_is_prepared_and_settled(alice: Client, origi
 def test_a_few_are_open_and_the_next_begins_as_each_settles(alice: Client, original: Request) -> None:
     answer = begin(alice, original, n=6, seeds="fresh")
     assert len(open_requests()) == MAX_AT_ONCE
-    advance(answer["id"])
+    advance([answer["id"]])
     assert len(open_requests()) == MAX_AT_ONCE
     settle(open_requests()[0].pk, REFUSED)
-    advance(answer["id"])
+    advance([answer["id"]])
     assert states(answer["id"]) == ["failed", *["queued"] * MAX_AT_ONCE, "waiting"]
     while left := open_requests():
         settle(left[0].pk, REFUSED)
-        advance(answer["id"])
+        advance([answer["id"]])
     shown = alice.get(f"/api/reruns/{answer['id']}").json()
     assert shown["state"] == "done"
     assert len({run["seed"] for run in shown["runs"]}) == 6
@@ -289,7 +289,7 @@ def test_it_leaves_room_for_chatting_and_keeps_to_the_users_limit(alice: Client,
     assert states(answer["id"]).count("queued") == 1
     Request.objects.filter(pk__in=[each.pk for each in others]).delete()
     begin(alice, original, n=8)
-    advance(answer["id"])
+    advance([answer["id"]])
     assert len(open_requests()) == MAX_AT_ONCE
 
 
@@ -299,12 +299,12 @@ def test_a_run_whose_worker_was_lost_runs_again_but_not_for_ever(alice: Client, 
         assert Run.objects.get().num_tries == num_tries
         settle(open_requests()[0].pk, LOST)
         assert unfinished().exists() == (num_tries < MAX_TRIES)
-        advance(answer["id"])
+        advance([answer["id"]])
         assert not open_requests()  # what looks ready may be the worker that was lost
         if num_tries < MAX_TRIES:
             assert alice.get(f"/api/reruns/{answer['id']}").json()["runs"][0]["state"] == "waiting"
         let_time_pass()
-        advance(answer["id"])
+        advance([answer["id"]])
     shown = alice.get(f"/api/reruns/{answer['id']}").json()
     assert (shown["state"], shown["runs"][0]["state"]) == ("done", "failed")
     assert Request.objects.filter(surface="replay").count() == MAX_TRIES
@@ -318,7 +318,7 @@ def test_without_a_worker_nothing_is_started_and_nothing_is_lost(
     assert states(answer["id"]) == ["waiting", "waiting"]
     worker.hset(worker_key("test:1"), "state", "ready")
     assert [rerun.pk for rerun in unfinished()] == [answer["id"]]
-    advance(answer["id"])
+    advance([answer["id"]])
     assert states(answer["id"]) == ["queued", "queued"]
 
 
@@ -331,13 +331,50 @@ def test_a_process_that_dies_before_it_hands_over_leaves_a_run_that_runs_again(
     status, answer = post(alice, f"/api/requests/{original.pk}/reruns")
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr("webapp.reruns.advance.start", die)
-        advance(answer["id"])
+        advance([answer["id"]])
     assert (status, states(answer["id"])) == (201, ["queued"])
     settle(open_requests()[0].pk, {"stage": "generation", "code": "no_worker", "message": "Nobody took it."})
     let_time_pass()
-    advance(answer["id"])
+    advance([answer["id"]])
     assert states(answer["id"]) == ["queued"]
     assert len(events(open_requests()[0])) == 2
+
+
+def test_one_broken_set_does_not_stop_those_after_it(alice: Client, original: Request) -> None:
+    path = f"/api/requests/{original.pk}/reruns"
+    broken, whole = (post(alice, path)[1]["id"] for _ in range(2))
+    Run.objects.filter(rerun_id=broken).update(params={"temperature": "warm"})
+    advance([broken, whole])
+    assert states(whole) == ["queued"]
+
+
+def test_a_set_without_room_is_looked_at_without_writing(
+    alice: Client, original: Request, django_assert_max_num_queries: Any
+) -> None:
+    Request.objects.bulk_create(
+        Request(user=original.user, surface="chat", model="m", title="t") for _ in range(MAX_IN_FLIGHT)
+    )
+    answer = begin(alice, original)
+    with django_assert_max_num_queries(3) as asked:
+        advance([answer["id"]])
+    assert all(query["sql"].startswith("SELECT") for query in asked.captured_queries)
+
+
+def test_no_more_than_so_many_runs_wait(alice: Client, original: Request, worker: redis.Redis) -> None:
+    worker.delete(worker_key("test:1"))
+    path, body = f"/api/requests/{original.pk}/reruns", {"n": 64, "seeds": "fresh"}
+    assert [post(alice, path, body)[0] for _ in range(5)] == [201, 201, 201, 201, 429]
+    assert post(alice, path)[1]["error"]["code"] == "too_many_requests"
+
+
+def test_a_set_is_polled_in_few_queries_without_its_long_columns(
+    alice: Client, original: Request, django_assert_max_num_queries: Any
+) -> None:
+    answer = begin(alice, original, n=4)
+    for path in (f"/api/reruns/{answer['id']}", f"/api/requests/{original.pk}/reruns"):
+        with django_assert_max_num_queries(6) as asked:
+            assert alice.get(path).status_code == 200
+        assert sum("output_text" in query["sql"] for query in asked.captured_queries) <= 1  # the request asked about
 
 
 def test_a_stopped_set_begins_no_more_and_ends_what_is_open(alice: Client, original: Request) -> None:
@@ -345,7 +382,7 @@ def test_a_stopped_set_begins_no_more_and_ends_what_is_open(alice: Client, origi
     status, shown = post(alice, f"/api/reruns/{answer['id']}/stop")
     assert (status, shown["state"]) == (202, "stopped")
     assert [run["state"] for run in shown["runs"]] == ["stopped"] * 6
-    advance(answer["id"])
+    advance([answer["id"]])
     assert not open_requests()
     assert post(alice, f"/api/reruns/{answer['id']}/stop")[0] == 202
 
@@ -403,7 +440,7 @@ def test_a_set_outlives_the_request_it_was_made_of(alice: Client, original: Requ
     answer = begin(alice, original, n=5)
     assert alice.delete(f"/api/traces/{original.pk}").status_code == 204
     settle(open_requests()[0].pk, REFUSED)
-    advance(answer["id"])
+    advance([answer["id"]])
     shown = alice.get(f"/api/reruns/{answer['id']}").json()
     assert (shown["request_id"], shown["title"]) == (None, original.title)
     assert states(answer["id"]) == ["failed", *["queued"] * 4]
