@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import msgspec
+from django.conf import settings
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
@@ -33,7 +34,7 @@ class Place:
 
 
 def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
-    """What is taken over. Raises CannotFork."""
+    """What is taken over. Raises CannotFork, RedisError."""
     if parent.is_imported:
         message = "This trace was imported: nobody here has checked what its prompt says, so no answer goes on from it."
         raise CannotFork("imported", message)
@@ -46,7 +47,7 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
         raise CannotFork("trace_unreadable", "The saved trace is damaged and cannot be read.") from None
     except (TokenizerError, TemplateError) as error:
         raise CannotFork("model_unavailable", str(error)) from None
-    found = parent_of(events, served.tokenizer)
+    found = parent_of(events, served.tokenizer, settings.ENVIRONMENT.model_name)
     if place.text is not None:
         fork = fork_with(found, served.tokenizer, place.text)
     else:

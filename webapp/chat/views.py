@@ -194,10 +194,8 @@ def fork(request: HttpRequest, request_id: str) -> HttpResponse:
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
-    try:
+    with _refusals():
         made = find_fork(parent, _place(body), params)
-    except CannotFork as error:
-        raise ApiError(400 if error.field else 409, error.code, str(error), error.field) from None
     timing.mark("validate")
     with _refusals():
         answer = start_fork(parent, made, params, arrival)
@@ -272,7 +270,9 @@ def _refusals() -> Iterator[None]:
         yield
     except TooManyOpen as error:
         raise ApiError(429, "too_many_requests", str(error), retry_after_s=5) from None
-    except QueueUnavailable:
+    except CannotFork as error:
+        raise ApiError(400 if error.field else 409, error.code, str(error), error.field) from None
+    except (QueueUnavailable, RedisError):
         raise _unavailable() from None
 
 

@@ -13,6 +13,7 @@ from inference.protocol.events import (
     ContextAssembled,
     GenerationForked,
     PromptTokenized,
+    RequestAccepted,
     TokenSampled,
 )
 from inference.protocol.request import SamplingParams
@@ -51,14 +52,17 @@ class Fork:
     """Whether those from the position on are a person's text, not a token that was chosen."""
 
 
-def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer) -> Parent:
-    """Raises CannotFork."""
+def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer, model: str) -> Parent:
+    """`model`: the one that would go on. Raises CannotFork."""
+    made_by = model
     context: ContextAssembled | None = None
     prompt: PromptTokenized | None = None
     kept: tuple[int, ...] = ()
     sampled: list[TokenSampled] = []
     for event in events:
         match event:
+            case RequestAccepted():
+                made_by = event.model
             case ContextAssembled():
                 context = event
             case PromptTokenized():
@@ -69,6 +73,9 @@ def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer) -> Parent:
                 sampled.append(event)
     if context is None or prompt is None:
         raise CannotFork("no_prompt", "The request never reached the model, so there is no answer to go on from.")
+    if made_by != model:
+        message = f"{made_by} made this answer; the model here is {model}. Ask it anew instead."
+        raise CannotFork("other_model", message)
     if prompt.version != tokenizer.version:
         message = "Another model, with another tokenizer, made this answer; ask the present one anew instead."
         raise CannotFork("other_model", message)
@@ -121,10 +128,10 @@ def _is_within_word(data: bytes, end: int) -> bool:
     """Whether a cut here would part a character, or a word whose tokens would then be others than the model's own."""
     if end == len(data):
         return False
-    try:
-        before, after = data[:end].decode(), data[end:].decode()
-    except UnicodeDecodeError:
+    if data[end] & 0xC0 == 0x80:  # goes on with a character
         return True
+    # No character has more than four bytes; those that are not whole here are not beside the cut.
+    before, after = data[max(0, end - 4) : end].decode(errors="ignore"), data[end : end + 4].decode(errors="ignore")
     return before[-1:].isalnum() and after[:1].isalnum()
 
 

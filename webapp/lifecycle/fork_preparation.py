@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 import msgspec
+from django.conf import settings
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
@@ -55,7 +56,9 @@ class ForkPreparation:
             raise Failure("context", "parent_gone", _GONE)
         try:
             events = [event for frame in frames_of(source) for event in frame.events]
-            return parent_of(events, services.prompt_services().tokenizer)
+            if not events:
+                raise Failure("context", "parent_gone", _GONE)
+            return parent_of(events, services.prompt_services().tokenizer, settings.ENVIRONMENT.model_name)
         except CannotFork as error:
             raise Failure("context", error.code, str(error)) from None
         except TraceFileError:

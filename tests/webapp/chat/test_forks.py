@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
+from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.codec import decode_request
 from inference.protocol.events import (
     AnyEvent,
@@ -280,6 +282,36 @@ def test_a_fork_whose_parent_goes_before_it_is_prepared_says_so(alice: Client, t
     Request.objects.filter(pk=parent.pk).delete()
     prepare(body["assistant_message"]["request_id"])
     assert Request.objects.get().error_code == "parent_gone"
+
+
+def test_a_fork_whose_parents_trace_is_deleted_meanwhile_says_so(alice: Client, tokenizer: Tokenizer) -> None:
+    parent = ask(alice)
+    answer(parent, tokenizer, "The sky is blue today.")
+    _, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1})
+    assert alice.delete(f"/api/traces/{parent.pk}").status_code == 204
+    prepare(body["assistant_message"]["request_id"])
+    assert Request.objects.get(pk=body["assistant_message"]["request_id"]).error_code == "parent_gone"
+
+
+def test_another_model_does_not_go_on_even_with_the_same_tokenizer(
+    alice: Client, tokenizer: Tokenizer, settings: Any
+) -> None:
+    parent = ask(alice)
+    answer(parent, tokenizer, "The sky is blue today.")
+    settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, model_name="another-model")
+    status, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1})
+    assert (status, body["error"]["code"]) == (409, "other_model")
+
+
+def test_without_its_log_a_running_answer_cannot_be_forked_yet(
+    alice: Client, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = ask(alice)
+    answer(parent, tokenizer, "The sky", is_ended=False)
+    nowhere = RedisEventLog.from_url("redis://127.0.0.1:1/0")
+    monkeypatch.setattr(services, "event_log", lambda: nowhere)
+    status, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1})
+    assert (status, body["error"]["code"]) == (503, "queue_unavailable")
 
 
 def test_forks_count_as_open_requests(alice: Client, tokenizer: Tokenizer) -> None:

@@ -10,7 +10,16 @@ from inference.protocol.events import AnyEvent, ContextAssembled, GenerationFork
 from inference.protocol.request import SamplingParams
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.output_guard import OutputGuard
-from webapp.lifecycle.fork import CannotFork, Parent, check_room, fork_at, fork_with, parent_of, shown_text
+from webapp.lifecycle.fork import (
+    CannotFork,
+    Parent,
+    _is_within_word,
+    check_room,
+    fork_at,
+    fork_with,
+    parent_of,
+    shown_text,
+)
 
 TEXTS = st.text(st.sampled_from("ab cde.\n ﬁ中🙂né"), max_size=24)
 
@@ -57,7 +66,7 @@ def prompt(tokenizer: Tokenizer, num_tokens: int = 4, window: int = 100, version
 def parent(tokenizer: Tokenizer, ids: list[int], num_shown: int | None = None) -> Parent:
     shown = len(ids) if num_shown is None else num_shown
     answer = [sampled(place, token, place < shown) for place, token in enumerate(ids)]
-    return parent_of([*prompt(tokenizer), *answer], tokenizer)
+    return parent_of([*prompt(tokenizer), *answer], tokenizer, "m")
 
 
 def test_a_chosen_token_follows_the_parents_own(tokenizer: Tokenizer) -> None:
@@ -71,7 +80,7 @@ def test_a_fork_of_a_fork_keeps_what_both_kept(tokenizer: Tokenizer) -> None:
     first, second = tokenizer.encode("The sky is"), tokenizer.encode(" very blue")
     forked = GenerationForked(at=0, from_request_id="req_1", position=1, ids=tuple(first), pieces=(), text="")
     answer = [sampled(len(first) + place, token) for place, token in enumerate(second)]
-    found = parent_of([*prompt(tokenizer), forked, *answer], tokenizer)
+    found = parent_of([*prompt(tokenizer), forked, *answer], tokenizer, "m")
     assert fork_at(found, tokenizer, 1000, len(first) + 1, None).ids == (*first, second[0])
 
 
@@ -107,9 +116,9 @@ def test_tokens_that_a_server_did_not_show_are_not_kept(tokenizer: Tokenizer) ->
 
 def test_a_request_without_a_prompt_or_of_another_model_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(CannotFork, match="never reached the model"):
-        parent_of([], tokenizer)
+        parent_of([], tokenizer, "m")
     with pytest.raises(CannotFork, match="another tokenizer"):
-        parent_of(prompt(tokenizer, version="other"), tokenizer)
+        parent_of(prompt(tokenizer, version="other"), tokenizer, "m")
 
 
 def test_nothing_could_follow(tokenizer: Tokenizer) -> None:
@@ -118,7 +127,7 @@ def test_nothing_could_follow(tokenizer: Tokenizer) -> None:
     check_room(fork, found, SamplingParams(max_tokens=4))
     with pytest.raises(CannotFork, match="more than 3"):
         check_room(fork, found, SamplingParams(max_tokens=3))
-    full = parent_of([*prompt(tokenizer, window=7), *(sampled(place, 50) for place in range(3))], tokenizer)
+    full = parent_of([*prompt(tokenizer, window=7), *(sampled(place, 50) for place in range(3))], tokenizer, "m")
     with pytest.raises(CannotFork, match="fill the window"):
         check_room(fork, full, SamplingParams())
 
@@ -133,6 +142,18 @@ def test_an_edited_text_is_what_the_answer_begins_with(
     fork = fork_with(parent(tokenizer, ids), tokenizer, text)
     assert fork.ids[: fork.position] == tuple(ids[: fork.position])
     assert b"".join(map(tokenizer.piece, fork.ids)) == text.encode()
+
+
+@given(text=TEXTS, end=st.integers(0, 99))
+def test_a_cut_is_judged_by_the_characters_beside_it(text: str, end: int) -> None:
+    data = text.encode()
+    end = min(end, len(data))
+    try:
+        before, after = data[:end].decode(), data[end:].decode()
+    except UnicodeDecodeError:
+        assert _is_within_word(data, end)
+    else:
+        assert _is_within_word(data, end) == (before[-1:].isalnum() and after[:1].isalnum())
 
 
 def test_an_answer_that_is_only_continued_keeps_all_its_tokens(tokenizer: Tokenizer) -> None:
