@@ -49,6 +49,7 @@ def test_the_answer_goes_on_with_a_candidate_chosen_by_keyboard_alone(page: Page
     expect(tree(page).nth(1)).to_have_attribute("aria-current", "true")
     wait_until_written(page)
     after = shown_text(page)
+    page.get_by_role("tab", name="Tokens").click()
     kept = page.get_by_test_id("kept-token")
     expect(kept).to_have_count(4)
     assert chosen == f"Continue with {kept.nth(3).inner_text()}"
@@ -67,6 +68,7 @@ def test_the_tree_leads_from_branch_to_branch(page: Page) -> None:
 
 
 def test_a_kept_token_says_that_it_was_not_sampled_here(page: Page) -> None:
+    page.get_by_role("tab", name="Tokens").click()
     page.get_by_test_id("kept-token").first.click()
     panel = page.get_by_test_id("sampling-panel")
     expect(panel).to_contain_text("Kept from another answer")
@@ -101,6 +103,7 @@ def test_a_fork_begun_on_a_request_page_is_shown_there(page: Page) -> None:
     rows.nth(1).hover()
     rows.nth(1).get_by_role("button").click()
     page.wait_for_url(re.compile(r"/requests/req_"))
+    page.get_by_role("tab", name="Tokens").click()
     expect(page.get_by_test_id("kept-token").first).to_be_visible()
     assert page.url != address
     expect(tree(page)).to_have_count(4)

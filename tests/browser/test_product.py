@@ -226,7 +226,7 @@ def test_a_message_larger_than_the_window_fails_with_figures(page: Page, product
     with client_of(page, product) as client:
         events = read(client, start(client, "word " * 20_000))
         assert events[-1][1]["code"] == "prompt_too_long"
-        assert "8192" in events[-1][1]["message"]
+        assert "8,192" in events[-1][1]["message"]
 
 
 def test_another_origin_gets_no_websocket_and_ours_gets_the_same_frames(page: Page, product: Running) -> None:
