@@ -16,6 +16,8 @@ const media = matchMedia("(prefers-color-scheme: dark)");
 const applyScheme = () => (document.documentElement.dataset.theme = media.matches ? "dark" : "light");
 applyScheme();
 media.addEventListener("change", applyScheme);
+addEventListener("beforeprint", () => (document.documentElement.dataset.theme = "light"));
+addEventListener("afterprint", applyScheme);
 
 const { title, frames, shared } = JSON.parse(document.getElementById("trace")!.textContent!) as Saved;
 mount(ReplayPage, { target: document.getElementById("app")!, props: { title, frames, shared } });

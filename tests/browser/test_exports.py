@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.running import Running
@@ -77,3 +79,90 @@ def test_a_json_trace_is_imported_on_the_library_page(page: Page, library: str, 
     page.locator("input[type=file]").set_input_files(path)
     expect(page.get_by_role("status").filter(has_text="Imported")).to_be_visible()
     expect(page.get_by_role("button", name="Export")).to_have_count(2)
+
+
+_LOOK = """async (png) => {
+  const image = new Image();
+  image.src = `data:image/png;base64,${png}`;
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  const ctx = canvas.getContext("2d");
+  ctx.drawImage(image, 0, 0);
+  const { data } = ctx.getImageData(0, 0, canvas.width, canvas.height);
+  const light = Array.from({ length: data.length / 4 }, (_, at) => data[4 * at + 1]);
+  const mean = light.reduce((sum, value) => sum + value, 0) / light.length;
+  return {
+    width: image.width,
+    height: image.height,
+    variance: light.reduce((sum, value) => sum + (value - mean) ** 2, 0) / light.length,
+  };
+}"""
+
+
+def save_picture(page: Page, name: str, to: Path) -> bytes:
+    page.get_by_role("button", name="Save picture").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    path = to / download.value.suggested_filename
+    download.value.save_as(path)
+    return path.read_bytes()
+
+
+def open_bill(page: Page) -> Locator:
+    page.get_by_role("tab", name="Bill").click()
+    panel = page.get_by_role("tabpanel")
+    expect(panel).to_contain_text("USD")
+    page.evaluate("() => document.fonts.ready")
+    return panel
+
+
+def check_pictures(page: Page, to: Path) -> str:
+    """Both kinds of the open panel's picture and the timeline's; returns the panel's SVG."""
+    panel = open_bill(page)
+    svg = save_picture(page, "Bill as SVG", to).decode()
+    root = ElementTree.fromstring(svg)
+    said = "".join("".join(root.itertext()).split())
+    assert all("".join(line.split()) in said for line in panel.inner_text().splitlines())
+    assert "UTC" in said
+    width, height = int(root.attrib["width"]), int(root.attrib["height"])
+    for part in ("Bill", "Timeline"):
+        png = save_picture(page, f"{part} as PNG", to)
+        look = page.evaluate(_LOOK, base64.b64encode(png).decode())
+        assert look["variance"] > 50
+        if part == "Bill":
+            assert (look["width"], look["height"]) == (2 * width, 2 * height)
+    return svg
+
+
+def test_a_panel_is_saved_as_a_picture_with_its_fonts(page: Page, library: str, tmp_path: Path) -> None:
+    page.goto(library)
+    page.locator("a[href^='/requests/']").first.click()
+    assert "data:font/woff2" in check_pictures(page, tmp_path)
+
+
+def test_a_panel_is_saved_as_a_picture_with_no_server(page: Page, library: str, tmp_path: Path) -> None:
+    path = download(page, library, "Web page", tmp_path)
+    context = page.context.browser.new_context(offline=True, color_scheme="dark")  # type: ignore[union-attr]
+    alone = context.new_page()
+    said: list[str] = []
+    alone.on("console", lambda message: said.append(message.text))
+    alone.goto(path.as_uri())
+    check_pictures(alone, tmp_path)
+    assert said == []
+    context.close()
+
+
+def test_a_request_is_printed_as_its_text_timeline_and_open_panel(page: Page, library: str) -> None:
+    page.goto(library)
+    page.locator("a[href^='/requests/']").first.click()
+    open_bill(page)
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
+    expect(page.get_by_role("slider")).to_be_hidden()
+    expect(page.get_by_role("tab")).to_have_count(1)
+    for name in ("timeline", "replay-text"):
+        expect(page.get_by_test_id(name)).to_be_visible()
+    boxes = "[...document.querySelectorAll('main, .content, article')]"
+    assert page.evaluate(f"{boxes}.filter((at) => at.scrollHeight > at.clientHeight).length") == 0
+    page.emulate_media(media="screen")
