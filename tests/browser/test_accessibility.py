@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -16,7 +17,23 @@ from tests.browser.running import Running
 from tests.golden.test_projections import LOGS
 from webapp.traces.archive import encode
 
-EXHIBITS = ("", "/tokenizer", "/sampling")
+EXHIBITS = (
+    "",
+    *(
+        f"/{name}"
+        for name in (
+            "safety",
+            "context",
+            "tokenizer",
+            "batching",
+            "cache",
+            "prefill",
+            "sampling",
+            "streaming",
+            "economics",
+        )
+    ),
+)
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -40,6 +57,28 @@ def recorded(page: Page, base: str) -> str:
     answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
     assert answer.status == 201, answer.text()
     return f"/requests/{answer.json()['id']}"
+
+
+def ask(page: Page, base: str, path: str, body: object) -> Any:
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    headers = {"X-CSRFToken": token, "Referer": base, "Content-Type": "application/json"}
+    answer = page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+@pytest.fixture(scope="module")
+def rerun(page: Page, base: str) -> str:
+    """The path of a set of runs, of which all have ended."""
+    conversation = ask(page, base, "/api/conversations", {})["id"]
+    message = {"text": "Name one colour.", "params": {"max_tokens": 4}}
+    sent = ask(page, base, f"/api/conversations/{conversation}/messages", message)["assistant_message"]
+    page.goto(f"{base}/requests/{sent['request_id']}")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible(timeout=30_000)
+    path = f"/reruns/{ask(page, base, '/api/requests/' + sent['request_id'] + '/reruns', {})['id']}"
+    page.goto(base + path)
+    expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=30_000)
+    return path
 
 
 def as_file(name: str) -> bytes:
@@ -100,6 +139,28 @@ def test_a_page_by_its_address(page: Page, base: str, scheme: str, path: str) ->
     page.get_by_role("heading", level=1).first.wait_for()
     page.wait_for_load_state("networkidle")
     assert findings(page) == []
+
+
+def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str, scheme: str) -> None:
+    page.goto(base + rerun)
+    compared = page.get_by_role("link", name="Compare with the saved request")
+    expect(compared).to_be_visible()
+    assert findings(page) == []
+    compared.click()
+    expect(page.get_by_test_id("main-difference")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_a_shared_trace(page: Page, base: str, recorded: str, scheme: str, is_redacted: bool) -> None:
+    body = {"expires_in_s": 3600, "is_redacted": is_redacted}
+    link = ask(page, base, f"/api/traces/{recorded.rpartition('/')[2]}/shares", body)["path"]
+    stranger = page.context.browser.new_page(color_scheme=scheme, bypass_csp=True)  # type: ignore[union-attr,arg-type]
+    stranger.goto(base + link)
+    expect(stranger.get_by_text("Shared read-only until")).to_be_visible()
+    assert findings(stranger) == []
+    stranger.close()
 
 
 def test_the_sign_in_pages(page: Page, base: str, scheme: str) -> None:
