@@ -13,7 +13,14 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
-from inference.protocol.events import AnyEvent, GenerationStarted, TokenProposed, TokenSampled
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationStarted,
+    RequestCancelled,
+    TokenProposed,
+    TokenSampled,
+)
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Failure
@@ -86,6 +93,8 @@ def look(request: Request) -> Failure | None:
 
 def _waits_for_choice(events: list[AnyEvent]) -> bool:
     """Step mode: its worker lives and holds a token that a person is to choose; the worker itself gives up in time."""
+    if any(isinstance(event, GenerationFinished | RequestCancelled) for event in events):
+        return False
     tokens = [event for event in events if isinstance(event, TokenProposed | TokenSampled)]
     started = next(event for event in events if isinstance(event, GenerationStarted))
     return bool(tokens) and isinstance(tokens[-1], TokenProposed) and is_alive(started.worker)

@@ -11,8 +11,15 @@ from django.conf import settings
 from django.test import Client
 
 from inference.eventlog.keys import worker_key
-from inference.protocol.events import GenerationStarted, TokenProposed, TokenSampled
-from inference.protocol.request import StepCommand
+from inference.protocol.events import (
+    AnyEvent,
+    GenerationFinished,
+    GenerationStarted,
+    RequestCancelled,
+    TokenProposed,
+    TokenSampled,
+)
+from inference.protocol.request import StepCommand, Usage
 from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.lifecycle import services
@@ -107,11 +114,34 @@ def test_several_answers_cannot_be_chosen_at_once(alice: Client) -> None:
     assert (status, body["error"]["field"]) == (400, "n")
 
 
+def long_ago(request: Request) -> None:
+    """Let it have been accepted so long ago that it counts as silent."""
+    age_us = int((settings.ENVIRONMENT.stall_timeout_s + 60) * 1e6)
+    Request.objects.filter(pk=request.pk).update(accepted_unix_us=request.accepted_unix_us - age_us)
+    request.refresh_from_db()
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        RequestCancelled(at=20, by="reader"),
+        GenerationFinished(at=20, finish_reason="abort", usage=Usage(), prefill_us=1, decode_us=1),
+    ],
+)
+def test_an_answer_that_has_ended_waits_for_no_choice(alice: Client, redis_client: redis.Redis, end: AnyEvent) -> None:
+    request = ask(alice)
+    long_ago(request)
+    propose(request, 0)
+    append(request, end)
+    redis_client.hset(worker_key("host:1"), "state", "ready")
+    attend(request)
+    request.refresh_from_db()
+    assert request.is_settled
+
+
 def test_who_thinks_is_not_lost_as_long_as_the_worker_lives(alice: Client, redis_client: redis.Redis) -> None:
     request = ask(alice)
-    long_ago = int((settings.ENVIRONMENT.stall_timeout_s + 60) * 1e6)
-    Request.objects.filter(pk=request.pk).update(accepted_unix_us=request.accepted_unix_us - long_ago)
-    request.refresh_from_db()
+    long_ago(request)
     propose(request, 0)
     redis_client.hset(worker_key("host:1"), "state", "ready")
     attend(request)
