@@ -19,6 +19,7 @@ from inference.grammar.grammar import Grammars
 from inference.protocol.events import (
     AnyEvent,
     BatchComposed,
+    CacheLookedUp,
     DraftVerified,
     GenerationFinished,
     GenerationPreempted,
@@ -82,6 +83,7 @@ class Generation:
         self._is_started = False
         self._is_waiting = True
         """In the engine's queue: before the start, and again when it was preempted."""
+        self._is_preempted = False
         self._last_pulse = 0
         self._reported_at = clock.at()
         self._num_commands = 0
@@ -152,8 +154,8 @@ class Generation:
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
         proposed: TokenProposed | None = None
         for event in output.events:
-            # Who waits for a person's choice waits for nobody else, also when it had to give up its blocks.
-            self._is_waiting = isinstance(event, GenerationPreempted) and not self._is_held
+            if isinstance(event, GenerationPreempted | CacheLookedUp):
+                self._is_preempted = isinstance(event, GenerationPreempted)
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
                 self._is_held = False
@@ -166,6 +168,9 @@ class Generation:
                 self._guard.add_note(event)
             else:
                 events.append(event)
+        if output.events:
+            # Who waits for a person's choice waits for nobody else, also when it had to give up its blocks.
+            self._is_waiting = self._is_preempted and not self._is_held
         if output.finish_reason is not None:
             events += [*self._guard.flush(), self._finished(output)]
         elif proposed is not None:

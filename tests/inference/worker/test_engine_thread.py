@@ -39,6 +39,7 @@ from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, Services
+from tests.inference.worker.test_output_guard import token as sampled
 
 
 class TroubledLog(MemoryEventLog):
@@ -343,6 +344,30 @@ def test_a_preempted_request_says_that_it_waits_again(
     preempted = next(index for index, event in enumerate(events) if isinstance(event, GenerationPreempted))
     queued = events[preempted + 1]
     assert isinstance(queued, GenerationQueued) and queued.queue_depth == 7
+
+
+class PreemptingHeld(Preempting):
+    """A back end that preempts an answer while its token waits to be chosen, and goes on once it was said to wait."""
+
+    def submit(self, job: Job) -> None:
+        self.job = job
+        self._deliver(CacheLookedUp(at=1, block_size=16, hits=(), num_cached_tokens=0))
+        self._deliver(TokenProposed(at=2, token=sampled(0, b"A")))
+        self._deliver(GenerationPreempted(at=3, num_tokens=4, num_blocks=1))
+
+    def take(self, request_id: str, command: StepCommand) -> None:
+        self._deliver(sampled(0, b"A"))
+        self.pulse += 1
+
+
+def test_an_answer_preempted_while_its_token_waited_says_that_it_waits_once_that_is_taken(
+    log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
+    services = Services("test", PreemptingHeld(), tokenizer, Grammars(tokenizer), guard, log)
+    log.command("a", StepCommand(position=0))
+    events = run_to_log(services, msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True))
+    assert [event.queue_depth for event in events if isinstance(event, GenerationQueued)] == [7]
 
 
 def test_a_request_stopped_while_it_waits_was_never_started(
