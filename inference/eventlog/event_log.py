@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from inference.protocol.events import AnyEvent, Frame
@@ -12,6 +12,8 @@ EXPIRY_S = 3600
 """How long a log stays after its last append: long enough for every reader and for what settles it late."""
 RETIRED_EXPIRY_S = 120
 """How long it stays once its trace is saved: readers that are in the middle of it seldom need to change over."""
+MAX_COMMANDS = 65_536
+"""Two for each of 32,768 tokens."""
 
 
 class Fenced(Exception):
@@ -40,13 +42,16 @@ class EventLog(Protocol):
         """The flag of each request."""
 
     def command(self, request_id: str, command: StepCommand) -> None:
-        """Tell the worker what is wanted of an answer in step mode."""
+        """Tell the worker what is wanted of an answer in step mode; what comes after MAX_COMMANDS is dropped."""
 
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
-        """Those that came after the first so many."""
+        """Those that came after the first so many; below 0: the last so many."""
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""
+
+    def read_backwards(self, request_id: str) -> Iterator[Frame]:
+        """All frames, the last first; only as many are fetched as are looked at, and a few more."""
 
     def retire(self, request_id: str) -> None:
         """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import MAX_COMMANDS, Fenced
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
@@ -70,7 +70,9 @@ class MemoryEventLog:
 
     def command(self, request_id: str, command: StepCommand) -> None:
         with self._lock:
-            self._logs.setdefault(request_id, _Log()).commands.append(command)
+            commands = self._logs.setdefault(request_id, _Log()).commands
+            commands.append(command)
+            del commands[MAX_COMMANDS:]
 
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
         with self._lock:
@@ -80,6 +82,9 @@ class MemoryEventLog:
         with self._lock:
             log = self._logs.get(request_id, _Log())
             return [frame for frame in log.frames if frame.last_seq > after]
+
+    def read_backwards(self, request_id: str) -> Iterator[Frame]:
+        return reversed(self.read(request_id))
 
     def retire(self, request_id: str) -> None:
         """Nothing: this log ends with its process."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, Fenced
+from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced
 from inference.eventlog.keys import commands_key, log_key, meta_key, parse_entry
 from inference.protocol.codec import decode_events, decode_step, encode_events, encode_step
 from inference.protocol.events import AnyEvent, Frame
@@ -43,6 +43,9 @@ end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return last
 """
+
+_NUM_BACKWARDS = 8
+"""Frames fetched at once by who looks for one near the end."""
 
 
 class RedisEventLog:
@@ -115,6 +118,7 @@ class RedisEventLog:
     def command(self, request_id: str, command: StepCommand) -> None:
         pipeline = self._client.pipeline()
         pipeline.rpush(commands_key(request_id), encode_step(command))
+        pipeline.ltrim(commands_key(request_id), 0, MAX_COMMANDS - 1)
         pipeline.expire(commands_key(request_id), EXPIRY_S)
         pipeline.execute()
 
@@ -124,8 +128,14 @@ class RedisEventLog:
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
-        entries = [parse_entry(entry_id, fields) for entry_id, fields in rows]
-        return [Frame(seq=entry.seq, events=decode_events(entry.events)) for entry in entries]
+        return [_frame(*row) for row in rows]
+
+    def read_backwards(self, request_id: str) -> Iterator[Frame]:
+        rows: Any = self._client.xrevrange(log_key(request_id), count=_NUM_BACKWARDS)
+        while rows:
+            yield from (_frame(*row) for row in rows)
+            before = f"({rows[-1][0].decode()}"
+            rows = self._client.xrevrange(log_key(request_id), max=before, count=_NUM_BACKWARDS)
 
     def retire(self, request_id: str) -> None:
         self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
@@ -133,3 +143,8 @@ class RedisEventLog:
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")
         return int(value or 0)
+
+
+def _frame(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Frame:
+    entry = parse_entry(entry_id, fields)
+    return Frame(seq=entry.seq, events=decode_events(entry.events))

@@ -87,8 +87,8 @@ class Generation:
         self._last_pulse = 0
         self._reported_at = clock.at()
         self._num_commands = 0
-        self._heard_at = clock.at()
-        """Step mode: when something was last chosen, or proposed."""
+        self._proposed_at = clock.at()
+        """Step mode: since when the last token waits; only one that is taken ends that, whatever else is asked for."""
         self._is_held = False
         self._is_given_up = False
 
@@ -131,8 +131,7 @@ class Generation:
         for command in self._services.log.commands(request_id, self._num_commands):
             self._num_commands += 1
             backend.take(request_id, command)
-            self._heard_at = self._clock.at()
-        is_forgotten = self._is_held and self._clock.at() - self._heard_at > _IDLE_US
+        is_forgotten = self._is_held and self._clock.at() - self._proposed_at > _IDLE_US
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
             cancelled = RequestCancelled(at=self._clock.at(), by=_NOBODY)
@@ -175,7 +174,7 @@ class Generation:
             events += [*self._guard.flush(), self._finished(output)]
         elif proposed is not None:
             events += self._guard.propose(proposed)
-            self._heard_at = self._clock.at()
+            self._proposed_at = self._clock.at()
             self._end_early()
         elif self._guard.is_due:
             events += self._guard.release()

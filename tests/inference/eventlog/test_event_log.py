@@ -12,6 +12,7 @@ from inference.eventlog.keys import log_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import RequestCancelled, TextReleased
+from inference.protocol.request import StepCommand
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -39,6 +40,22 @@ def test_a_reader_gets_what_came_after_its_last_frame(log: EventLog) -> None:
     assert [frame.seq for frame in log.read("r", after=3)] == [4, 5]
     assert log.read("r", after=5) == []
     assert log.read("other") == []
+
+
+def test_a_log_is_read_from_its_end_as_from_its_beginning(log: EventLog) -> None:
+    for n in range(30):
+        log.append("r", [text(n), text(n)], 1)
+    assert list(log.read_backwards("r")) == log.read("r")[::-1]
+    assert list(log.read_backwards("other")) == []
+
+
+def test_a_list_of_commands_ends_somewhere(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("memory", "redis_log"):
+        monkeypatch.setattr(f"inference.eventlog.{module}.MAX_COMMANDS", 3)
+    for position in range(5):
+        log.command("r", StepCommand(position=position))
+    assert [command.position for command in log.commands("r", 1)] == [1, 2]
+    assert [command.position for command in log.commands("r", -2)] == [1, 2]
 
 
 def test_an_older_attempt_is_fenced(log: EventLog) -> None:

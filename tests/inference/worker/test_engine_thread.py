@@ -445,5 +445,16 @@ def test_an_answer_that_nobody_goes_on_with_ends_by_itself(
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "abort"
 
 
+def test_commands_that_take_nothing_keep_no_answer_waiting(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.worker.generation._IDLE_US", 100_000)
+    void = iter([StepCommand(position=7, num_tokens=num) for num in (0, 1)] * 50)
+    monkeypatch.setattr(log, "commands", lambda *_: [command] if (command := next(void, None)) else [])
+    asked = msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True)
+    assert Generation(services(thread, log, tokenizer, guard), asked, 0).run() is None
+    assert next(void, None) is not None
+
+
 def events_in(log: TroubledLog) -> list[AnyEvent]:
     return [event for frame in log.read("a") for event in frame.events]

@@ -101,6 +101,24 @@ def test_what_cannot_be_chosen_is_refused(alice: Client, command: dict[str, Any]
     assert len(services.event_log().commands(request.pk, 0)) == (status == 202)
 
 
+def test_a_command_that_changes_nothing_is_refused(alice: Client) -> None:
+    request = ask(alice)
+    propose(request, 0)
+    pause = {"position": 0, "num_tokens": 0}
+    assert step(alice, request, **pause) == (409, "moved_on")
+    assert step(alice, request, position=0, num_tokens=5) == (202, "")
+    assert step(alice, request, position=0, token_id=51) == (409, "moved_on")
+    assert step(alice, request, **pause) == (202, "")
+    assert step(alice, request, **pause) == (409, "moved_on")
+    assert step(alice, request, position=0) == (409, "moved_on")
+    append(request, token(0))
+    propose(request, 1)
+    assert step(alice, request, position=1) == (202, "")
+    assert len(services.event_log().commands(request.pk, 0)) == 3
+    append(request, RequestCancelled(at=30, by="reader"))
+    assert step(alice, request, position=1) == (409, "not_stepped")
+
+
 def test_another_persons_answer_is_not_there(alice: Client) -> None:
     request = ask(alice)
     propose(request, 0)
