@@ -36,7 +36,12 @@ class Running:
 
     def children(self) -> dict[str, int]:
         """Process ids of what it started, by name."""
-        marks = {"valkey": "redis", "inference.worker.app": "inference", "webapp worker": "lifecycle", "daphne": "web"}
+        marks = {
+            "valkey": "redis",
+            "inference.worker.app": "inference",
+            "webapp worker": "lifecycle",
+            "webapp.serve": "web",
+        }
         return {name: pid for pid, command in self.pids.items() for mark, name in marks.items() if mark in command}
 
     def wait_until_all_gone(self) -> None:

@@ -67,7 +67,7 @@ class Product:
 
     def start_web(self) -> Child:
         address = ["-b", self._environment.host, "-p", str(self._environment.port)]
-        command = [sys.executable, "-m", "daphne", *address, "--no-server-name", "webapp.asgi:application"]
+        command = [sys.executable, "-m", "webapp.serve", *address, "--no-server-name", "webapp.asgi:application"]
         return self._child("web", command)
 
     def answers_http(self) -> bool:

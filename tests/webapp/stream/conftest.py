@@ -35,7 +35,7 @@ class Site:
         self.log = RedisEventLog.from_url(redis_url)
         self.host = f"127.0.0.1:{port}"
         self.manage("migrate", "--verbosity", "0")
-        command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
+        command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
         self._wait_until_up()

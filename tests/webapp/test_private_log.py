@@ -1,0 +1,29 @@
+"""No log holds what stands in an address for whoever knows it to look or sign in."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from webapp.private_log import LineFormatter, path_without_secrets
+
+
+@pytest.mark.parametrize(
+    ("path", "logged"),
+    [
+        ("/shared/s3cret", "/shared/***"),
+        ("/signin/s3cret?next=s3cret", "/signin/***"),
+        ("/%73hared%2Fs3cret", "/shared/***"),
+        ("/%0A/shared/s3cret", "/%0A/shared/***"),
+        ("/shared/", "/shared/"),
+        ("/api/shares/5?a=%20b", "/api/shares/5?a=%20b"),
+    ],
+)
+def test_a_path_is_cut_after_what_is_no_secret(path: str, logged: str) -> None:
+    assert path_without_secrets(path) == logged
+
+
+def test_a_message_that_names_the_address_is_cut_too() -> None:
+    record = logging.LogRecord("django.request", logging.WARNING, "", 1, "Not Found: %s", ("/shared/s3cret",), None)
+    assert LineFormatter("%(levelname)s %(message)s").format(record) == "WARNING Not Found: /shared/***"
