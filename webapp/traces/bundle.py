@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ MAX_TRACES = 1000
 _MAX_UNPACKED_BYTES = 512 << 20
 _MAX_MANIFEST_BYTES = 16 << 20
 _MANIFEST = "manifest.json"
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_WRONG = (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
+"""What zipfile may raise of a file that somebody else has made; ValueError: names that are no UTF-8, odd offsets."""
 
 
 class Bundled(msgspec.Struct, forbid_unknown_fields=True):
@@ -114,7 +118,7 @@ def read_bundle(data: bytes) -> Iterator[tuple[Bundled, Archive]]:
             if hashlib.sha256(trace).hexdigest() != bundled.sha256:
                 raise TraceFileError(f"{bundled.file} is damaged or was changed (its checksum does not match).")
             yield bundled, _decode(bundled.file, trace)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except _WRONG as error:
         raise TraceFileError(f"The archive is truncated or damaged: {error}") from error
 
 
@@ -125,11 +129,15 @@ def _read_manifest(file: zipfile.ZipFile) -> Manifest:
         raise TraceFileError(f"The archive's {_MANIFEST} cannot be read: {error}") from error
     if manifest.format != FORMAT or manifest.version != VERSION:
         raise TraceFileError(f'The file is no Sightglass archive of version {VERSION} (see "format" in {_MANIFEST}).')
+    if len({bundled.file for bundled in manifest.traces}) < len(manifest.traces):
+        raise TraceFileError(f"The archive's {_MANIFEST} names a file more than once.")
     return manifest
 
 
 def _read(file: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
     try:
+        if file.getinfo(name).compress_type not in _PACKINGS:
+            raise TraceFileError(f"{name} is packed in a way that is not read: store or deflate it.")
         with file.open(name) as member:
             data = member.read(max_bytes + 1)
     except KeyError:

@@ -58,14 +58,14 @@ Attributes = dict[str, Any]
 def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
     """The body of a `POST /v1/traces`. The same log gives the same ids, so that sending it twice makes no two traces.
 
-    has_texts: with the prompt's messages and the answer. Raises TraceFileError when the log does not hold
-    request.accepted, which has the name and the time of all.
+    has_texts: with the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the log
+    does not hold request.accepted, which has the name and the time of all.
     """
     log = Log(frames)
     accepted = log.first(RequestAccepted)
     if accepted is None:
         raise TraceFileError("The trace does not hold request.accepted.")
-    found = _Spans(log, accepted, _texts(log) if has_texts else {}).all()
+    found = _Spans(log, accepted, _texts(log, accepted.params) if has_texts else {}).all()
     scope = {"scope": {"name": "sightglass"}, "spans": found}
     resource = {"attributes": _attributes({"service.name": "sightglass"})}
     return msgspec.json.encode({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
@@ -157,8 +157,8 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
     return known
 
 
-def _texts(log: Log) -> Attributes:
-    """The conventions' JSON of messages, each a role and its parts."""
+def _texts(log: Log, params: SamplingParams) -> Attributes:
+    """The conventions' JSON of messages, each a role and its parts; and the settings that quote or fix the answer."""
     context, finished = log.first(ContextAssembled), log.first(GenerationFinished)
     answer = "".join(event.text for event in log.all(TextReleased))
     said = [segment for segment in context.segments if segment.kind != "template"] if context else []
@@ -168,7 +168,9 @@ def _texts(log: Log) -> Attributes:
         "gen_ai.system_instructions": [_part(each.text) for each in said if each.kind == "system"],
         "gen_ai.output.messages": [output] if answer else [],
     }
-    return {name: msgspec.json.encode(value).decode() for name, value in known.items() if value}
+    messages = {name: msgspec.json.encode(value).decode() for name, value in known.items() if value}
+    settings = {"gen_ai.request.seed": params.seed, "gen_ai.request.stop_sequences": list(params.stop) or None}
+    return messages | settings
 
 
 def _message(role: str, text: str) -> Attributes:
@@ -189,8 +191,6 @@ def _of_params(params: SamplingParams) -> Attributes:
         "gen_ai.request.frequency_penalty": float(params.frequency_penalty) or None,
         "gen_ai.request.presence_penalty": float(params.presence_penalty) or None,
         "gen_ai.request.max_tokens": params.max_tokens,
-        "gen_ai.request.seed": params.seed,
-        "gen_ai.request.stop_sequences": list(params.stop) or None,
     }
 
 

@@ -9,7 +9,6 @@ import base64
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -25,6 +24,8 @@ from webapp.environment import OtlpEndpoint
 from webapp.traces.otel import to_otlp
 
 logger = logging.getLogger(__name__)
+# It logs each address at INFO, and the endpoint's may hold a password.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 _TRY_AGAIN = (429, 502, 503, 504)
 """By the specification; all other errors are for good."""
@@ -33,18 +34,22 @@ _MAX_SAID = 200
 
 
 class OtlpError(Exception):
-    """The endpoint did not take it; the message says why."""
+    """The endpoint did not take it; the message, for the operator, says why.
+
+    said: the same without the endpoint's own words, which are nobody else's business.
+    """
+
+    def __init__(self, said: str, words: str = "") -> None:
+        super().__init__(f"{said}: {words}" if words else said)
+        self.said = said
 
 
-@dataclass
 class Unavailable(OtlpError):
     """It may take it later."""
 
-    message: str
-    retry_after_s: float | None = None
-
-    def __str__(self) -> str:
-        return self.message
+    def __init__(self, said: str, words: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(said, words)
+        self.retry_after_s = retry_after_s
 
 
 def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> int:
@@ -54,12 +59,12 @@ def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> i
     try:
         answer = httpx.post(endpoint.url, content=message.SerializeToString(), headers=headers, timeout=timeout_s)
     except httpx.HTTPError as error:
-        raise Unavailable(f"The OTLP endpoint cannot be reached: {type(error).__name__} {error}") from error
+        raise Unavailable("The OTLP endpoint cannot be reached", f"{type(error).__name__} {error}") from error
     if answer.status_code in _TRY_AGAIN:
         after = answer.headers.get("Retry-After", "")
-        raise Unavailable(_said(answer), float(after) if after.isascii() and after.isdigit() else None)
+        raise Unavailable(*_said(answer), float(after) if after.isascii() and after.isdigit() else None)
     if not answer.is_success:
-        raise OtlpError(_said(answer))
+        raise OtlpError(*_said(answer))
     _check_all_taken(answer)
     return sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
 
@@ -76,8 +81,8 @@ def _with_base64_ids(part: dict[str, Any]) -> dict[str, Any]:
     return part | ids
 
 
-def _said(answer: httpx.Response) -> str:
-    return f"The OTLP endpoint answered {answer.status_code}: {answer.text[:_MAX_SAID]}"
+def _said(answer: httpx.Response) -> tuple[str, str]:
+    return f"The OTLP endpoint answered {answer.status_code}", answer.text[:_MAX_SAID]
 
 
 def _check_all_taken(answer: httpx.Response) -> None:
@@ -87,7 +92,8 @@ def _check_all_taken(answer: httpx.Response) -> None:
     except DecodeError:
         return  # in whatever form the endpoint says that all is well
     if partial.rejected_spans or partial.error_message:
-        message = f"The OTLP endpoint rejected {partial.rejected_spans} spans: {partial.error_message[:_MAX_SAID]}"
+        said = f"The OTLP endpoint rejected {partial.rejected_spans} spans"
+        error = OtlpError(said, partial.error_message[:_MAX_SAID])
         if partial.rejected_spans:
-            raise OtlpError(message)
-        logger.warning(message)
+            raise error
+        logger.warning("%s", error)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from inference.protocol import events as ev
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import SamplingParams, Usage
 
 TEXT = "[redacted]"
 MARK = "\u25ae "
@@ -49,7 +51,7 @@ _KEPT: dict[type[Any], str] = {
     ev.PrefillAdvanced: "at start end total step_us num_sequences num_batched_tokens",
     ev.SamplerStage: "name num_candidates mass log_normalizer logits first",
     ev.TokenSampled: "at position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits "
-    "step_us batch_size",
+    "step_us batch_size chosen_by",
     ev.DraftVerified: "at position num_accepted source",
     ev.GrammarMasked: "at position num_allowed duration_us",
     ev.TextReleased: "at num_tokens",
@@ -59,7 +61,21 @@ _KEPT: dict[type[Any], str] = {
     ev.BillPosted: "at currency price_version lines total_nano",
     SamplingParams: "repetition_penalty frequency_penalty presence_penalty temperature top_k top_p min_p typical_p "
     "max_tokens",
+    Usage: "uncached_input cache_read cache_write_5m cache_write_1h output",
+    ev.ClientTiming: "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
+    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us dns_us tcp_us tls_us http_version",
+    ev.Limit: "name limit remaining reset_unix_us",
+    ev.SafetyScore: "category score threshold verdict",
+    ev.CacheShape: "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks",
+    ev.BillLine: "kind num_tokens unit_price_nano amount_nano",
 }
+
+_KEPT_OF_SUMMARY = (
+    "id status surface model created_at cost_nano currency finish_reason num_events duration_us first_token_us "
+    "is_imported fork_position num_kept"
+)
+_KEPT_OF_PARTS = {"usage": _KEPT[Usage], "error": "stage code", "safety": "verdict layers"}
+"""Of the summary's parts, each an object or None."""
 
 
 def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
@@ -77,10 +93,17 @@ def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
 
 def redact_summary(summary: dict[str, Any]) -> dict[str, Any]:
     """RequestSummary without its texts, and without where else the request stands."""
-    places = dict.fromkeys(name for name in summary if name.endswith("_id") or name == "forked_from")
-    error = summary.get("error")
-    texts = {"title": "Redacted request", "error": error and {**error, "message": TEXT}}
-    return summary | places | texts
+    found = _named(summary, _KEPT_OF_SUMMARY) | {"title": "Redacted request"}
+    for part, names in _KEPT_OF_PARTS.items():
+        if part in summary:
+            found[part] = summary[part] and _named(summary[part], names)
+    if found.get("error"):
+        found["error"]["message"] = TEXT
+    return found
+
+
+def _named(values: dict[str, Any], names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names.split() if name in values}
 
 
 class _Redaction:
@@ -176,4 +199,12 @@ def _notice(text: str) -> str:
 
 def _kept(value: Any, **replaced: Any) -> Any:
     kind = type(value)
-    return kind(**{name: getattr(value, name) for name in _KEPT[kind].split()} | replaced)
+    return kind(**{name: _inner(getattr(value, name)) for name in _KEPT[kind].split()} | replaced)
+
+
+def _inner(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return _kept(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
+        return tuple(map(_kept, value))
+    return value

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from webapp.lifecycle.models import Request
 from webapp.reruns.models import Rerun
 from webapp.traces import store
-from webapp.traces.models import RetentionRule
+from webapp.traces.models import Entry, RetentionRule
 
 MAX_DAYS = 3650
 _MAX_AT_ONCE = 200
@@ -29,9 +30,18 @@ def enforce(now: datetime) -> int:
     for rule in RetentionRule.objects.all():
         found = due(rule.user_id, rule.keep_days, now).select_related("message")
         for request in found.defer("input", "output_text")[: _MAX_AT_ONCE - num_deleted]:
-            store.delete(request)
-            num_deleted += 1
+            num_deleted += delete_unpinned(request)
         # A set of runs keeps what its model was given: it goes when the last of its runs has gone.
         limit = now - timedelta(days=rule.keep_days)
         Rerun.objects.filter(user_id=rule.user_id, created_at__lt=limit, runs__isnull=True).delete()
     return num_deleted
+
+
+def delete_unpinned(request: Request) -> bool:
+    """Whether it was deleted: its owner may have pinned it since it was found."""
+    with transaction.atomic():
+        entry = Entry.objects.select_for_update().filter(pk=request.pk).first()
+        if entry is not None and entry.is_pinned:
+            return False
+        store.delete(request)
+        return True

@@ -32,7 +32,7 @@ _PRIVATE = {
 
 class NewShare(msgspec.Struct, forbid_unknown_fields=True):
     expires_in_s: int
-    is_redacted: bool = False
+    is_redacted: bool
 
 
 @api("GET")

@@ -37,11 +37,11 @@ def on_settled(request: Request, **_: Any) -> None:
 def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
     """Tried again for some minutes while the endpoint cannot take it; then the log has the reason."""
     endpoint = settings.ENVIRONMENT.otlp
-    frames = store.load_to_leave(request_id)
-    if endpoint is None or not frames:  # deleted meanwhile
+    if endpoint is None:
         return
     try:
-        send(endpoint, frames, TIMEOUT_S)
+        if frames := store.load_to_leave(request_id):  # else deleted meanwhile
+            send(endpoint, frames, TIMEOUT_S)
     except Unavailable as error:
         pause_s = error.retry_after_s or 2.0**self.request.retries
         raise self.retry(exc=error, countdown=min(pause_s, _LONGEST_PAUSE_S)) from error

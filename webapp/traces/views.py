@@ -150,6 +150,9 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
     found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
     if endpoint is None:
         raise ApiError(409, "not_configured", "Nowhere to send it to: the operator has set no OTLP endpoint.")
+    if found.is_imported:
+        # Anybody may have made it up, and its ids may be those of another request.
+        raise ApiError(409, "imported", "An imported trace is not sent: it tells nothing of this server.")
     try:
         frames = store.load_to_leave(found.pk)
         if not frames:
@@ -158,7 +161,7 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
     except TraceFileError:
         raise _unreadable() from None
     except otlp.OtlpError as error:
-        raise ApiError(502, "otlp_failed", str(error)) from None
+        raise ApiError(502, "otlp_failed", f"{error.said}.") from None
 
 
 def _unreadable() -> ApiError:
@@ -203,14 +206,16 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
             checked_tags(bundled.tags, "tags")
         except (TraceFileError, ApiError) as error:
             raise TraceFileError(f"{bundled.file}: {error}") from None
-    kept = []
-    for bundled, archive in bundle.read_bundle(data):
-        request = _keep(owner, archive, *foreign.check(archive))
-        entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=_checked_note(bundled.note))
-        entry.save(update_fields=["is_pinned", "note"])
-        library.set_tags(entry, checked_tags(bundled.tags, "tags"))
-        kept.append(summary(request))
-    return kept
+    with transaction.atomic():
+        return [_keep_bundled(owner, bundled, archive) for bundled, archive in bundle.read_bundle(data)]
+
+
+def _keep_bundled(owner: int, bundled: bundle.Bundled, archive: Archive) -> dict[str, Any]:
+    request = _keep(owner, archive, *foreign.check(archive))
+    entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=_checked_note(bundled.note))
+    entry.save(update_fields=["is_pinned", "note"])
+    library.set_tags(entry, checked_tags(bundled.tags, "tags"))
+    return summary(request)
 
 
 @transaction.atomic

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.protocol.events import Frame
 from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
 from webapp.lifecycle.models import Request
 from webapp.traces import collection_views, store
@@ -111,6 +113,22 @@ def rewritten(data: bytes, name: str, content: bytes | None) -> bytes:
     return written.getvalue()
 
 
+def misnamed() -> bytes:
+    """With a name that says it is UTF-8 and is not."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as new:
+        new.writestr("é", b"")
+    return written.getvalue().replace("é".encode(), b"\xff\xff")
+
+
+def packed_as(packing: int) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(WHOLE)) as file, zipfile.ZipFile(written, "w", packing) as new:
+        for name in file.namelist():
+            new.writestr(name, file.read(name))
+    return written.getvalue()
+
+
 WHOLE = bundled({"req_a": TRACE, "req_b": TRACE})
 TOLD = manifest(WHOLE)
 
@@ -132,6 +150,10 @@ TOLD = manifest(WHOLE)
         (bundled({"req_a": TRACE}, note="x" * 20_000), "req_a.json: A note"),
         (bundled({"req_a": b" " * (33 << 20)}), "unpacks to more"),
         (b"PK\x03\x04", "truncated"),
+        (packed_as(zipfile.ZIP_LZMA), "store or deflate it"),
+        (packed_as(zipfile.ZIP_BZIP2), "store or deflate it"),
+        (misnamed(), "damaged"),
+        (rewritten(WHOLE, "manifest.json", json.dumps(TOLD | {"traces": TOLD["traces"][:1] * 2}).encode()), "once"),
     ],
 )
 def test_an_archive_that_is_wrong_anywhere_is_refused_whole(data: bytes, said: str) -> None:
@@ -140,6 +162,25 @@ def test_an_archive_that_is_wrong_anywhere_is_refused_whole(data: bytes, said: s
     assert said in answer.json()["error"]["message"]
     assert not Request.objects.exists()
     assert User.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_an_import_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the disk is full; what would fail of itself is found before anything is written."""
+    keep, kept = store.save, list[str]()
+
+    def save(request: Request, frames: list[Frame]) -> None:
+        if kept:
+            raise DatabaseError("the disk is full")
+        keep(request, frames)
+        kept.append(request.pk)
+
+    monkeypatch.setattr(store, "save", save)
+    alice = signed_in("alice")
+    with pytest.raises(DatabaseError):
+        upload(alice, WHOLE)
+    assert kept
+    assert not Request.objects.exists()
 
 
 @given(st.data())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,7 +23,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from inference.protocol.events import Frame
+from inference.protocol.events import Frame, RequestAccepted
+from inference.protocol.request import SamplingParams
 from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
 from tests.webapp.traces.test_filters import saved
 from webapp import environment
@@ -30,6 +32,7 @@ from webapp.environment import OtlpEndpoint
 from webapp.lifecycle.models import Request
 from webapp.traces import tasks
 from webapp.traces.jsonfile import encode_json
+from webapp.traces.models import Trace
 from webapp.traces.otlp import OtlpError, Unavailable, send
 from webapp.traces.sender import QUEUE
 
@@ -187,12 +190,45 @@ def test_a_settled_request_is_queued_and_sent_and_tried_again(
 def test_one_trace_is_sent_by_hand_by_its_owner_alone(configured: Receiver) -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
     path = f"/api/traces/{import_(alice, encode_json(FRAMES, {})).json()['id']}/otlp"
+    assert (alice.post(path).status_code, alice.post(path).json()["error"]["code"]) == (409, "imported")
+    assert not configured.taken
+    Request.objects.update(is_imported=False)
     assert bob.post(path).status_code == 404
     assert alice.post(path).json()["num_spans"] == len(spans(configured.taken[0][2]))
     configured.answers = [(403, {}, b"who are you")]
     answer = alice.post(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "otlp_failed")
-    assert "who are you" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["message"] == "The OTLP endpoint answered 403."
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_damaged_trace_is_not_sent_and_said_to_be(configured: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    request_id = import_(signed_in("alice"), encode_json(FRAMES, {})).json()["id"]
+    Trace.objects.update(blob=b"damaged")
+    tasks.send_trace(request_id)
+    assert f"{request_id} was not sent" in caplog.text
+    assert not configured.taken
+
+
+def test_the_endpoint_s_password_is_not_logged(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    url = receiver.url.replace("http://", "http://me:hunter2@")
+    assert send(OtlpEndpoint(url, {}, False), FRAMES, 5) > 0
+    assert "hunter2" not in caplog.text
+
+
+def test_settings_that_quote_go_along_only_with_texts(receiver: Receiver) -> None:
+    first = FRAMES[0].events[0]
+    assert isinstance(first, RequestAccepted)
+    accepted = msgspec.structs.replace(first, params=SamplingParams(seed=7, stop=("my secret",)))
+    frames = [Frame(seq=1, events=(accepted,)), *FRAMES[1:]]
+    told = []
+    for has_texts in (False, True):
+        send(endpoint(receiver, has_texts), frames, 5)
+        told.append(attributes(spans(receiver.taken[-1][2])[0]))
+    names = {"gen_ai.request.seed", "gen_ai.request.stop_sequences"}
+    assert [names & each.keys() for each in told] == [set(), names]
+    assert told[1]["gen_ai.request.seed"].int_value == 7
 
 
 @pytest.mark.django_db

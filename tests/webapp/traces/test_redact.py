@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 import pytest
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,10 +25,11 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from tests.webapp.traces.test_archive import token
+from webapp.lifecycle.models import Request
 from webapp.traces import archive
 from webapp.traces.formats import FORMATS
 from webapp.traces.jsonfile import decode_json, encode_json
-from webapp.traces.redact import MARK, redact, redact_summary
+from webapp.traces.redact import MARK, TEXT, redact, redact_summary
 
 SECRET = "xyzzy-plugh"
 SECRET_ID = 31_337
@@ -169,8 +171,27 @@ def test_the_settings_that_quote_are_gone_and_the_others_stay() -> None:
     assert shown.params.temperature == accepted.params.temperature
 
 
+def test_a_token_that_a_person_chose_stays_one() -> None:
+    chosen = msgspec.structs.replace(token(1), u=0.5, low=None, high=None, chosen_by="person")
+    ((shown,),) = (frame.events for frame in redact([Frame(seq=1, events=(chosen,))]))
+    assert isinstance(shown, TokenSampled)
+    assert shown.chosen_by == "person"
+
+
 def test_the_summary_says_neither_what_nor_where() -> None:
     summary = {"id": "req_a", "title": SECRET, "conversation_id": "conv_b", "rerun_id": None, "cost_nano": 5}
-    shown = redact_summary(summary | {"error": {"stage": "s", "code": "c", "message": SECRET}})
-    assert SECRET not in json.dumps(shown)
-    assert (shown["conversation_id"], shown["cost_nano"], shown["error"]["code"]) == (None, 5, "c")
+    parts = {"usage": {"output": 3, "later": SECRET}, "safety": None, "forked_from": "req_b", "added_later": SECRET}
+    shown = redact_summary(summary | parts | {"error": {"stage": "s", "code": "c", "message": SECRET}})
+    assert shown == {
+        "id": "req_a",
+        "title": "Redacted request",
+        "cost_nano": 5,
+        "usage": {"output": 3},
+        "safety": None,
+        "error": {"stage": "s", "code": "c", "message": TEXT},
+    }
+
+
+def test_every_field_of_a_request_s_summary_is_kept_or_known_to_be_left_out() -> None:
+    names = Request(title=SECRET, forked_from_id="req_b", created_at=timezone.now()).summary().keys()
+    assert names - redact_summary(dict.fromkeys(names)).keys() == {"forked_from"}

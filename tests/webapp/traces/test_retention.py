@@ -48,6 +48,17 @@ def test_what_is_older_than_the_rule_goes_and_the_bill_stays() -> None:
     assert set(Trace.objects.values_list("pk", flat=True)) == {pinned, hers}
 
 
+def test_what_is_pinned_after_it_was_found_stays() -> None:
+    alice = User.objects.create_user("alice")
+    old(alice, 9)
+    (found,) = retention.due(alice.pk, 1, NOW)
+    Entry.objects.update(is_pinned=True)
+    assert not retention.delete_unpinned(found)
+    Entry.objects.update(is_pinned=False)
+    assert retention.delete_unpinned(found)
+    assert not Trace.objects.exists()
+
+
 def test_an_answer_stays_in_its_conversation_without_its_trace_and_its_input() -> None:
     alice = User.objects.create_user("alice")
     RetentionRule.objects.create(user=alice, keep_days=1)

@@ -47,7 +47,7 @@ def request_id(alice: Client) -> str:
 
 def share(client: Client, request_id: str, **body: Any) -> Any:
     path = f"/api/traces/{request_id}/shares"
-    return client.post(path, {"expires_in_s": 3600} | body, content_type="application/json")
+    return client.post(path, {"expires_in_s": 3600, "is_redacted": False} | body, content_type="application/json")
 
 
 def test_a_link_shows_the_trace_to_anybody_and_nothing_else(alice: Client, request_id: str) -> None:
@@ -132,6 +132,13 @@ def test_links_are_listed_for_their_owner_alone_and_without_their_tokens(alice: 
 def test_an_expiry_that_cannot_be_is_explained(alice: Client, request_id: str, seconds: object) -> None:
     answer = share(alice, request_id, expires_in_s=seconds)
     assert (answer.status_code, answer.json()["error"]["field"]) == (400, "expires_in_s")
+
+
+def test_whether_texts_go_along_has_to_be_said(alice: Client, request_id: str) -> None:
+    path = f"/api/traces/{request_id}/shares"
+    answer = alice.post(path, {"expires_in_s": 3600}, content_type="application/json")
+    assert (answer.status_code, Share.objects.count()) == (400, 0)
+    assert "is_redacted" in answer.json()["error"]["message"]
 
 
 def test_there_are_not_too_many_links_to_one_trace(alice: Client, request_id: str) -> None:
