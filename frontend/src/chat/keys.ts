@@ -24,3 +24,13 @@ export const BORDER_KEYS: readonly Binding<{ widen: (steps: number) => void }>[]
   { keys: ["Home"], says: "As wide as it may be", run: ({ widen }) => widen(Infinity) },
   { keys: ["End"], says: "As narrow as it may be", run: ({ widen }) => widen(-Infinity) },
 ];
+
+/** A message that is changed into a branch, and a conversation's title. */
+export const EDIT_KEYS: readonly Binding<{ keep: (event: KeyboardEvent) => void; drop: () => void }>[] = [
+  {
+    keys: ["Enter"],
+    says: "Keep the title, or send the message",
+    run: ({ keep }, event) => (isSendKey(event) ? keep(event) : false),
+  },
+  { keys: ["Escape"], says: "Leave it as it was", run: ({ drop }) => drop() },
+];

@@ -47,3 +47,38 @@ export const TAB_KEYS: readonly Binding<Row>[] = [
   { keys: ["Home"], says: "To the first panel", run: ({ go }) => go(0) },
   { keys: ["End"], says: "To the last panel", run: ({ last, go }) => go(last) },
 ];
+
+interface Story extends Steps {
+  stepScene: (direction: 1 | -1) => void;
+  explain: () => void;
+}
+
+export const JOURNEY_KEYS: readonly Binding<Story>[] = [
+  { keys: [" "], says: "Explain, or pause", run: ({ explain }) => explain() },
+  { keys: ["ArrowLeft"], says: "One event back", run: ({ step }) => step(-1) },
+  { keys: ["ArrowRight"], says: "One event forward", run: ({ step }) => step(1) },
+  { keys: ["Shift+ArrowLeft"], says: "To the scene before", run: ({ stepScene }) => stepScene(-1) },
+  { keys: ["Shift+ArrowRight"], says: "To the next scene", run: ({ stepScene }) => stepScene(1) },
+];
+
+interface Heads {
+  /** By so many layers and heads. */
+  choose: (layers: number, heads: number) => void;
+  leave: () => void;
+}
+
+export const HEAD_KEYS: readonly Binding<Heads>[] = [
+  { keys: ["ArrowUp"], says: "To the layer before", run: ({ choose }) => choose(-1, 0) },
+  { keys: ["ArrowDown"], says: "To the next layer", run: ({ choose }) => choose(1, 0) },
+  { keys: ["ArrowLeft"], says: "To the head before", run: ({ choose }) => choose(0, -1) },
+  { keys: ["ArrowRight"], says: "To the next head", run: ({ choose }) => choose(0, 1) },
+  { keys: ["Escape"], says: "All heads together", run: ({ leave }) => leave() },
+];
+
+/** Of the answer's tokens, which end at both ends: where each key leads. */
+export const TOKEN_KEYS: readonly Binding<Row>[] = [
+  { keys: ["ArrowLeft"], says: "To the token before", run: ({ at, go }) => go(at - 1) },
+  { keys: ["ArrowRight"], says: "To the next token", run: ({ at, go }) => go(at + 1) },
+  { keys: ["Home"], says: "To the first token", run: ({ go }) => go(0) },
+  { keys: ["End"], says: "To the last token", run: ({ last, go }) => go(last) },
+];
