@@ -119,6 +119,38 @@ def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -
     assert findings(page) == []
 
 
+_WATCH_SHIFTS = """() => {
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      if (entry.hadRecentInput) continue;
+      const nodes = entry.sources.map(({node}) => node?.className || node?.nodeName);
+      window.shifts.push({value: entry.value, nodes});
+    }
+  }).observe({type: "layout-shift"});
+}"""
+MOST_SHIFT = 0.05
+
+
+@pytest.mark.parametrize("panel", ["Tokens", "Sampling"])
+def test_nothing_shifts_while_an_answer_streams(page: Page, base: str, panel: str) -> None:
+    page.goto(f"{base}/")
+    message = page.get_by_role("textbox", name="Message")
+    message.fill("Name one colour.")
+    page.keyboard.press("Enter")
+    page.get_by_test_id("inspector-toggle").click(timeout=30_000)
+    page.get_by_role("tab", name=panel).click()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
+    page.evaluate(_WATCH_SHIFTS)
+    message.fill("Tell me more about the sea.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
+    shifts = page.evaluate("() => window.shifts")
+    total = sum(shift["value"] for shift in shifts)
+    assert total < MOST_SHIFT, sorted(shifts, key=lambda shift: -shift["value"])[:5]
+
+
 def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str, scheme: str) -> None:
     page.goto(base + recorded)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
