@@ -36,7 +36,7 @@ _RECOVERY_STEPS = 64
 
 
 class EngineOverloaded(Exception):
-    """The waiting queue is full; the caller should try again later."""
+    """The waiting queue is full, or as many are in step mode as may be; the caller should try again later."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class Limits:
 
     max_num_running: int = 64
     max_num_waiting: int = 128
-    """With the running ones fewer than a worker's threads: the next is refused at once, not left in the task queue."""
+    """With the running ones and those in step mode fewer than a worker's threads: the next is refused at once, not left
+    in the task queue."""
+    max_num_stepped: int = 32
+    """Sequences in step mode, of which any number may be held, neither running nor waiting."""
     token_budget: int = 512
     """Tokens of a step in which nobody decodes: large enough to use the matrix units well."""
     mixed_budget: int = 192
@@ -152,7 +155,10 @@ class Scheduler:
         self._num_good_steps = 0
 
     def add(self, sequence: Sequence) -> None:
-        """Raises EngineOverloaded when the queue is full."""
+        """Raises EngineOverloaded when the queue is full, or step mode has as many as it may have."""
+        num_stepped = sum(each.request.is_stepped for each in (*self.running, *self.waiting))
+        if sequence.request.is_stepped and num_stepped >= self._limits.max_num_stepped:
+            raise EngineOverloaded(f"{num_stepped} answers are in step mode already; try again in a while")
         num_waiting = len(_active(self.waiting))
         if num_waiting >= self._limits.max_num_waiting:
             raise EngineOverloaded(f"{num_waiting} requests are waiting already; try again in a while")

@@ -73,7 +73,7 @@ def begin(
     conversation.leaf_id = answers[0].pk
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     with transaction.atomic():
-        limits = admit(conversation.user_id, len(requests))
+        limits = admit(conversation.user_id, len(requests), by.is_stepped)
         Request.objects.bulk_create(requests)
         Message.objects.bulk_create(created)
         conversation.save(update_fields=["leaf_id", "title", "updated_at"])

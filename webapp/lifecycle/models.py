@@ -11,6 +11,8 @@ from webapp.identifiers import new_request_id
 
 MAX_IN_FLIGHT = 8
 """Requests that one user may have open at once."""
+MAX_STEPPED = 2
+"""Of them those in step mode: each keeps a thread of its worker while somebody thinks."""
 
 FILTERED = (
     "finished_at",

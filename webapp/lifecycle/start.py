@@ -7,6 +7,7 @@ from typing import cast
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+from django.db.models import QuerySet
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
@@ -15,7 +16,7 @@ from inference.protocol.events import ClientTiming, GatewayChecked, Limit, Reque
 from inference.protocol.request import SamplingParams
 from webapp.celery import app
 from webapp.lifecycle import services
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
+from webapp.lifecycle.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 
 
 class QueueUnavailable(Exception):
@@ -36,10 +37,10 @@ class Arrival:
 
 
 class TooManyOpen(Exception):
-    """The user has as many requests open as one may have."""
+    """The user has as many requests open, or open in step mode, as one may have."""
 
 
-def admit(user_id: int, num_new: int) -> list[Limit]:
+def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
     """Where the limit stands for each of so many requests, to be asked in the transaction that creates them.
 
     Raises TooManyOpen when they do not all fit.
@@ -47,6 +48,9 @@ def admit(user_id: int, num_new: int) -> list[Limit]:
     free = room(user_id)
     if num_new > free:
         raise TooManyOpen(_too_many(free, num_new))
+    if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
+        few = f"At most {MAX_STEPPED} answers may be open whose tokens you choose."
+        raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
     return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before) for before in range(num_new)]
 
 
@@ -60,7 +64,11 @@ def room(user_id: int) -> int:
 
 def num_free(user_id: int) -> int:
     """As room, at a glance: another may take it at the same time."""
-    return MAX_IN_FLIGHT - Request.objects.filter(user_id=user_id, finished_at=None).count()
+    return MAX_IN_FLIGHT - _open(user_id).count()
+
+
+def _open(user_id: int) -> QuerySet[Request]:
+    return Request.objects.filter(user_id=user_id, finished_at=None)
 
 
 def _too_many(free: int, num_new: int) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.engine.engine import Engine
-from inference.engine.scheduler import Limits
+from inference.engine.scheduler import EngineOverloaded, Limits
 from inference.protocol.events import AnyEvent, TokenProposed, TokenSampled
 from inference.protocol.request import GenerationRequest, StepCommand
 from tests.inference.engine.fakes import FakeDecoder, Run, StoppedClock, engine, prompt, request, run
@@ -103,6 +104,22 @@ def test_who_is_held_takes_no_place_and_can_be_stopped() -> None:
     assert served.has_work()
     go_on(served, runs)
     assert (runs["held"].finish_reason, runs["held"].ids) == ("abort", [])
+
+
+def test_so_many_may_be_in_step_mode_and_others_come_in_beside_them() -> None:
+    limits = Limits(max_num_running=1, max_num_stepped=2, token_budget=64, mixed_budget=32)
+    served = engine(FakeDecoder(), limits=limits)
+    runs = begin(served, stepped("a"), stepped("b"))
+    go_on(served, runs)
+    with pytest.raises(EngineOverloaded, match="step mode"):
+        begin(served, stepped("c"))
+    runs |= begin(served, request("other", prompt(2, 20), 5))
+    served.cancel("a")
+    go_on(served, runs)
+    assert runs["other"].finish_reason == "length"
+    runs |= begin(served, stepped("c"))
+    go_on(served, runs)
+    assert proposal(runs["c"]).position == 0
 
 
 @settings(max_examples=40)

@@ -24,6 +24,7 @@ from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
 
@@ -155,6 +156,18 @@ def test_an_answer_that_has_ended_waits_for_no_choice(alice: Client, redis_clien
     attend(request)
     request.refresh_from_db()
     assert request.is_settled
+
+
+def test_few_answers_at_once_wait_for_one_person(alice: Client) -> None:
+    first, _ = ask(alice), ask(alice)
+    _, conversation = post(alice, "/api/conversations", {})
+    path = f"/api/conversations/{conversation['id']}/messages"
+    status, body = post(alice, path, {"text": "Hello", "is_stepped": True})
+    assert status == 429 and "tokens you choose" in body["error"]["message"]
+    assert post(alice, path, {"text": "Hello", "n": 1})[0] == 201
+    settle(first.pk)
+    assert post(alice, path, {"text": "Hello", "is_stepped": True})[0] == 201
+    ask(sign_in("bob"))
 
 
 def test_who_thinks_is_not_lost_as_long_as_the_worker_lives(alice: Client, redis_client: redis.Redis) -> None:
