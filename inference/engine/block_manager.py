@@ -87,10 +87,16 @@ class BlockManager:
     def num_owners(self, block: int) -> int:
         return self._num_owners[block]
 
-    def can_hold(self, found: Sequence[int], num_tokens: int, num_spare: int) -> bool:
-        """Whether num_tokens would fit, of which the first are in the blocks found, and leave so many to others."""
-        num_idle = sum(self._num_owners[block] == 0 for block in found)
-        return self.num_blocks_for(num_tokens) - len(found) + num_idle + num_spare <= self.num_available
+    def can_hold(
+        self, found: Sequence[int], num_tokens: int, num_spare: int, released: Iterable[Sequence[int]] = ()
+    ) -> bool:
+        """Whether num_tokens would fit, of which the first are in the blocks found, and leave so many to others, once
+        these tables are released."""
+        owners = Counter(block for table in released for block in table)
+        freed = {block for block, num_owners in owners.items() if num_owners == self._num_owners[block]}
+        num_idle = sum(self._num_owners[block] == 0 or block in freed for block in found)
+        num_available = self.num_available + len(freed)
+        return self.num_blocks_for(num_tokens) - len(found) + num_idle + num_spare <= num_available
 
     def own(self, found: Sequence[int], ttl: CacheTTL) -> list[int]:
         """A new block table of blocks that were just found."""

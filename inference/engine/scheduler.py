@@ -247,11 +247,15 @@ class Scheduler:
         if len(_active(self.running)) >= self._max_num_running:
             return False
         found = self.blocks.find(keys)  # a second look might find less
+        held = sorted((each for each in self.running if each.is_held), key=_rank)
+        # Nobody gives way in vain.
+        tables, num_others = [each.block_table for each in held], len(self.running) - len(held)
+        if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
+            return False
         while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
-            held = [each for each in self.running if each.is_held]
             if not held:
                 return False
-            self._preempt(max(held, key=_rank), step)
+            self._preempt(held.pop(), step)
             found = self.blocks.find(keys)
         pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)

@@ -72,6 +72,20 @@ class Schedules(RuleBasedStateMachine):
         self.blocks.release(table)
         assert table == []
 
+    @rule(data=st.data(), text=st.text("ab", min_size=1, max_size=30), num_spare=st.integers(0, 4))
+    def make_room(self, data: st.DataObject, text: str, num_spare: int) -> None:
+        """What is said to fit once these have ended does fit then, and nothing else."""
+        keys = keys_of(text)[: (len(text) - 1) // SIZE]
+        ended = [
+            self.sequences.pop(self._choose(data))[1] for _ in range(data.draw(st.integers(0, len(self.sequences))))
+        ]
+        found = self.blocks.find(keys)
+        fits = self.blocks.can_hold(found, len(text), num_spare, ended)
+        for table in ended:
+            self.blocks.release(table)
+        assert self.blocks.find(keys) == found
+        assert self.blocks.can_hold(found, len(text), num_spare) == fits
+
     @rule(seconds=st.sampled_from([1, 299, 300, 3600]))
     def wait(self, seconds: int) -> None:
         self.clock.now += seconds

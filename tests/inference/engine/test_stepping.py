@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inference.engine.engine import Engine
 from inference.engine.scheduler import EngineOverloaded, Limits
-from inference.protocol.events import AnyEvent, TokenProposed, TokenSampled
+from inference.protocol.events import AnyEvent, GenerationPreempted, TokenProposed, TokenSampled
 from inference.protocol.request import GenerationRequest, StepCommand
 from tests.inference.engine.fakes import FakeDecoder, Run, StoppedClock, engine, prompt, request, run
 
@@ -120,6 +120,23 @@ def test_so_many_may_be_in_step_mode_and_others_come_in_beside_them() -> None:
     runs |= begin(served, stepped("c"))
     go_on(served, runs)
     assert proposal(runs["c"]).position == 0
+
+
+def test_who_is_held_keeps_its_blocks_where_they_would_not_be_enough() -> None:
+    """Of 10 blocks it has 2 and another 4; who comes then needs 6, and one to spare for the other."""
+    served = engine(FakeDecoder(), num_blocks=10)
+    runs = begin(served, stepped("held"))
+    go_on(served, runs)
+    runs |= begin(served, request("first", prompt(2, 60), 20))
+    served.step()
+    runs |= begin(served, request("second", prompt(3, 90), 5))
+    go_on(served, runs)
+    assert runs["second"].finish_reason == "length"
+    assert not any(isinstance(event, GenerationPreempted) for event in runs["held"].events)
+    runs |= begin(served, request("third", prompt(4, 140), 5))
+    go_on(served, runs)
+    assert runs["third"].finish_reason == "length"
+    assert any(isinstance(event, GenerationPreempted) for event in runs["held"].events)
 
 
 @settings(max_examples=40)
