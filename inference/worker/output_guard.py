@@ -16,6 +16,7 @@ from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, Tex
 from inference.safety import Guard
 from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
+from inference.tokenization.stop_texts import num_waiting_chars
 
 _SENTENCE_END = re.compile(r"[.!?\n]\s*")
 _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
@@ -93,8 +94,7 @@ class OutputGuard:
     @property
     def _num_waiting_chars(self) -> int:
         """Of the pending text's end, which may become a stop text."""
-        sizes = (size for text in self._stop for size in range(1, len(text)) if self._pending.endswith(text[:size]))
-        return max(sizes, default=0)
+        return num_waiting_chars(self._pending, self._stop)
 
     def flush(self) -> list[AnyEvent]:
         """The events to append at the end: everything still held, checked."""

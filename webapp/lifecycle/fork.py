@@ -18,6 +18,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams
 from inference.tokenization.detokenizer import Detokenizer
+from inference.tokenization.stop_texts import num_waiting_chars
 from inference.tokenization.tokenizer import Tokenizer
 
 
@@ -149,5 +150,4 @@ def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
 def shown_text(pieces: Sequence[bytes], stop: Sequence[str]) -> str:
     """What can be shown of kept tokens: whole characters, without an end that may become a stop text."""
     text = Detokenizer().add(b"".join(pieces))
-    sizes = (size for each in stop for size in range(1, len(each)) if text.endswith(each[:size]))
-    return text[: len(text) - max(sizes, default=0)]
+    return text[: len(text) - num_waiting_chars(text, stop)]

@@ -1,0 +1,11 @@
+"""What of a text may still become a stop text. Knows nothing of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def num_waiting_chars(text: str, stop: Sequence[str]) -> int:
+    """How many characters of the text's end the longest unfinished stop text in it has."""
+    sizes = (size for each in stop for size in range(1, len(each)) if text.endswith(each[:size]))
+    return max(sizes, default=0)
