@@ -42,3 +42,16 @@ it("estimates the clock offset from the four times of the POST, as NTP does", ()
   clock.responded(server, server);
   expect(Math.abs(clock.timing.clock_offset_us! - ahead)).toBeLessThan(50_000);
 });
+
+it("holds the clock offset to what arrived: nothing does before it was made", () => {
+  const clock = new ClientClock(performance.now());
+  clock.sent();
+  const server = unixUs();
+  // The reply was ready 200 ms before the page took it, or so it seems.
+  clock.responded(server, server - 200_000);
+  expect(clock.timing.clock_offset_us).toBeLessThan(-90_000);
+  clock.heard(unixUs() - 2000);
+  const offset = clock.complete().clock_offset_us!;
+  expect(offset).toBeGreaterThan(-3000);
+  expect(offset).toBeLessThanOrEqual(server - clock.timing.sent_unix_us!);
+});

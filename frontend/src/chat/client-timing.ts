@@ -7,7 +7,7 @@ export function unixUs(at = performance.now()): number {
 
 /** What Resource Timing tells of the POST; a reused connection cost nothing, so it says 0. */
 export function network(entries: PerformanceResourceTiming[]): Partial<ClientTiming> {
-  const post = entries.find((entry) => /\/(messages|regenerate)$/.test(new URL(entry.name).pathname));
+  const post = entries.find((entry) => /\/(messages|regenerate|fork)$/.test(new URL(entry.name).pathname));
   const micros = (from: number, to: number) => Math.round((to - from) * 1000);
   if (!post?.responseStart) return {};
   return {
@@ -20,6 +20,9 @@ export function network(entries: PerformanceResourceTiming[]): Partial<ClientTim
 
 export class ClientClock {
   readonly timing: Partial<ClientTiming> = {};
+  /** Between these the server clock minus this one must be: nothing arrives before it was sent. */
+  private least = -Infinity;
+  private most = Infinity;
 
   constructor(keydownAt: number) {
     this.timing.keydown_unix_us = unixUs(keydownAt);
@@ -31,12 +34,19 @@ export class ClientClock {
     this.timing.sent_unix_us = unixUs();
   }
 
-  /** Offset as NTP estimates it: the mean of the two one-way differences. */
+  /** Offset as NTP estimates it: the mean of the two one-way differences. A reply that a busy page takes late spoils it. */
   responded(receivedUnixUs: number, respondedUnixUs: number): void {
     const now = unixUs();
     this.timing.responded_unix_us = now;
     const sent = this.timing.sent_unix_us!;
     this.timing.clock_offset_us = Math.round((receivedUnixUs - sent + (respondedUnixUs - now)) / 2);
+    this.most = receivedUnixUs - sent;
+    this.least = Math.max(this.least, respondedUnixUs - now);
+  }
+
+  /** An event has arrived that the server made at this moment of its clock. */
+  heard(madeUnixUs: number): void {
+    this.least = Math.max(this.least, madeUnixUs - unixUs());
   }
 
   /** The request's events have begun to arrive. */
@@ -64,6 +74,8 @@ export class ClientClock {
   complete(): ClientTiming {
     const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
     Object.assign(this.timing, network(entries));
+    if (this.timing.clock_offset_us != null)
+      this.timing.clock_offset_us = Math.min(this.most, Math.max(this.least, this.timing.clock_offset_us));
     return {
       keydown_unix_us: null,
       sent_unix_us: null,

@@ -15,7 +15,7 @@ interface JsonTrace {
 }
 
 export async function loadLastRequest(): Promise<Played> {
-  const { traces } = await api.traces(new URLSearchParams({ status: "done" }));
+  const { traces } = await api.traces(new URLSearchParams({ status: "done", surface: "chat" }));
   const last = traces.find(({ usage }) => usage !== null && usage.output > 0);
   if (!last) return loadExample();
   const response = await fetch(`/api/traces/${last.id}/export?format=json`);

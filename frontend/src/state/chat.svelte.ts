@@ -159,8 +159,11 @@ export class Chat {
     const trace = new RequestTrace(message.request_id!);
     this.traces[trace.requestId] = trace;
     const id = message.id;
+    let acceptedUnixUs = 0;
     trace.onEvent = (event) => {
       clock?.connected();
+      if (event.type === "request.accepted") acceptedUnixUs = event.accepted_unix_us;
+      clock?.heard(acceptedUnixUs + event.at);
       if (event.type === "text.released" || event.type === "text.withheld") clock?.text();
     };
     trace.onEnd = () => void this.settle(id, trace, clock);

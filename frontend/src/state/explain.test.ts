@@ -60,11 +60,11 @@ describe("at the pace that explains", () => {
       seen.push(sceneAt(trace.view));
       if (!trace.isAtEnd) trace.play();
     }
-    // The check of the message ends after the prompt was cut into tokens: the journey turns back for it.
+    // The check of the message ends after the prompt was cut into tokens: the journey does not turn back for it.
     expect(seen).toEqual([
       "message",
       "window",
-      "message",
+      "tokens",
       "queue",
       "cache",
       "prefill",

@@ -56,6 +56,8 @@ const SCENE_OF_FAILURE: Record<string, SceneId> = {
 /** Null: it is no step of the journey, and the scene before goes on. */
 export function sceneOf(event: AnyEvent, view: TraceView): SceneId | null {
   // Of a fork the answer that it goes on from is checked before anything is computed.
+  if (event.type === "safety.checked" && event.layer === "input" && event.verdict === "allow" && view.context)
+    return null; // it went on beside the packing: the way does not lead back to the message
   if (event.type === "safety.checked")
     return event.layer === "output" && view.tokens.length ? "stream" : "message";
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;

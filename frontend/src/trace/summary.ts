@@ -1,4 +1,5 @@
 /** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
+import type { SafetyChecked } from "../protocol/events";
 import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
@@ -34,7 +35,21 @@ export function summaryOfTrace(view: TraceView): Summary {
     tokens.length > 0 && counted(tokens.length, "token"),
     speed !== null && `${speed.toFixed(0)} tok/s`,
     bill && money(bill.total_nano, bill.currency),
+    flagged(view),
   ]);
+}
+
+/** What a check found that was let through all the same. */
+function flagged({ inputCheck, outputChecks }: TraceView): string | null {
+  const found = (check: SafetyChecked | null | undefined, what: string) =>
+    check?.verdict === "flag"
+      ? `${what} flagged: ${check.scores
+          .filter(({ verdict }) => verdict === "flag")
+          .map(({ category }) => category.replaceAll("_", " "))
+          .join(", ")}`
+      : null;
+  const output = outputChecks.find(({ verdict }) => verdict === "flag");
+  return found(inputCheck, "message") ?? found(output, "answer");
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */

@@ -8,6 +8,8 @@ export const tellBlocks: Teller = (view) => {
   const size = cache.block_size;
   const numPrompt = prompt?.ids.length ?? prefill[0]?.total ?? 0;
   const numHit = cache.hits.filter(Boolean).length;
+  /** Of a block that was full only in part, in another of your requests that was running. */
+  const numBesides = cache.num_cached_tokens - numHit * size;
   const from = prefill[0] ? prefill[0].at - prefill[0].step_us : cache.at;
   const end = prefill.at(-1)?.at ?? cache.at;
   const lines: Line[] = [
@@ -18,7 +20,7 @@ export const tellBlocks: Teller = (view) => {
     ),
     line(
       numHit
-        ? `${counted(numHit, "block")} of them were there already, from an earlier request that began with the same text.`
+        ? `${counted(numHit, "block")} of them ${numHit === 1 ? "was" : "were"} there already, from an earlier request that began with the same text${numBesides > 0 ? `, and ${counted(numBesides, "token")} of the next block, which a request with the same prompt was filling` : ""}.`
         : "None of them was there already: nobody of yours had begun with the same text lately.",
       0,
       cache.at,
@@ -37,7 +39,7 @@ export const tellBlocks: Teller = (view) => {
   if (prefill.length)
     lines.push(
       line(
-        `The other ${count(numPrompt - cache.num_cached_tokens)} were computed in ${duration(prefill.reduce((sum, { step_us }) => sum + step_us, 0))}.`,
+        `The other ${count(numPrompt - cache.num_cached_tokens)} ${numPrompt - cache.num_cached_tokens === 1 ? "was" : "were"} computed in ${duration(prefill.reduce((sum, { step_us }) => sum + step_us, 0))}.`,
         from,
         end,
       ),
