@@ -7,7 +7,8 @@ the TypeScript comment and the inspector's tooltip.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -786,6 +787,13 @@ AnyEvent = (
 
 TERMINAL = (RequestFinished, RequestFailed)
 """No event but `request.observed` follows one of these."""
+
+Kind = TypeVar("Kind", bound=AnyEvent)
+
+
+def first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
+    """The first of that kind; None: there is none."""
+    return next((event for event in events if isinstance(event, kind)), None)
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):

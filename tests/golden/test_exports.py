@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import Frame, GenerationFinished, PromptTokenized, RequestFailed, TokenSampled
@@ -53,23 +57,75 @@ def trace_events(frames: list[Frame]) -> list[dict[str, Any]]:
     return list(json.loads(to_perfetto(frames))["traceEvents"])
 
 
-def test_perfettos_events_have_the_fields_of_their_phase(frames: list[Frame]) -> None:
-    wanted = {
-        "M": {"name", "pid", "tid", "args"},
-        "X": {"name", "cat", "ts", "dur", "pid", "tid"},
-        "i": {"name", "cat", "ts", "s", "pid", "tid"},
-        "C": {"name", "ts", "pid", "tid", "args"},
-    }
-    for event in trace_events(frames):
-        assert event.keys() - {"args"} == wanted[event["ph"]] - {"args"} | {"ph"}
-        assert isinstance(event["pid"], int)
-        assert isinstance(event["tid"], int)
-        if event["ph"] != "M":
-            assert isinstance(event["ts"], int)
-        if event["ph"] == "X":
-            assert event["dur"] >= 0
-        if event["ph"] == "C":
-            assert all(isinstance(value, int | float) for value in event["args"].values())
+FIELDS = {
+    "M": {"name", "pid", "tid", "args"},
+    "X": {"name", "cat", "ts", "dur", "pid", "tid"},
+    "i": {"name", "cat", "ts", "s", "pid", "tid"},
+    "C": {"name", "ts", "pid", "tid", "args"},
+}
+"""What an event of each phase has; `args` of spans and moments may be missing."""
+
+
+def check_fields(event: dict[str, Any]) -> None:
+    assert event.keys() - {"args"} == FIELDS[event["ph"]] - {"args"} | {"ph"}
+    assert event["name"]
+    # Perfetto reads both as unsigned 32-bit numbers, and 0 as the idle process and its thread.
+    assert all(type(event[field]) is int and 0 < event[field] < 2**32 for field in ("pid", "tid"))
+    if event["ph"] == "M":
+        assert set(event["args"]) == {"sort_index" if event["name"] == "thread_sort_index" else "name"}
+        return
+    # µs, which Perfetto makes nanoseconds of 64 bits.
+    assert type(event["ts"]) is int
+    assert abs(event["ts"]) < 2**63 // 1000
+    assert event["ph"] != "X" or (type(event["dur"]) is int and event["dur"] >= 0)
+    assert event["ph"] != "i" or event["s"] == "t"
+    if event["ph"] == "C":
+        assert len(event["args"]) == 1
+        assert all(type(value) in (int, float) and isfinite(value) for value in event["args"].values())
+
+
+def check_nesting(events: list[dict[str, Any]]) -> None:
+    """As Perfetto stacks a thread's slices: in the order of their begin, each within all that have not ended.
+
+    Of slices that overlap in part it ends the outer one too early, so that it draws what never was.
+    """
+    stacks = defaultdict[int, list[int]](list)
+    for event in sorted((event for event in events if event["ph"] in "Xi"), key=lambda event: event["ts"]):
+        stack, end = stacks[event["tid"]], event["ts"] + event.get("dur", 0)
+        while stack and stack[-1] <= event["ts"]:
+            stack.pop()
+        assert not stack or end <= stack[-1], event
+        stack.append(end)
+
+
+def check_trace(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        check_fields(event)
+    check_nesting(events)
+    named = [event["tid"] for event in events if event["name"] == "thread_name"]
+    assert len(named) == len(set(named))
+    assert {event["tid"] for event in events if event["ph"] in "Xi"} == set(named)
+    assert [event["args"]["name"] for event in events if event["name"] == "process_name"] == [
+        f"Sightglass {events[0]['args']['name'].split()[-1]}"
+    ]
+
+
+def test_perfettos_file_keeps_to_the_format(frames: list[Frame]) -> None:
+    document = json.loads(to_perfetto(frames))
+    assert document.keys() == {"displayTimeUnit", "otherData", "traceEvents"}
+    assert document["displayTimeUnit"] == "ms"
+    check_trace(document["traceEvents"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 300)), max_size=160))
+@example([(400, 400 - start) for start in range(150)])
+@example([(200 + start, 200) for start in range(150)])
+def test_no_two_spans_of_a_track_overlap_in_part(times: list[tuple[int, int]]) -> None:
+    """Whatever a log from elsewhere claims, also more at once than one would think of."""
+    first, *_ = golden("finished")[0].events
+    token = Log(golden("finished")).all(TokenSampled)[0]
+    tokens = [replace(token, at=at, step_us=lasted, position=n) for n, (at, lasted) in enumerate(times)]
+    check_trace(trace_events([Frame(seq=1, events=(first, *tokens))]))
 
 
 def test_every_lane_is_named_after_its_stage_and_none_overlaps_itself(frames: list[Frame]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TypeVar
 
 from inference.protocol.events import (
     AnyEvent,
@@ -16,14 +15,13 @@ from inference.protocol.events import (
     RequestAccepted,
     Segment,
     SegmentChange,
+    first,
 )
 
 MAX_DIFFERING = 8
 """Tokens that are shown of each side from the first difference on."""
 _EXCERPT_CHARS = 200
 _NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
-
-Kind = TypeVar("Kind", bound=AnyEvent)
 
 
 def compare(
@@ -33,14 +31,14 @@ def compare(
 
     request_id: of the request before. The event's `at` is 0: whoever appends it knows when.
     """
-    prompt, earlier = _first(now, PromptTokenized), _first(before, PromptTokenized)
-    accepted = _first(before, RequestAccepted)
+    prompt, earlier = first(now, PromptTokenized), first(before, PromptTokenized)
+    accepted = first(before, RequestAccepted)
     if prompt is None or earlier is None or accepted is None:
         return None
     old_ids = [*earlier.ids, *(token for token, _ in answer)]
     num_common = _num_common(prompt.ids, old_ids)
     end = num_common + MAX_DIFFERING
-    changes = _changes(_first(now, ContextAssembled), _first(before, ContextAssembled))
+    changes = _changes(first(now, ContextAssembled), first(before, ContextAssembled))
     return ContextCompared(
         at=0,
         request_id=request_id,
@@ -107,7 +105,3 @@ def _removed(segment: Segment, reason: str) -> Dropped:
         reason=reason,
         text=segment.text[:_EXCERPT_CHARS],
     )
-
-
-def _first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
-    return next((event for event in events if isinstance(event, kind)), None)

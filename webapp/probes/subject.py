@@ -11,6 +11,7 @@ from inference.protocol.events import (
     PromptTokenized,
     RequestAccepted,
     TokenSampled,
+    first,
 )
 from inference.protocol.request import MAX_PROBE_TOKENS, ProbeKind, ProbeRequest
 
@@ -26,9 +27,9 @@ class CannotProbe(Exception):
 def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int, principal: str) -> ProbeRequest:
     """position: an index into prompt and answer together; principal: who looks. Raises CannotProbe."""
     found = list(events)
-    accepted = next((event for event in found if isinstance(event, RequestAccepted)), None)
-    prompt = next((event for event in found if isinstance(event, PromptTokenized)), None)
-    started = next((event for event in found if isinstance(event, GenerationStarted)), None)
+    accepted = first(found, RequestAccepted)
+    prompt = first(found, PromptTokenized)
+    started = first(found, GenerationStarted)
     if accepted is None or prompt is None or not prompt.ids:
         raise CannotProbe("no_ids", "The trace has no token ids, so the model cannot be shown what it read.")
     if started is None:

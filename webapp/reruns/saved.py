@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -18,13 +18,12 @@ from inference.protocol.events import (
     GenerationForked,
     PromptTokenized,
     RequestAccepted,
+    first,
 )
 from inference.protocol.request import SamplingParams
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.chat_template import ChatMessage, TemplateError
 from webapp.lifecycle.services import PromptServices
-
-Kind = TypeVar("Kind", bound=AnyEvent)
 
 WHOLE = "trace"
 """Source of the message that is all of a prompt."""
@@ -102,14 +101,14 @@ class PromptCheck:
 def read(events: Iterable[AnyEvent]) -> Saved:
     """Raises CannotRerun."""
     found = list(events)
-    accepted = _first(found, RequestAccepted)
-    context = _first(found, ContextAssembled)
-    prompt = _first(found, PromptTokenized)
+    accepted = first(found, RequestAccepted)
+    context = first(found, ContextAssembled)
+    prompt = first(found, PromptTokenized)
     if accepted is None or context is None or prompt is None or not prompt.ids:
         raise CannotRerun(
             "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
         )
-    return Saved(accepted.model, accepted.params, context, prompt, _first(found, GenerationForked))
+    return Saved(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
 
 
 def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
@@ -151,7 +150,3 @@ def _render(saved: Saved, services: PromptServices) -> list[int] | None:
         return services.template.render([ChatMessage(m["role"], m["content"]) for m in saved.messages()]).ids
     except (TemplateError, ValueError):
         return None
-
-
-def _first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
-    return next((event for event in events if isinstance(event, kind)), None)

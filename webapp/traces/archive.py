@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from inference.protocol.codec import decode_events, encode_events
-from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled
+from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled, first
 from inference.protocol.request import PROTOCOL_VERSION
 from webapp.traces import former_columns
 from webapp.traces.column_reader import from_columns, generated
@@ -161,7 +161,7 @@ def _tokens(document: _Document) -> list[TokenSampled]:
 
 
 def _kept(events: Sequence[AnyEvent]) -> list[tuple[int, bytes]]:
-    forked = next((event for event in events if isinstance(event, GenerationForked)), None)
+    forked = first(events, GenerationForked)
     return list(zip(forked.ids, forked.pieces, strict=True)) if forked else []
 
 

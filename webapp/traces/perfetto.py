@@ -7,7 +7,9 @@ not tell is left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import msgspec
@@ -20,10 +22,13 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import PROTOCOL_VERSION
+from webapp.traces.columns import MAX_EVENTS
 from webapp.traces.spans import STAGES, Log, Span, kind, spans
 
 _PID = 1
-_LANES_PER_STAGE = 100
+_MAIN = _PID
+"""Thread id of what is the process's as a whole; 0 is the idle task's in Perfetto."""
+_LANES_PER_STAGE = MAX_EVENTS
 """Thread ids of a stage: its first, and those after it for spans that overlap, which one thread cannot hold."""
 
 
@@ -51,21 +56,37 @@ def _other(log: Log) -> dict[str, Any]:
 
 
 def _laid(found: Sequence[Span]) -> Iterator[tuple[int, Span]]:
-    """Each span with its thread id: the first lane of its stage on which nothing overlaps it."""
-    ends: dict[int, int] = {}
-    base = {stage: (rank + 1) * _LANES_PER_STAGE for rank, stage in enumerate(STAGES)}
+    """Each span, in the order of their start, with its thread id: the first lane of its stage that is free by then."""
+    lanes = {stage: _Lanes((rank + 1) * _LANES_PER_STAGE) for rank, stage in enumerate(STAGES)}
     for span in found:
-        tid = base[span.stage]
-        if span.end is not None:
-            last = tid + _LANES_PER_STAGE - 1
-            tid = next((lane for lane in range(tid, last) if ends.get(lane, span.start) <= span.start), last)
-            ends[tid] = max(span.end, ends.get(tid, span.end))
-        yield tid, span
+        lane = lanes[span.stage]
+        yield lane.first if span.end is None else lane.take(span.start, span.end), span
+
+
+class _Lanes:
+    """One stage's thread ids, of which each has one span at a time."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._num_used = 0
+        self._busy: list[tuple[int, int]] = []
+        """A heap of when each lane in use is free again, and the lane."""
+        self._free: list[int] = []
+
+    def take(self, start: int, end: int) -> int:
+        while self._busy and self._busy[0][0] <= start:
+            heappush(self._free, heappop(self._busy)[1])
+        if not self._free:
+            heappush(self._free, self.first + self._num_used)
+            self._num_used += 1
+        lane = heappop(self._free)
+        heappush(self._busy, (end, lane))
+        return lane
 
 
 def _metadata(log: Log, tids: Sequence[int]) -> Iterator[dict[str, Any]]:
     accepted = log.first(RequestAccepted)
-    yield _named("process_name", 0, name=f"Sightglass {accepted.request_id}" if accepted else "Sightglass")
+    yield _named("process_name", _MAIN, name=f"Sightglass {accepted.request_id}" if accepted else "Sightglass")
     labels = list(STAGES.values())
     for tid in tids:
         stage, lane = divmod(tid, _LANES_PER_STAGE)
@@ -99,9 +120,9 @@ def _scalars(event: msgspec.Struct) -> dict[str, Any]:
 def _counters(log: Log) -> Iterator[dict[str, Any]]:
     for event in log.events:
         for name, unit, value in _figures(event):
-            if value is not None:
+            if value is not None and math.isfinite(value):
                 at = log.accepted_unix_us + event.at
-                yield {"ph": "C", "name": name, "ts": at, "pid": _PID, "tid": 0, "args": {unit: value}}
+                yield {"ph": "C", "name": name, "ts": at, "pid": _PID, "tid": _MAIN, "args": {unit: value}}
 
 
 def _figures(event: msgspec.Struct) -> list[tuple[str, str, float | None]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from inference.protocol.events import (
     TERMINAL,
@@ -22,6 +21,7 @@ from inference.protocol.events import (
     GenerationPreempted,
     GenerationQueued,
     GenerationStarted,
+    Kind,
     PrefillAdvanced,
     PromptTokenized,
     RequestAccepted,
@@ -30,6 +30,7 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
     ToolFinished,
+    first,
 )
 
 STAGES = {
@@ -66,8 +67,6 @@ _STAGE_OF_MARK = {
 }
 """All others are the decode's."""
 
-Kind = TypeVar("Kind", bound=AnyEvent)
-
 
 @dataclass(frozen=True)
 class Span:
@@ -91,7 +90,7 @@ class Log:
         return [event for event in self.events if isinstance(event, kind)]
 
     def first(self, kind: type[Kind]) -> Kind | None:
-        return next((event for event in self.events if isinstance(event, kind)), None)
+        return first(self.events, kind)
 
     @property
     def accepted_unix_us(self) -> int:
