@@ -76,7 +76,7 @@ def _database(url: str | None) -> dict[str, Any]:
                 "timeout": 20,
                 # Writers queue at BEGIN instead of failing when a read transaction turns into a write.
                 "transaction_mode": "IMMEDIATE",
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;",
             },
         }
     parts = urlsplit(url)

@@ -12,6 +12,7 @@ from webapp.chat import views as chat
 from webapp.chat.stepping import step
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
+from webapp.gateway.comparison import compared
 from webapp.learn import views as learn
 from webapp.probes.views import probe
 from webapp.reruns import views as reruns
@@ -40,6 +41,7 @@ urlpatterns = [
     path("api/requests/<str:request_id>/fork", chat.fork),
     path("api/requests/<str:request_id>/step", step),
     path("api/requests/<str:request_id>/observed", requests.observed),
+    path("api/requests/<str:request_id>/compared", compared),
     path("api/requests/<str:request_id>/ledger", ledger),
     path("api/requests/<str:request_id>/probes", probe),
     path("api/requests/<str:request_id>/reruns", reruns.of_request),

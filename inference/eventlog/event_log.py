@@ -56,5 +56,8 @@ class EventLog(Protocol):
     def retire(self, request_id: str) -> None:
         """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""
 
+    def forget(self, request_id: str) -> None:
+        """What the events told is to be gone at once. Numbering and fencing stay, so that nothing late begins anew."""
+
     def last_seq(self, request_id: str) -> int:
         """0 when there is no such log."""

@@ -18,10 +18,7 @@ class _Log:
     claimed: set[int] = field(default_factory=set)
     frames: list[Frame] = field(default_factory=list)
     commands: list[StepCommand] = field(default_factory=list)
-
-    @property
-    def last_seq(self) -> int:
-        return self.frames[-1].last_seq if self.frames else 0
+    last_seq: int = 0
 
 
 class MemoryEventLog:
@@ -40,6 +37,7 @@ class MemoryEventLog:
         with self._lock:
             log = self._own(request_id, attempt)
             log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
+            log.last_seq += len(events)
             return log.last_seq
 
     def fence(self, request_id: str, attempt: int) -> None:
@@ -88,6 +86,12 @@ class MemoryEventLog:
 
     def retire(self, request_id: str) -> None:
         """Nothing: this log ends with its process."""
+
+    def forget(self, request_id: str) -> None:
+        with self._lock:
+            log = self._logs.get(request_id, _Log())
+            log.frames.clear()
+            log.commands.clear()
 
     def last_seq(self, request_id: str) -> int:
         with self._lock:

@@ -140,6 +140,9 @@ class RedisEventLog:
     def retire(self, request_id: str) -> None:
         self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
 
+    def forget(self, request_id: str) -> None:
+        self._client.delete(log_key(request_id), commands_key(request_id))
+
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")
         return int(value or 0)

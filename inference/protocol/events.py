@@ -236,12 +236,16 @@ class SegmentChange(Value, frozen=True, kw_only=True):
     """Of the segment in this request's context."""
     num_tokens: int
     """What it had before."""
-    text: str
-    """What it was before: its beginning, at most 200 characters."""
+    text: str = ""
+    """What it was before: its beginning, at most 200 characters; never in a trace."""
 
 
 class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
-    """The prompt was compared with the request before it in its conversation, once this one had ended."""
+    """The prompt was compared with the request before it in its conversation, once this one had ended.
+
+    A trace tells of that request's texts only where they differ: the texts themselves (`there`, and those of `changed`
+    and `removed`) are read from its own trace when they are asked for, and are gone with it.
+    """
 
     request_id: str
     """The request before: the newest that was settled when this one was accepted."""
@@ -252,8 +256,10 @@ class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
     """From the start: this prompt's tokens that are those of the prompt before and of the answer after it."""
     here: tuple[bytes, ...]
     """From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON)."""
-    there: tuple[bytes, ...]
-    """What stood there before."""
+    there: tuple[bytes, ...] = ()
+    """What stood there before; never in a trace."""
+    is_number: bool | None = None
+    """Whether a number stands at the first difference on both sides, as of a date; None: not recorded."""
     added: tuple[int, ...]
     """Segments that were not in the prompt before, as indices into this request's context."""
     changed: tuple[SegmentChange, ...]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -169,3 +170,43 @@ def test_a_live_request_shows_its_frames_as_they_came_and_its_bill_in_the_ledger
     tag, _, rest = sent.partition(",")
     assert re.fullmatch(r'\{"tag":\d+', tag)
     assert sse.strip().endswith("data: {" + rest.strip())
+
+
+def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, product: Running) -> None:
+    """Two live turns, of which the second has another system prompt."""
+    base = product.link.partition("/signin/")[0]
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    headers = {"X-CSRFToken": token, "Referer": base}
+
+    def call(method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = page.request.fetch(f"{base}/api/{path}", method=method, headers=headers, data=body)
+        assert answer.ok, answer.text()
+        found: dict[str, Any] = answer.json() if answer.status != 204 else {}
+        return found
+
+    conversation = call("POST", "conversations", {"system_prompt": f"You are a guide. It is 09:14. {'Be kind. ' * 20}"})
+    path, parent, requests = f"conversations/{conversation['id']}", None, []
+    for system_prompt in (None, f"You are a guide. It is 10:31. {'Be kind. ' * 20}"):
+        if system_prompt:
+            call("PATCH", path, {"system_prompt": system_prompt})
+        sent = call("POST", f"{path}/messages", {"text": "Hello", "parent_id": parent, "params": {"max_tokens": 3}})
+        parent = sent["assistant_message"]["id"]
+        requests.append(sent["assistant_message"]["request_id"])
+        page.goto(f"{base}/requests/{requests[-1]}?panel=Context")
+        expect(page.get_by_role("tabpanel")).to_contain_text(
+            "Compared with" if len(requests) > 1 else "Nothing is recorded to compare with", timeout=30_000
+        )
+    panel = page.get_by_role("tabpanel")
+    expect(panel.locator("pre.gone")).to_contain_text("It is 09:14.")
+    expect(page.get_by_test_id("difference")).to_contain_text("09:14")
+    page.get_by_role("tab", name="Cache", exact=True).click()
+    expect(page.get_by_test_id("difference")).to_contain_text("09:14")
+    expect(panel).to_contain_text("a number is another, as in a date")
+    call("DELETE", f"traces/{requests[0]}", {})
+    page.goto(f"{base}/requests/{requests[1]}?panel=Context")
+    gone = "The turn before was deleted, and its text with it."
+    expect(page.get_by_test_id("difference")).to_contain_text(gone)
+    expect(panel).not_to_contain_text("09:14")
+    page.get_by_role("tab", name="Cache", exact=True).click()
+    expect(page.get_by_test_id("difference")).to_contain_text(gone)
+    expect(panel).to_contain_text("a number is another, as in a date")

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
@@ -28,6 +29,7 @@ from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
 from webapp.lifecycle.stop import stop
+from webapp.traces import store
 
 _MAX_LISTED = 500
 _NUM_SEEDS = 2**53
@@ -115,7 +117,9 @@ def conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
     found = _find(request, conversation_id)
     if request.method == "DELETE":
         _stop_answers(found)
-        found.delete()
+        with transaction.atomic():
+            store.delete_untraced(found.pk)
+            found.delete()
         return HttpResponse(status=204)
     if request.method == "PATCH":
         _change(found, read_body(request, ConversationChange))

@@ -29,7 +29,8 @@ def compare(
 ) -> ContextCompared | None:
     """The prompt of `now` beside that of `before` and the tokens answered to it; None when one of them has no prompt.
 
-    request_id: of the request before. The event's `at` is 0: whoever appends it knows when.
+    request_id: of the request before, whose texts the event has: no trace but its own may keep them. The event's `at`
+    is 0: whoever appends it knows when.
     """
     prompt, earlier = first(now, PromptTokenized), first(before, PromptTokenized)
     accepted = first(before, RequestAccepted)
@@ -38,6 +39,7 @@ def compare(
     old_ids = [*earlier.ids, *(token for token, _ in answer)]
     num_common = _num_common(prompt.ids, old_ids)
     end = num_common + MAX_DIFFERING
+    here, there = prompt.pieces[num_common:end], tuple(_old_pieces(prompt, earlier, answer)[num_common:end])
     changes = _changes(first(now, ContextAssembled), first(before, ContextAssembled))
     return ContextCompared(
         at=0,
@@ -46,12 +48,18 @@ def compare(
         num_prompt_tokens=len(earlier.ids),
         num_answer_tokens=len(answer),
         num_common_tokens=num_common,
-        here=prompt.pieces[num_common:end],
-        there=tuple(_old_pieces(prompt, earlier, answer)[num_common:end]),
+        here=here,
+        there=there,
+        is_number=is_number(here, there),
         added=changes.added,
         changed=changes.changed,
         removed=changes.removed,
     )
+
+
+def is_number(here: Sequence[bytes], there: Sequence[bytes]) -> bool:
+    """Whether both sides go on with a digit, as of a date or a time of day."""
+    return all(pieces and pieces[0].lstrip()[:1].isdigit() for pieces in (here, there))
 
 
 def _num_common(ids: Sequence[int], others: Sequence[int]) -> int:

@@ -3,32 +3,60 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from inference.protocol.events import ContextCompared, Frame, PromptTokenized
+from msgspec.structs import replace
+
+from inference.protocol.events import AnyEvent, ContextCompared, Frame, PromptTokenized, first
 from webapp.context.compare import compare
 from webapp.lifecycle.models import Request
 from webapp.traces.archive import TraceFileError, decode_turn
 from webapp.traces.models import Trace
+from webapp.traces.own import without_texts
 
 logger = logging.getLogger(__name__)
 
 
+class TurnBeforeGone(Exception):
+    """The request before has no trace any more."""
+
+
 def compare_with_turn_before(request_id: str, frames: Sequence[Frame]) -> ContextCompared | None:
-    """None: there is none whose trace can be read, this request has no prompt, or its log has the comparison."""
-    events = [event for frame in frames for event in frame.events]
-    if not any(isinstance(event, PromptTokenized) for event in events):
-        return None
-    if any(isinstance(event, ContextCompared) for event in events):
+    """Without that turn's texts. None: there is none whose trace can be read, this request has no prompt, or its log
+    has the comparison."""
+    events = _events(frames)
+    if not any(isinstance(event, PromptTokenized) for event in events) or first(events, ContextCompared) is not None:
         return None
     if (trace := _trace_before(request_id)) is None:
         return None
     try:
-        turn = decode_turn(bytes(trace.blob))
+        found = _compare(events, trace)
     except TraceFileError as error:
         logger.warning("the trace of %s cannot be compared with: %s", trace.pk, error)
         return None
+    return None if found is None else without_texts(found)
+
+
+def with_texts(user_id: int, frames: Sequence[Frame], known: ContextCompared) -> ContextCompared:
+    """A recorded comparison of the user's, again, with the texts of the turn before.
+
+    Raises TurnBeforeGone; TraceFileError when that turn's trace is damaged.
+    """
+    trace = Trace.objects.filter(pk=known.request_id, request__user_id=user_id).first()
+    found = None if trace is None else _compare(_events(frames), trace)
+    if found is None:
+        raise TurnBeforeGone
+    return replace(found, at=known.at)
+
+
+def _compare(events: Sequence[AnyEvent], trace: Trace) -> ContextCompared | None:
+    """Raises TraceFileError."""
+    turn = decode_turn(bytes(trace.blob))
     return compare(str(trace.pk), events, turn.events, turn.answer)
+
+
+def _events(frames: Iterable[Frame]) -> list[AnyEvent]:
+    return [event for frame in frames for event in frame.events]
 
 
 def _trace_before(request_id: str) -> Trace | None:

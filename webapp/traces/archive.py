@@ -7,7 +7,7 @@ events, columns}. A file may come from anybody, so reading it is bounded and eve
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -82,8 +82,29 @@ def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
         events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
         columns=to_columns([event for event in events if isinstance(event, TokenSampled)]),
     )
+    return _pack(document)
+
+
+def _pack(document: _Document) -> bytes:
     body = zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document))
     return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def changed(data: bytes, change: Callable[[AnyEvent], AnyEvent]) -> bytes:
+    """The same file with its events changed, but for the generated tokens, which are not looked at.
+
+    Raises TraceFileError.
+    """
+    document = _document(unpacked(data))
+    try:
+        before = decode_events(document.events)
+    except _WRONG as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+    after = tuple(map(change, before))
+    if after == before:
+        return data
+    document.events = encode_events(after)
+    return _pack(document)
 
 
 def decode(data: bytes) -> Archive:

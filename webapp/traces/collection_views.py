@@ -165,7 +165,7 @@ async def _archived(found: list[Request], is_redacted: bool) -> AsyncIterator[by
 
 def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
     try:
-        frames, about = store.load_to_leave(request.pk), request.summary()
+        frames, about = store.load_frames(request.pk), request.summary()
     except TraceFileError as error:
         writer.leave_out(request.pk, str(error))
         return b""

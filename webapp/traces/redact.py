@@ -34,7 +34,7 @@ _KEPT: dict[type[Any], str] = {
     ev.Segment: "kind role start end",
     ev.Dropped: "kind num_tokens reason",
     ev.ContextAssembled: "at window reserved_output num_prompt_tokens duration_us",
-    ev.ContextCompared: "at model num_prompt_tokens num_answer_tokens num_common_tokens added",
+    ev.ContextCompared: "at model num_prompt_tokens num_answer_tokens num_common_tokens is_number added",
     ev.SegmentChange: "index num_tokens",
     ev.PromptTokenized: "at tokenizer version special lossy_bytes duration_us",
     ev.GenerationQueued: "at attempt queue_depth",
@@ -131,9 +131,8 @@ class _Redaction:
             case ev.ContextAssembled():
                 return {"segments": _sources(event.segments), "dropped": _sources(event.dropped)}
             case ev.ContextCompared():
-                changed = tuple(_kept(each, text=_notice(each.text)) for each in event.changed)
-                tokens = {name: tuple(map(_mark, getattr(event, name))) for name in ("here", "there")}
-                return {"request_id": TEXT, "changed": changed, "removed": _sources(event.removed)} | tokens
+                parts = {"changed": tuple(map(_kept, event.changed)), "removed": _sources(event.removed)}
+                return {"request_id": TEXT, "here": tuple(map(_mark, event.here))} | parts
             case ev.PromptTokenized():
                 num_ids = len(event.ids)
                 return {"ids": tuple(range(num_ids)), "pieces": (MARK.encode(),) * len(event.pieces)}

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from webapp.lifecycle.models import Request
-from webapp.reruns.models import Rerun
 from webapp.traces import store
 from webapp.traces.models import Entry, RetentionRule
 
@@ -31,9 +30,6 @@ def enforce(now: datetime) -> int:
         found = due(rule.user_id, rule.keep_days, now).select_related("message")
         for request in found.defer("input", "output_text")[: _MAX_AT_ONCE - num_deleted]:
             num_deleted += delete_unpinned(request)
-        # A set of runs keeps what its model was given: it goes when the last of its runs has gone.
-        limit = now - timedelta(days=rule.keep_days)
-        Rerun.objects.filter(user_id=rule.user_id, created_at__lt=limit, runs__isnull=True).delete()
     return num_deleted
 
 

@@ -101,7 +101,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 def _page(request: HttpRequest, found: Share) -> HttpResponse:
     try:
         page = read_page()
-        frames = store.load_to_leave(found.trace_id)
+        frames = store.load_frames(found.trace_id)
     except PageNotBuilt:
         return HttpResponse("The page that replays is not built on this server.", status=503)
     except TraceFileError:

@@ -9,7 +9,9 @@ from django.db import transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
+from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
+from webapp.reruns.models import Rerun, Run
 from webapp.traces.archive import decode, encode
 from webapp.traces.models import Entry, Trace
 from webapp.traces.own import own
@@ -18,11 +20,11 @@ _SEARCH_CHARS = 20_000
 
 
 def save(request: Request, frames: Sequence[Frame]) -> None:
-    """Save a settled request's events; replaces an earlier save."""
+    """Save a settled request's events, without texts of any other request; replaces an earlier save."""
     prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
     Trace.objects.update_or_create(
         request=request,
-        defaults={"blob": encode(frames, request.summary())},
+        defaults={"blob": encode(own(frames), request.summary())},
     )
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
     Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
@@ -40,11 +42,6 @@ def load_frames(request_id: str) -> list[Frame]:
     return frames
 
 
-def load_to_leave(request_id: str) -> list[Frame]:
-    """As load_frames, for whoever is not its owner: files, links and tracing systems."""
-    return own(load_frames(request_id))
-
-
 def add_observed(request: Request, client: ClientTiming) -> bool:
     """Keep the browser's own timing of a settled request; False when it is there already or there is no trace."""
     event = RequestObserved(at=unix_us() - request.accepted_unix_us, client=client)
@@ -58,11 +55,21 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 def delete(request: Request) -> None:
     """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
 
-    The bill and the usage are the ledger's, and stay.
+    With its last run goes a set of runs, which has the prompt too. The bill and the usage are the ledger's, and stay.
     """
+    request_id = request.pk
     with transaction.atomic():
         if hasattr(request, "message"):
-            Trace.objects.filter(pk=request.pk).delete()
-            Request.objects.filter(pk=request.pk).update(input={})
+            Trace.objects.filter(pk=request_id).delete()
+            Request.objects.filter(pk=request_id).update(input={})
         else:
+            rerun_id = Run.objects.filter(request=request).values_list("rerun_id", flat=True).first()
             request.delete()
+            Rerun.objects.filter(pk=rerun_id, runs=None).delete()
+        transaction.on_commit(lambda: services.event_log().forget(request_id), robust=True)
+
+
+def delete_untraced(conversation_id: str) -> None:
+    """The answers of a conversation that is about to go whose traces have gone: nothing would show them any more."""
+    answers = Request.objects.filter(message__conversation=conversation_id)
+    answers.filter(finished_at__isnull=False, trace=None).delete()

@@ -40,7 +40,7 @@ def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
     if endpoint is None:
         return
     try:
-        if frames := store.load_to_leave(request_id):  # else deleted meanwhile
+        if frames := store.load_frames(request_id):  # else deleted meanwhile
             send(endpoint, frames, TIMEOUT_S)
     except Unavailable as error:
         pause_s = error.retry_after_s or 2.0**self.request.retries

@@ -127,7 +127,7 @@ def export(request: HttpRequest, request_id: str) -> HttpResponse:
         raise ApiError(400, "invalid", f"format must be one of {', '.join(FORMATS)}.", "format")
     is_redacted = checked_flag(request.GET.get("redact"))
     try:
-        frames, about = store.load_to_leave(found.pk), found.summary()
+        frames, about = store.load_frames(found.pk), found.summary()
         if is_redacted:
             frames, about = redact(frames), redact_summary(about)
         data = form.encode(frames, about) if frames else b""
@@ -154,7 +154,7 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
         # Anybody may have made it up, and its ids may be those of another request.
         raise ApiError(409, "imported", "An imported trace is not sent: it tells nothing of this server.")
     try:
-        frames = store.load_to_leave(found.pk)
+        frames = store.load_frames(found.pk)
         if not frames:
             raise not_found("saved trace")
         return JsonResponse({"num_spans": otlp.send(endpoint, frames, _SEND_TIMEOUT_S)})

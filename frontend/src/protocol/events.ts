@@ -152,7 +152,7 @@ export interface ContextAssembled {
   duration_us: number;
 }
 
-/** The prompt was compared with the request before it in its conversation, once this one had ended. */
+/** The prompt was compared with the request before it in its conversation, once this one had ended. A trace tells of that request's texts only where they differ: the texts themselves (`there`, and those of `changed` and `removed`) are read from its own trace when they are asked for, and are gone with it. */
 export interface ContextCompared {
   type: "context.compared";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -166,8 +166,10 @@ export interface ContextCompared {
   num_common_tokens: number;
   /** From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON). */
   here: string[];
-  /** What stood there before. */
+  /** What stood there before; never in a trace. */
   there: string[];
+  /** Whether a number stands at the first difference on both sides, as of a date; None: not recorded. */
+  is_number: boolean | null;
   /** Segments that were not in the prompt before, as indices into this request's context. */
   added: number[];
   /** Segments of the same source with another text. All that are neither added nor changed were kept. */
@@ -674,7 +676,7 @@ export interface SegmentChange {
   index: number;
   /** What it had before. */
   num_tokens: number;
-  /** What it was before: its beginning, at most 200 characters. */
+  /** What it was before: its beginning, at most 200 characters; never in a trace. */
   text: string;
 }
 

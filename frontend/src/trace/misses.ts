@@ -1,6 +1,5 @@
 /** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
 import type { ContextCompared, Segment } from "../protocol/events";
-import { decodeBase64 } from "./bytes";
 import { counted } from "./format";
 import { usefulBlocks } from "./blocks";
 import { numRead, type TraceView } from "./view";
@@ -107,7 +106,7 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
       "answer-retokenized",
       `${where} is the first difference, inside the answer of the turn before: read back as text, it became other tokens than those that were generated, or it was changed or cut.`,
     ];
-  if (isNumber(compared.here[0]) && isNumber(compared.there[0]))
+  if (compared.is_number)
     return [
       "time-stamp",
       `${where} is the first difference: a number is another, as in a date or a time of day. Everything after it has to be computed again.`,
@@ -122,9 +121,6 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
     ];
   return ["edited", `${where} is the first difference${segment ? `, in the ${segment.kind} segment` : ""}.`];
 }
-
-const isNumber = (piece: string | undefined): boolean =>
-  piece !== undefined && /^\s*\d/.test(new TextDecoder().decode(decodeBase64(piece)));
 
 export function segmentAt(view: TraceView, position: number): Segment | null {
   return view.context?.segments.find(({ start, end }) => position >= start && position < end) ?? null;

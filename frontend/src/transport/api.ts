@@ -1,6 +1,7 @@
 /** The native JSON API. */
 import type {
   ClientTiming,
+  ContextCompared,
   ProbeAttended,
   ProbeCompared,
   ProbeLensed,
@@ -426,6 +427,8 @@ export const api = {
     call<Simulation | ProbeProgress>("POST", "/api/learn/simulations", request),
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
   savedTrace,
+  /** With the texts of the turn before, which are read from its own trace. */
+  compared: (id: string) => call<ContextCompared>("GET", `/api/requests/${id}/compared`),
   ledger: (id: string) => call<LedgerEntry>("GET", `/api/requests/${id}/ledger`),
   deleteTrace: (id: string) => call<void>("DELETE", `/api/traces/${id}`),
 };

@@ -18,7 +18,7 @@ from inference.protocol.events import (
     SegmentKind,
 )
 from inference.protocol.request import SamplingParams
-from webapp.context.compare import MAX_DIFFERING, compare
+from webapp.context.compare import MAX_DIFFERING, compare, is_number
 
 
 @dataclass
@@ -118,3 +118,9 @@ def test_the_common_beginning_is_the_longest_there_is(common: str, rest: str, ot
     assert now.text[num : num + 1] != whole[num : num + 1] or num == min(len(now.text), len(whole))
     assert b"".join(found.here).decode() == now.text[num : num + MAX_DIFFERING]
     assert b"".join(found.there).decode() == whole[num : num + MAX_DIFFERING]
+
+
+@given(here=st.lists(st.binary(max_size=3), max_size=2), there=st.lists(st.binary(max_size=3), max_size=2))
+def test_a_number_is_known_by_its_first_digit_on_both_sides(here: list[bytes], there: list[bytes]) -> None:
+    spelled = [b"".join(side[:1]).decode("latin-1").lstrip(" \t\n\r\x0b\x0c")[:1] for side in (here, there)]
+    assert is_number(here, there) == all(letter and letter in "0123456789" for letter in spelled)

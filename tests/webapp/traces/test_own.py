@@ -1,25 +1,30 @@
-"""What leaves with a trace is that trace's own: no text of the request that it was compared with."""
+"""A trace has its own texts alone: none of the request that it was compared with, wherever it came from."""
 
 from __future__ import annotations
 
 import base64
+import importlib
 import io
 import json
 import zipfile
 from typing import Any
 
 import pytest
+from django.apps import apps
 from msgspec.structs import replace
 
-from inference.protocol.events import ContextCompared, Dropped, Frame, RequestAccepted, SegmentChange
+from inference.protocol.events import AnyEvent, ContextCompared, Dropped, Frame, RequestAccepted, SegmentChange
+from tests.webapp.traces.test_archive import token
 from tests.webapp.traces.test_bundle import archive
 from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
 from tests.webapp.traces.test_sharing import _built_page, share  # noqa: F401 (a fixture)
 from webapp.traces import store
+from webapp.traces.archive import TraceFileError, changed, decode, encode, unpacked
 from webapp.traces.formats import FORMATS, decode_file
 from webapp.traces.htmlfile import ReplayPage, to_html
 from webapp.traces.jsonfile import encode_json
-from webapp.traces.own import own
+from webapp.traces.models import Trace
+from webapp.traces.own import own, own_event
 
 SECRET = "my password is hunter2"
 COMPARED = ContextCompared(
@@ -38,13 +43,14 @@ COMPARED = ContextCompared(
 KEPT = replace(
     COMPARED,
     there=(),
+    is_number=False,
     changed=(SegmentChange(index=1, num_tokens=5, text=""),),
     removed=(Dropped(kind="user", source="q1", num_tokens=5, reason="edited"),),
 )
 
 
-def with_(compared: ContextCompared) -> list[Frame]:
-    return [FRAMES[0], replace(FRAMES[1], events=(FRAMES[1].events[0], compared, FRAMES[1].events[1]))]
+def with_(*events: AnyEvent) -> list[Frame]:
+    return [FRAMES[0], replace(FRAMES[1], events=(FRAMES[1].events[0], *events, FRAMES[1].events[1]))]
 
 
 def tells(data: bytes) -> bool:
@@ -57,18 +63,28 @@ def test_counts_places_and_sources_stay() -> None:
     assert isinstance(own(FRAMES)[0].events[0], RequestAccepted)
 
 
+def test_that_a_number_differed_is_known_also_without_it() -> None:
+    """It is why the cache missed; whoever has recorded it knows better than what is left of the texts."""
+    dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
+    (is_number, still, of_old) = (
+        own_event(each) for each in (dated, replace(dated, there=(), is_number=True), replace(dated, there=()))
+    )
+    assert [each.is_number for each in (is_number, still, of_old)] == [True, True, None]  # type: ignore[union-attr]
+    assert not is_number.there  # type: ignore[union-attr]
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("is_redacted", [False, True])
-def test_no_link_and_no_file_tells_what_was_edited_away(is_redacted: bool) -> None:
+def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> None:
     alice = signed_in("alice")
     request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["id"]
-    assert tells(encode_json(store.load_frames(request_id), {}))
+    assert store.load_frames(request_id) == with_(KEPT)
     page = alice.get(share(alice, request_id, is_redacted=is_redacted).json()["path"])
     assert page.status_code == 200
     assert not tells(page.content)
     for name in FORMATS:
         path = f"/api/traces/{request_id}/export?format={name}&redact={str(is_redacted).lower()}"
-        data = to_html(ReplayPage("", ""), store.load_to_leave(request_id), {}) if name == "html" else None
+        data = to_html(ReplayPage("", ""), store.load_frames(request_id), {}) if name == "html" else None
         data = data or alice.get(path).content
         assert len(data) > 100
         if name == "sgtrace":
@@ -90,3 +106,31 @@ def test_no_archive_does(redact: str) -> None:
     events: Any = [event for frame in json.loads(trace)["trace"]["frames"] for event in frame["events"]]
     assert "context.compared" in {event["type"] for event in events}
     assert not tells(trace)
+
+
+def test_a_file_is_changed_without_a_look_at_its_tokens() -> None:
+    tokens = [token(position) for position in range(3)]
+    before = encode(with_(COMPARED, *tokens), {"title": "T"})
+    after = changed(before, own_event)
+    assert decode(after).frames == with_(KEPT, *tokens)
+    assert decode(after).summary == {"title": "T"}
+    assert tells(unpacked(before)) and not tells(unpacked(after))
+    assert changed(after, own_event) is after
+    with pytest.raises(TraceFileError):
+        changed(after[:-1], own_event)
+
+
+@pytest.mark.django_db
+def test_traces_that_were_saved_with_such_texts_lose_them() -> None:
+    """As of former versions; one that is damaged stays as it is."""
+    alice = signed_in("alice")
+    ids = [import_(alice, encode_json(with_(KEPT), {"title": "T"})).json()["id"] for _ in range(3)]
+    Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
+    Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
+    whole = Trace.objects.get(pk=ids[2])
+    migration = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
+    migration.strip_texts_of_others(apps, None)
+    assert not tells(unpacked(bytes(Trace.objects.get(pk=ids[0]).blob)))
+    assert store.load_frames(ids[0]) == with_(KEPT)
+    assert bytes(Trace.objects.get(pk=ids[1]).blob) == b"damaged"
+    assert bytes(Trace.objects.get(pk=ids[2]).blob) == bytes(whole.blob)

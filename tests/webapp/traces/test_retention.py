@@ -17,7 +17,6 @@ from webapp.billing.bill import post_bill
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.models import Request
-from webapp.reruns.models import Rerun
 from webapp.traces import retention
 from webapp.traces.models import Entry, RetentionRule, Trace
 
@@ -65,14 +64,9 @@ def test_an_answer_stays_in_its_conversation_without_its_trace_and_its_input() -
     request_id = old(alice, 2, output_text="Paris.", input={"messages": [{"role": "user", "content": "secret"}]})
     conversation = Conversation.objects.create(user=alice, model="m")
     Message.objects.create(conversation=conversation, role="assistant", request_id=request_id)
-    Rerun.objects.create(
-        user=alice, title="T", model="m", input={}, params={}, seeds="same", n=1, prompt_check={}, original=None
-    )
-    Rerun.objects.update(created_at=NOW - timedelta(days=2))
     assert retention.enforce(NOW) == 1
     request = Request.objects.get()
     assert (request.output_text, request.input, Entry.objects.count()) == ("Paris.", {}, 0)
-    assert not Rerun.objects.exists()
 
 
 @given(ages=st.lists(st.floats(0, 20), max_size=8), keep_days=st.integers(1, 20))

@@ -1,0 +1,32 @@
+"""What the turn before said where a prompt differs from it: read from that turn's own trace, and gone with it."""
+
+from __future__ import annotations
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+
+from inference.protocol.events import ContextCompared, first
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.requests import find
+from webapp.lifecycle.fork_preparation import frames_of
+from webapp.lifecycle.turn_before import TurnBeforeGone, with_texts
+from webapp.traces.archive import TraceFileError
+
+
+@api("GET")
+def compared(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The request's context.compared with the texts that no trace but the other one has."""
+    found = find(request, request_id)
+    try:
+        frames = frames_of(found)
+        known = first((event for frame in frames for event in frame.events), ContextCompared)
+        if known is None:
+            raise not_found("comparison")
+        if found.is_imported:
+            raise ApiError(409, "imported", "An imported trace does not bring the turn before with it.")
+        event = with_texts(found.user_id, frames, known)
+    except TurnBeforeGone:
+        raise ApiError(410, "deleted", "The turn before was deleted, and its text with it.") from None
+    except TraceFileError:
+        raise ApiError(409, "trace_unreadable", "The saved trace of one of the two turns is damaged.") from None
+    return HttpResponse(msgspec.json.encode(event), content_type="application/json")
