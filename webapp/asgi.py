@@ -12,6 +12,7 @@ django.setup(set_prefix=False)
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from webapp.gateway.handler import OneHopHandler  # noqa: E402
@@ -20,6 +21,7 @@ from webapp.stream.origin import OwnOrigin  # noqa: E402
 
 _sockets = URLRouter([path("events", EventsConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
 
+_signed_in = AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets))
 application = ProtocolTypeRouter(
-    {"http": OneHopHandler(), "websocket": OwnOrigin(AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets)))}
+    {"http": OneHopHandler(), "websocket": OwnOrigin(_signed_in, settings.ENVIRONMENT.public_url)}
 )

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name (RFC 9110)."""
+_PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
+"""Without a port where it is the usual one: so browsers spell an origin (RFC 6454)."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,15 @@ class Environment:
     queue_timeout_s: float
     stall_timeout_s: float
     otlp: OtlpEndpoint | None
+    public_url: str | None
+    """The site's address behind a proxy that ends TLS: scheme and host, as browsers spell an origin."""
     allowed_hosts: list[str]
     log_level: str
     secret_key: str
 
     @property
     def address(self) -> str:
-        """Of the site, as a browser on this machine reaches it."""
+        """Of the site itself, as a program on this machine reaches it."""
         host = _ANY_ADDRESS.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -60,6 +64,8 @@ def read_environment() -> Environment:
     data = _data_folder(Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve())
     host = env.get("HOST", "127.0.0.1")
     policy = env.get("SIGHTGLASS_SAFETY_POLICY")
+    public_url = _public_url(env.get("SIGHTGLASS_PUBLIC_URL"))
+    allowed_hosts = env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(",")
     return Environment(
         host=host,
         port=_number("PORT", 8000),
@@ -72,7 +78,8 @@ def read_environment() -> Environment:
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
-        allowed_hosts=env.get("SIGHTGLASS_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{host}").split(","),
+        public_url=public_url,
+        allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _kept_secret(data / "secret_key"),
     )
@@ -97,6 +104,15 @@ def _database_url(url: str | None) -> str | None:
     if find_spec("psycopg") is None:
         raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL needs psycopg: .venv/bin/pip install 'psycopg[binary]'")
     return url
+
+
+def _public_url(url: str | None) -> str | None:
+    if not url:
+        return None
+    found = _PUBLIC_URL.fullmatch(url.lower())
+    if found is None:
+        raise SystemExit("sightglass: SIGHTGLASS_PUBLIC_URL has the form https://chat.example.org.")
+    return found[1]
 
 
 def _otlp(endpoint: str | None) -> OtlpEndpoint | None:

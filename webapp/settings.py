@@ -106,6 +106,11 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
+if ENVIRONMENT.public_url is not None:
+    # Who reaches the site without its proxy can send this header too: it is believed only where one is said to be.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 40 << 20
 

@@ -71,9 +71,8 @@ class Composition:
 
     @staticmethod
     def _value(variable: re.Match[str]) -> str:
-        return {"POSTGRES_PASSWORD": PASSWORD, "SIGHTGLASS_SECRET_KEY": "k" * 64, "SIGHTGLASS_THREADS": "1"}[
-            variable[1]
-        ]
+        values = {"POSTGRES_PASSWORD": PASSWORD, "SIGHTGLASS_SECRET_KEY": "k" * 64, "SIGHTGLASS_THREADS": "1"}
+        return values.get(variable[1], "")
 
     def stop(self) -> None:
         for child in reversed(self._children):

@@ -26,12 +26,13 @@ ROOT = Path(__file__).parents[3]
 
 
 class Site:
-    """A running web process with its administrator signed in."""
+    """A running web process."""
 
-    def __init__(self, data: Path, redis_url: str) -> None:
+    def __init__(self, data: Path, redis_url: str, **settings: str) -> None:
         self.data = data
         port = str(free_port())
-        self.env = os.environ | {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url, "PORT": port}
+        own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url, "PORT": port}
+        self.env = os.environ | own | settings
         self.log = RedisEventLog.from_url(redis_url)
         self.host = f"127.0.0.1:{port}"
         self.manage("migrate", "--verbosity", "0")
@@ -39,7 +40,6 @@ class Site:
         self.child = Child("web", command, data / "web.log", self.env)
         self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
         self._wait_until_up()
-        self.sign_in()
 
     def sign_in(self) -> None:
         self.client.get(self.manage("signin_link").strip())
@@ -114,6 +114,9 @@ class Site:
     def num_files(self) -> int:
         return len(list(Path(f"/proc/{self.child._process.pid}/fd").iterdir()))
 
+    def num_threads(self) -> int:
+        return len(list(Path(f"/proc/{self.child._process.pid}/task").iterdir()))
+
     def resident_mib(self) -> float:
         status = Path(f"/proc/{self.child._process.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
@@ -129,5 +132,6 @@ class Site:
 @pytest.fixture(scope="module")
 def site(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     running = Site(tmp_path_factory.mktemp("site"), redis_url)
+    running.sign_in()
     yield running
     running.close()

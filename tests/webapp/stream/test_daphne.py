@@ -21,8 +21,10 @@ from websockets.sync.client import ClientConnection, connect
 
 from inference.eventlog.event_log import RETIRED_EXPIRY_S
 from tests.webapp.stream.conftest import Site
+from webapp.gateway.handler import NUM_THREADS
 
 NUM_STREAMS = 12
+NUM_IDLE = 200
 Event = tuple[int, dict[str, Any]]
 
 
@@ -170,6 +172,27 @@ def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:
         for _ in range(NUM_STREAMS):
             streams.enter_context(site.client.stream("GET", f"/requests/{request_id}/events"))
         assert site.num_files() - before < NUM_STREAMS + 8
+
+
+def test_two_hundred_idle_sse_streams_keep_no_thread_and_nobody_waits_for_them(site: Site) -> None:
+    request_id, others = site.request(), site.request()
+    with ThreadPoolExecutor(NUM_THREADS) as clients:  # so that all threads that the site may have are there
+        list(clients.map(lambda _: site.client.get("/api/session"), range(4 * NUM_THREADS)))
+    before, idle = site.num_threads(), [stopped_sse(site, request_id) for _ in range(NUM_IDLE)]
+    try:
+        for connection in idle:
+            connection.settimeout(10)
+            while b"request.accepted" not in connection.recv(1 << 16):
+                pass
+        assert site.num_threads() - before < NUM_THREADS
+        started = time.perf_counter()
+        assert site.client.get(f"/api/requests/{others}").status_code == 200
+        assert time.perf_counter() - started < 2
+        site.write(request_id, ["to all of them"])
+        assert all(b"to all of them" in connection.recv(1 << 16) for connection in idle)
+    finally:
+        for connection in idle:
+            connection.close()
 
 
 def test_a_new_reader_does_not_wait_for_the_hubs_blocking_read(site: Site) -> None:

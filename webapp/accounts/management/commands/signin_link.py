@@ -1,4 +1,4 @@
-"""`manage.py signin_link`: prints a one-time link for the first administrator, as a browser here opens it."""
+"""`manage.py signin_link`: prints a one-time link for the first administrator, as a browser opens it."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["user"]
         user, _ = User.objects.get_or_create(username=name, defaults={"is_staff": True, "is_superuser": True})
-        self.stdout.write(settings.ENVIRONMENT.address + make_link(user))
+        environment = settings.ENVIRONMENT
+        self.stdout.write((environment.public_url or environment.address) + make_link(user))
