@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import StepCommand
+from inference.protocol.request import GenerationRequest, StepCommand
 
 EXPIRY_S = 3600
 """How long a log stays after its last append: long enough for every reader and for what settles it late."""
@@ -18,6 +18,10 @@ MAX_COMMANDS = 65_536
 
 class Fenced(Exception):
     """The log belongs to a later attempt; the writer must stop."""
+
+
+class NothingHandedOver(Exception):
+    """What was to be handed over did not come in time."""
 
 
 class EventLog(Protocol):
@@ -47,6 +51,12 @@ class EventLog(Protocol):
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
         """Those that came after the first so many; below 0: the last so many."""
 
+    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
+        """Give the worker that was called what it waits for; None: it need not wait any longer."""
+
+    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
+        """Wait for what is handed over to this attempt. Raises NothingHandedOver."""
+
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""
 
@@ -54,7 +64,7 @@ class EventLog(Protocol):
         """All frames, the last first; only as many are fetched as are looked at, and a few more."""
 
     def retire(self, request_id: str) -> None:
-        """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""
+        """The events are saved elsewhere: they, and what was handed over, may go soon. Numbering and fencing stay."""
 
     def forget(self, request_id: str) -> None:
         """What the events told is to be gone at once. Numbering and fencing stay, so that nothing late begins anew."""

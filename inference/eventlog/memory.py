@@ -6,9 +6,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inference.eventlog.event_log import MAX_COMMANDS, Fenced
+from inference.eventlog.event_log import MAX_COMMANDS, Fenced, NothingHandedOver
+from inference.protocol.codec import Handover
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import StepCommand
+from inference.protocol.request import GenerationRequest, StepCommand
 
 
 @dataclass
@@ -19,6 +20,7 @@ class _Log:
     frames: list[Frame] = field(default_factory=list)
     commands: list[StepCommand] = field(default_factory=list)
     last_seq: int = 0
+    handover: Handover | None = None
 
 
 class MemoryEventLog:
@@ -26,7 +28,7 @@ class MemoryEventLog:
 
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)
@@ -75,6 +77,19 @@ class MemoryEventLog:
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
         with self._lock:
             return self._logs.get(request_id, _Log()).commands[after:]
+
+    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
+        with self._lock:
+            self._logs.setdefault(request_id, _Log()).handover = Handover(attempt, generation)
+            self._lock.notify_all()
+
+    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
+        with self._lock:
+            log = self._logs.setdefault(request_id, _Log())
+            if not self._lock.wait_for(lambda: log.handover is not None, timeout_s):
+                raise NothingHandedOver(f"nothing came for {request_id} within {timeout_s:.0f} s")
+            assert log.handover is not None
+            return log.handover.generation if log.handover.attempt == attempt else None
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,11 +17,19 @@ import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced
-from inference.eventlog.keys import commands_key, log_key, meta_key, parse_entry
-from inference.protocol.codec import decode_events, decode_step, encode_events, encode_step
+from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced, NothingHandedOver
+from inference.eventlog.keys import commands_key, handover_key, log_key, meta_key, parse_entry
+from inference.protocol.codec import (
+    Handover,
+    decode_events,
+    decode_handover,
+    decode_step,
+    encode_events,
+    encode_handover,
+    encode_step,
+)
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import StepCommand
+from inference.protocol.request import GenerationRequest, StepCommand
 
 # KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
 # appends. Returns last seq or an error.
@@ -46,6 +55,9 @@ return last
 
 _NUM_BACKWARDS = 8
 """Frames fetched at once by who looks for one near the end."""
+_SOCKET_TIMEOUT_S = 10
+_BLOCK_S = 5.0
+"""How long one command waits at most: less than its connection does."""
 
 
 class RedisEventLog:
@@ -67,7 +79,7 @@ class RedisEventLog:
             url,
             max_connections=max_connections,
             timeout=10,
-            socket_timeout=10,
+            socket_timeout=_SOCKET_TIMEOUT_S,
             retry=Retry(ExponentialBackoff(cap=1, base=0.05), num_retries),
             retry_on_error=[redis.ConnectionError, redis.TimeoutError, OSError],
         )
@@ -126,6 +138,24 @@ class RedisEventLog:
         rows: Any = self._client.lrange(commands_key(request_id), after, -1)
         return [decode_step(row) for row in rows]
 
+    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
+        key = handover_key(request_id)
+        pipeline = self._client.pipeline()
+        pipeline.delete(key)
+        pipeline.rpush(key, encode_handover(Handover(attempt, generation)))
+        pipeline.expire(key, EXPIRY_S)
+        pipeline.execute()
+
+    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
+        key, deadline = handover_key(request_id), time.monotonic() + timeout_s
+        while (left := deadline - time.monotonic()) > 0:
+            # Moved within its own list, it stays where it is: a reply that is lost can be asked for again.
+            data: Any = self._client.blmove(key, key, min(left, _BLOCK_S))  # type: ignore[arg-type]
+            if data is not None:
+                found = decode_handover(data)
+                return found.generation if found.attempt == attempt else None
+        raise NothingHandedOver(f"nothing came for {request_id} within {timeout_s:.0f} s")
+
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
         return [_frame(*row) for row in rows]
@@ -138,10 +168,13 @@ class RedisEventLog:
             rows = self._client.xrevrange(log_key(request_id), max=before, count=_NUM_BACKWARDS)
 
     def retire(self, request_id: str) -> None:
-        self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
+        pipeline = self._client.pipeline(transaction=False)
+        pipeline.expire(log_key(request_id), RETIRED_EXPIRY_S)
+        pipeline.delete(handover_key(request_id))
+        pipeline.execute()
 
     def forget(self, request_id: str) -> None:
-        self._client.delete(log_key(request_id), commands_key(request_id))
+        self._client.delete(log_key(request_id), commands_key(request_id), handover_key(request_id))
 
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,10 +11,18 @@ from inference.protocol.events import AnyEvent, AnyProbe, Frame
 from inference.protocol.request import GenerationRequest, ProbeRequest, StepCommand
 from inference.protocol.simulation import Simulation, SimulationRequest
 
+
+class Handover(NamedTuple):
+    """What `prepare` gives the worker; generation None: nothing is to be generated."""
+
+    attempt: int
+    generation: GenerationRequest | None
+
+
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
-_request_decoder = msgspec.json.Decoder(GenerationRequest)
+_handover_decoder = msgspec.json.Decoder(Handover)
 _step_decoder = msgspec.json.Decoder(StepCommand)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
@@ -45,13 +54,17 @@ def decode_frame(data: bytes | str) -> Frame:
     return _frame_decoder.decode(data)
 
 
-def encode_request(request: GenerationRequest | ProbeRequest | SimulationRequest) -> str:
-    return _encoder.encode(request).decode()
+def encode_handover(handover: Handover) -> bytes:
+    return _encoder.encode(handover)
 
 
-def decode_request(data: bytes | str) -> GenerationRequest:
+def decode_handover(data: bytes | str) -> Handover:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
-    return _request_decoder.decode(data)
+    return _handover_decoder.decode(data)
+
+
+def encode_request(request: ProbeRequest | SimulationRequest) -> str:
+    return _encoder.encode(request).decode()
 
 
 def encode_step(command: StepCommand) -> bytes:

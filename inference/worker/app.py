@@ -12,14 +12,16 @@ from celery.signals import worker_init, worker_shutting_down
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import Fenced, NothingHandedOver
 from inference.grammar.source import GrammarError
-from inference.protocol.codec import decode_request
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
+
+_PREPARATION_S = 120.0
+"""How long a task waits for its prompt: longer than the watchdog waits for a request to be prepared."""
 
 
 class InferenceApp(Celery):
@@ -54,17 +56,18 @@ def _stop_host(**_: Any) -> None:
 
 
 @app.task(name="inference.generate")
-def generate(payload: str) -> None:
-    """Run one GenerationRequest (JSON) and hand it to settle."""
-    arrived_ns = time.monotonic_ns()
-    request = decode_request(payload)
+def generate(request_id: str, attempt: int) -> None:
+    """Run one GenerationRequest and hand it to settle."""
     assert app.host is not None
     try:
-        services = app.host.services()
-        if not services.log.claim(request.request_id, request.attempt):
-            raise AlreadyRunning(f"{request.request_id} was delivered before")
-        failure = Generation(services, request, arrived_ns).run()
-    except (Fenced, AlreadyRunning) as error:
+        if not app.host.log.claim(request_id, attempt):
+            raise AlreadyRunning(f"{request_id} was delivered before")
+        request = app.host.log.receive(request_id, attempt, _PREPARATION_S)
+        if request is None:  # refused while it was prepared
+            return
+        arrived_ns = time.monotonic_ns()
+        failure = Generation(app.host.services(), request, arrived_ns).run()
+    except (Fenced, AlreadyRunning, NothingHandedOver) as error:
         logger.warning("gave up: %s", error)
         return
     except GrammarError as error:
@@ -72,7 +75,7 @@ def generate(payload: str) -> None:
     except ModelUnavailable as error:
         failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:
-        logger.exception("generation of %s failed", request.request_id)
+        logger.exception("generation of %s failed", request_id)
         failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
     kwargs = {"failure": asdict(failure)} if failure else {}
-    app.send_task("lifecycle.settle", args=[request.request_id], kwargs=kwargs, queue="settle")
+    app.send_task("lifecycle.settle", args=[request_id], kwargs=kwargs, queue="settle")

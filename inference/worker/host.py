@@ -50,6 +50,7 @@ class Host:
         self._settings = settings
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self._client = redis.Redis.from_url(settings.redis_url)
+        self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
         self._services: Services | None = None
         self._is_done = threading.Event()
@@ -86,9 +87,8 @@ class Host:
         settings = self._settings
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path)
-        log = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         start = self._start_remote if settings.backend_url else self._start_engine
-        return Services(self.name, start(tokenizer, log), tokenizer, Grammars(tokenizer), guard, log)
+        return Services(self.name, start(tokenizer, self.log), tokenizer, Grammars(tokenizer), guard, self.log)
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
         settings = self._settings

@@ -15,9 +15,10 @@ from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyC
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.safety.policy import Layer
 from webapp.lifecycle import services
+from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
+from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Failure, hand_over, stopped_early
 from webapp.traces import store
 from webapp.traces.archive import TraceFileError
 
@@ -32,9 +33,9 @@ def frames_of(request: Request) -> list[Frame]:
 class ForkPreparation:
     """Prepares one fork, and appends what was done to the log."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, handover: Handover) -> None:
         self._request = request
-        self._log = services.event_log()
+        self._handover = handover
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._ids: tuple[int, ...] = tuple(request.input["fork"]["ids"])
@@ -42,13 +43,11 @@ class ForkPreparation:
 
     def run(self) -> None:
         """Raises Failure."""
-        if self._log.is_cancelled([self._request.pk])[0]:
-            raise stopped_early()
         start_ns = time.perf_counter_ns()
         parent = self._parent()
         done = [*self._taken_over(parent, (time.perf_counter_ns() - start_ns) // 1000), *self._check()]
         forked = self._forked()
-        hand_over(self._request, [*done, forked], self._generation(parent, forked.text))
+        self._handover.give([*done, forked], self._generation(parent, forked.text))
 
     def _parent(self) -> Parent:
         source = self._request.forked_from
@@ -81,7 +80,7 @@ class ForkPreparation:
             check = services.guard().check(text, layer)
             done.append(check.event(self._clock.at(), layer, 0, len(text)))
             if check.verdict == "block":
-                self._log.append(self._request.pk, done, self._request.attempt)
+                self._handover.note(done)
                 raise Failure("safety", "blocked", check.replacement)
         return done
 

@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.codec import encode_request
-from inference.protocol.events import AnyEvent, ContextAssembled, GenerationQueued, PromptTokenized, SafetyChecked
+from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
-from webapp.celery import app
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.lifecycle import services
+from webapp.lifecycle.failure import Failure
+from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import Request
-
-
-class Failure(Exception):
-    """Why a request ends before its answer."""
-
-    def __init__(self, stage: str, code: str, message: str) -> None:
-        super().__init__(message)
-        self.stage = stage
-        self.code = code
-        self.message = message
-
-    def as_json(self) -> dict[str, str]:
-        return {"stage": self.stage, "code": self.code, "message": self.message}
-
-
-def stopped_early() -> Failure:
-    """The user stopped the request before any worker had begun."""
-    return Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
 
 @dataclass(frozen=True)
@@ -51,17 +32,15 @@ class Packed:
 class Preparation:
     """Prepares one request, and appends what was done to the log."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, handover: Handover) -> None:
         self._request = request
-        self._log = services.event_log()
+        self._handover = handover
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = [SourceMessage(**message) for message in request.input["messages"]]
 
     def run(self) -> None:
         """Raises Failure."""
-        if self._log.is_cancelled([self._request.id])[0]:
-            raise stopped_early()
         # At the same time: classifier and tokenizer leave the interpreter free while they compute.
         with ThreadPoolExecutor(1, "assemble") as beside:
             packing = beside.submit(self._pack)
@@ -70,7 +49,7 @@ class Preparation:
             checked = check.event(self._clock.at(), "input", 0, len(text))
         refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
         if refusal is not None:
-            self._append(checked)
+            self._handover.note([checked])
             raise refusal
         self._hand_over(checked, packing.result())
 
@@ -94,7 +73,7 @@ class Preparation:
 
     def _hand_over(self, checked: SafetyChecked, packed: Packed) -> None:
         done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
-        hand_over(self._request, done, self._generation(packed.assembled))
+        self._handover.give(done, self._generation(packed.assembled))
 
     def _packing_events(self, packed: Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
@@ -134,21 +113,3 @@ class Preparation:
             cache_salt=self._request.principal,
             is_stepped=self._request.input.get("is_stepped", False),
         )
-
-    def _append(self, *events: AnyEvent) -> None:
-        self._log.append(self._request.id, events, self._request.attempt)
-
-
-def hand_over(request: Request, done: Sequence[AnyEvent], generation: GenerationRequest) -> None:
-    """Log what was done and give the generation to the workers."""
-    clock = RequestClock(request.accepted_unix_us)
-    queued = GenerationQueued(at=clock.at(), attempt=request.attempt, queue_depth=_queue_depth())
-    services.event_log().append(request.id, [*done, queued], request.attempt)
-    app.send_task("inference.generate", args=[encode_request(generation)])
-
-
-def _queue_depth() -> int:
-    """Tasks that wait in front of ours."""
-    with app.connection_or_acquire() as connection:
-        channel = connection.default_channel
-        return int(channel.client.llen("generate"))

@@ -8,16 +8,18 @@ from inference.protocol.events import ContextAssembled, GenerationForked, Prompt
 from inference.protocol.request import GenerationRequest
 from webapp.context.assemble import Assembled, ContextTooLarge
 from webapp.lifecycle import services
+from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork import shown_text
+from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Failure, Packed, Preparation, hand_over
+from webapp.lifecycle.prepare import Packed, Preparation
 
 
 class SavedPreparation(Preparation):
     """Prepares a request whose input has `saved`: the context, the prompt and, of a fork, what it was given."""
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
+    def __init__(self, request: Request, handover: Handover) -> None:
+        super().__init__(request, handover)
         self._saved = request.input["saved"]
 
     def _assemble(self) -> Assembled:
@@ -43,11 +45,11 @@ class SavedPreparation(Preparation):
         kept = check.event(self._clock.at(), "output", 0, len(text))
         done = [*sorted([checked, *self._packing_events(packed)], key=lambda event: event.at), kept]
         if check.verdict == "block":
-            self._append(*done)
+            self._handover.note(done)
             raise Failure("safety", "blocked", check.replacement)
         shown = shown_text(pieces, self._params.stop)
         forked = msgspec.structs.replace(given, at=self._clock.at(), pieces=pieces, text=shown)
-        hand_over(self._request, [*done, forked], self._fork(packed, given.ids, shown))
+        self._handover.give([*done, forked], self._fork(packed, given.ids, shown))
 
     def _fork(self, packed: Packed, ids: tuple[int, ...], shown: str) -> GenerationRequest:
         generation = self._generation(packed.assembled)

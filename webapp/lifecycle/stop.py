@@ -6,8 +6,8 @@ from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import TERMINAL, RequestCancelled
 from webapp.lifecycle import services
+from webapp.lifecycle.failure import stopped_early
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import stopped_early
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.watch import is_started, take_over
 

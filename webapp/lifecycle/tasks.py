@@ -11,9 +11,11 @@ from celery.signals import worker_init, worker_ready
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
 from webapp.lifecycle import services, watch
+from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork_preparation import ForkPreparation
+from webapp.lifecycle.handover import AlreadyPrepared, Handover
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Failure, Preparation
+from webapp.lifecycle.prepare import Preparation
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 
@@ -42,25 +44,37 @@ def prepare(request_id: str) -> None:
     if request is None or request.is_settled:  # deleted or given up meanwhile
         return
     try:
-        # A claim beside the log's own, which is for the generation of the same attempt.
-        if services.event_log().claim(f"{request_id}:prepare", request.attempt):
-            _preparation(request).run()
-        else:
-            logger.warning("gave up preparing %s: it was delivered before", request_id)
-    except Fenced as error:
+        _prepare(request, Handover(request))
+    except AlreadyPrepared as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
+
+
+def _prepare(request: Request, handover: Handover) -> None:
+    """Raises AlreadyPrepared."""
+    try:
+        _preparation(request, handover).run()
+    except AlreadyPrepared:
+        raise
+    except Fenced as error:
+        logger.warning("gave up preparing %s: %s", request.pk, error)
+        handover.withdraw()
     except Failure as failure:
-        settle(request_id, failure.as_json())
+        _end(request, handover, failure)
     except Exception:
-        logger.exception("preparing %s failed", request_id)
+        logger.exception("preparing %s failed", request.pk)
         message = "Preparing the request failed; the server's log has the details."
-        settle(request_id, Failure("context", "internal", message).as_json())
+        _end(request, handover, Failure("context", "internal", message))
 
 
-def _preparation(request: Request) -> Preparation | ForkPreparation:
+def _preparation(request: Request, handover: Handover) -> Preparation | ForkPreparation:
     if "saved" in request.input:
-        return SavedPreparation(request)
-    return Preparation(request) if request.fork_position is None else ForkPreparation(request)
+        return SavedPreparation(request, handover)
+    return Preparation(request, handover) if request.fork_position is None else ForkPreparation(request, handover)
+
+
+def _end(request: Request, handover: Handover, failure: Failure) -> None:
+    handover.withdraw()
+    settle(request.pk, failure.as_json())
 
 
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)

@@ -22,8 +22,8 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from webapp.lifecycle import services
+from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Failure
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.workers import is_alive
 from webapp.traces import retention, sharing

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 
-from inference.eventlog.event_log import RETIRED_EXPIRY_S, EventLog, Fenced
-from inference.eventlog.keys import log_key
+from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, EventLog, Fenced, NothingHandedOver
+from inference.eventlog.keys import handover_key, log_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import RequestCancelled, TextReleased
-from inference.protocol.request import StepCommand
+from inference.protocol.request import GenerationRequest, SamplingParams, StepCommand
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -77,6 +78,49 @@ def test_the_cancel_flag_is_per_request(log: EventLog) -> None:
     log.cancel("a")
     assert log.is_cancelled(["a", "b"]) == [True, False]
     assert log.is_cancelled([]) == []
+
+
+def generation(attempt: int) -> GenerationRequest:
+    return GenerationRequest(
+        request_id="r",
+        attempt=attempt,
+        model="m",
+        prompt_ids=(1, 2),
+        params=SamplingParams(),
+        accepted_unix_us=0,
+        cache_salt="",
+    )
+
+
+def test_who_waits_is_given_what_is_handed_over(log: EventLog) -> None:
+    with ThreadPoolExecutor() as beside:
+        received = beside.submit(log.receive, "r", 1, 20)
+        log.hand_over("r", 1, generation(1))
+        assert received.result() == generation(1)
+    log.hand_over("other", 1, None)
+    assert log.receive("other", 1, 20) is None
+
+
+def test_what_was_handed_over_can_be_asked_for_again_when_the_reply_was_lost(log: EventLog) -> None:
+    log.hand_over("r", 1, generation(1))
+    assert log.receive("r", 1, 1) == log.receive("r", 1, 1) == generation(1)
+    log.hand_over("r", 2, generation(2))
+    assert log.receive("r", 2, 1) == generation(2)
+    assert log.receive("r", 1, 1) is None
+
+
+def test_nobody_waits_for_a_handover_without_end(log: EventLog) -> None:
+    with pytest.raises(NothingHandedOver, match="within 0 s"):
+        log.receive("r", 1, 0.01)
+
+
+def test_what_was_handed_over_goes_with_the_log(redis_client: redis.Redis) -> None:
+    log = RedisEventLog(redis_client)
+    log.hand_over("r", 1, generation(1))
+    log.receive("r", 1, 1)
+    assert 0 < redis_client.ttl(handover_key("r")) <= EXPIRY_S
+    log.retire("r")
+    assert not redis_client.exists(handover_key("r"))
 
 
 def test_an_empty_append_is_refused(log: EventLog) -> None:

@@ -20,7 +20,6 @@ from inference.eventlog.broker import celery_url
 from inference.eventlog.clock import unix_us
 from inference.eventlog.keys import PREFIX, log_key
 from inference.eventlog.redis_log import RedisEventLog
-from inference.protocol.codec import encode_request
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
@@ -63,20 +62,25 @@ class Site:
         return status
 
     def ask(self, text: str, **params: object) -> str:
-        settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
         request_id = f"req_{next(self._numbers)}"
-        prompt = self._template.render([ChatMessage("user", text)])
-        request = GenerationRequest(
+        self.call(request_id)
+        self.log.hand_over(request_id, 1, self.request(request_id, text, **params))
+        return request_id
+
+    def request(self, request_id: str, text: str, **params: object) -> GenerationRequest:
+        settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
+        return GenerationRequest(
             request_id=request_id,
             attempt=1,
             model="smollm2",
-            prompt_ids=tuple(prompt.ids),
+            prompt_ids=tuple(self._template.render([ChatMessage("user", text)]).ids),
             params=SamplingParams(**settings),  # type: ignore[arg-type]
             accepted_unix_us=unix_us(),
             cache_salt="",
         )
-        self._app.send_task("inference.generate", args=[encode_request(request)], queue="generate")
-        return request_id
+
+    def call(self, request_id: str) -> None:
+        self._app.send_task("inference.generate", args=[request_id, 1], queue="generate")
 
     def settled(self, count: int = 1) -> dict[str, object]:
         """What the next `count` calls of lifecycle.settle say: request id to failure."""
@@ -171,6 +175,19 @@ def test_stop_ends_an_answer_in_the_middle(site: Site) -> None:
     assert isinstance(finished, GenerationFinished)
     assert finished.finish_reason == "abort"
     assert 1 <= finished.usage.output < 500
+
+
+def test_a_worker_called_before_the_prompt_is_ready_waits_for_it_and_a_withdrawn_one_leaves_nothing(site: Site) -> None:
+    site.call("req_withdrawn")
+    site.log.hand_over("req_withdrawn", 1, None)
+    site.call("req_late")
+    # The calls are taken in order: once this one is answered, both have been waiting.
+    first = site.ask("Say hello.", max_tokens=2)
+    assert site.settled() == {first: None}
+    site.log.hand_over("req_late", 1, site.request("req_late", "Say hello.", max_tokens=2))
+    assert site.settled() == {"req_late": None}
+    assert isinstance(site.events("req_late")[-1], GenerationFinished)
+    assert site.events("req_withdrawn") == []
 
 
 def test_requests_at_the_same_time_share_a_batch(site: Site) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +20,9 @@ from inference.protocol.codec import decode_frame
 from inference.protocol.events import ContextAssembled, Frame, GenerationForked, PromptTokenized, RequestAccepted
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.tokenizer import Tokenizer
+from tests.webapp.chat.test_forks import asked_of_workers
 from webapp.lifecycle import services
+from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
@@ -118,7 +119,7 @@ def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, origina
         "first_difference": None,
         "is_tokenizer_changed": False,
     }
-    SavedPreparation(run).run()
+    SavedPreparation(run, Handover(run)).run()
     asked = next(event for frame in golden() for event in frame.events if isinstance(event, PromptTokenized))
     made = next(event for event in events(run) if isinstance(event, PromptTokenized))
     assert (made.ids, made.pieces, made.special) == (asked.ids, asked.pieces, asked.special)
@@ -165,13 +166,11 @@ def test_a_fork_is_run_again_with_what_it_was_given(
     assert (status, answer["error"]["field"]) == (400, "grid.max_tokens")
     begin(alice, original)
     (run,) = open_requests()
-    SavedPreparation(run).run()
+    SavedPreparation(run, Handover(run)).run()
     made = next(event for event in events(run) if isinstance(event, GenerationForked))
     assert (made.ids, made.pieces, made.text) == (given.ids, given.pieces, given.text)
-    (task,) = (json.loads(each) for each in worker.lrange("generate", 0, -1))  # type: ignore[union-attr]
-    (payload,) = json.loads(base64.b64decode(task["body"]))[0]
-    assert json.loads(payload)["kept_ids"] == list(given.ids)
-    assert json.loads(payload)["kept_text"] == given.text
+    (asked_for,) = asked_of_workers(worker)
+    assert (asked_for.request_id, asked_for.kept_ids, asked_for.kept_text) == (run.pk, given.ids, given.text)
 
 
 def test_a_fork_that_was_given_other_ids_than_it_says_is_refused(tokenizer: Tokenizer) -> None:
@@ -237,7 +236,7 @@ def test_an_imported_trace_without_segments_runs_again_and_so_does_its_run(alice
     for _ in range(3):
         begin(alice, Request.objects.get(pk=request_id))
         (run,) = open_requests()
-        SavedPreparation(run).run()
+        SavedPreparation(run, Handover(run)).run()
         settle(run.pk, REFUSED)
         assert not open_requests()
         assert [message["source"] for message in run.input["messages"]] == ["trace"]
@@ -249,7 +248,7 @@ def test_a_request_without_messages_is_prepared_and_settled(alice: Client, origi
     (run,) = open_requests()
     run.input["messages"] = []
     run.save()
-    SavedPreparation(run).run()
+    SavedPreparation(run, Handover(run)).run()
     settle(run.pk, REFUSED)
     assert not open_requests()
 

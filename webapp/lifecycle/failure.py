@@ -1,0 +1,21 @@
+"""Why a request ends before its answer."""
+
+from __future__ import annotations
+
+
+class Failure(Exception):
+    """`stage` and `code` are for programs, the message is for whoever asked."""
+
+    def __init__(self, stage: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.code = code
+        self.message = message
+
+    def as_json(self) -> dict[str, str]:
+        return {"stage": self.stage, "code": self.code, "message": self.message}
+
+
+def stopped_early() -> Failure:
+    """The user stopped the request before any worker had begun."""
+    return Failure("gateway", "cancelled", "The request was stopped before it reached the model.")

@@ -1,0 +1,71 @@
+"""The way of one request from its preparation to an inference worker.
+
+The worker is called at once and waits for the prompt: the call is on its way while the prompt is prepared (decision
+0020). Knows nothing of how that is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from inference.eventlog.clock import RequestClock
+from inference.protocol.events import AnyEvent, GenerationQueued
+from inference.protocol.request import GenerationRequest
+from webapp.celery import app
+from webapp.lifecycle import services
+from webapp.lifecycle.failure import stopped_early
+from webapp.lifecycle.models import Request
+
+_threads = ThreadPoolExecutor(8, "call")
+
+
+class AlreadyPrepared(Exception):
+    """The request was delivered twice: another prepares it, or did."""
+
+
+class Handover:
+    """Calls a worker as soon as it is made, beside what its maker does."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._log = services.event_log()
+        self._call = _threads.submit(self._call_worker)
+
+    def _call_worker(self) -> int:
+        """The tasks that wait in front of ours."""
+        request_id, attempt = self._request.pk, self._request.attempt
+        # A claim beside the log's own, which is for the generation of the same attempt.
+        if not self._log.claim(f"{request_id}:prepare", attempt):
+            raise AlreadyPrepared(f"{request_id} was delivered before")
+        if self._log.is_cancelled([request_id])[0]:
+            raise stopped_early()
+        num_ahead = _queue_depth()
+        app.send_task("inference.generate", args=[request_id, attempt])
+        return num_ahead
+
+    def note(self, done: Sequence[AnyEvent]) -> None:
+        """Log what was done. Raises AlreadyPrepared, Failure when it was stopped before, Fenced."""
+        self._call.result()
+        self._log.append(self._request.pk, done, self._request.attempt)
+
+    def give(self, done: Sequence[AnyEvent], generation: GenerationRequest) -> None:
+        """Log what was done and let the worker begin. Raises as note."""
+        clock, attempt = RequestClock(self._request.accepted_unix_us), self._request.attempt
+        num_ahead = self._call.result()
+        self.note([*done, GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=num_ahead)])
+        self._log.hand_over(self._request.pk, attempt, generation)
+
+    def withdraw(self) -> None:
+        """There will be no prompt. Raises AlreadyPrepared: then this is not ours to end."""
+        error = self._call.exception()
+        if isinstance(error, AlreadyPrepared):
+            raise error
+        if error is None:
+            self._log.hand_over(self._request.pk, self._request.attempt, None)
+
+
+def _queue_depth() -> int:
+    with app.connection_or_acquire() as connection:
+        channel = connection.default_channel
+        return int(channel.client.llen("generate"))
