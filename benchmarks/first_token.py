@@ -1,8 +1,9 @@
 """From POST to the first token in the browser, against the same prompt's first token inside the engine.
 
-Starts the product as `make up` does, signs in with headless Chromium and sends the same short message several times.
-The browser's time runs from the call of fetch() to the arrival of the frame with the first token; the engine's own
-time is taken from the same request's log: from the engine's admission to the first token. The difference is the path.
+Starts the product as `make up` does, signs in with headless Chromium and sends short messages, each a question not
+asked before. The browser's time runs from the call of fetch() to the arrival of the frame with the first token; the
+engine's own time is taken from the same request's log: from the engine's admission to the first token. The difference
+is the path.
 
     python -m benchmarks.first_token
 """
@@ -20,7 +21,6 @@ from benchmarks.product import signed_in
 
 RESULT = Path(__file__).parent / "results" / "first_token.json"
 TARGET_MS = 25.0
-NUM_RUNS = 21
 PAUSE_MS = 500
 """Between two messages: the first one's trace is saved meanwhile, as it would be for a person."""
 PORT = "8765"
@@ -32,7 +32,13 @@ _OPEN = """() => new Promise((resolve) => {
 })"""
 """As the page does: one WebSocket for all requests."""
 
-_MEASURE = """async () => {
+_COUNTRIES = (
+    *("France", "Italy", "Spain", "Norway", "Egypt", "Japan", "China", "India", "Peru", "Chile", "Cuba"),
+    *("Iran", "Iraq", "Kenya", "Ghana", "Greece", "Turkey", "Poland", "Sweden", "Denmark", "Finland", "Austria"),
+)
+"""One for each message: what was asked before is known to the safety check and to the prefix cache."""
+
+_MEASURE = """async (country) => {
   const token = document.cookie.match(/csrftoken=([^;]+)/)[1];
   const post = (path, body) => fetch(path, {method: "POST", body: JSON.stringify(body),
     headers: {"Content-Type": "application/json", "X-CSRFToken": token}}).then(r => r.json());
@@ -40,7 +46,7 @@ _MEASURE = """async () => {
   const params = {temperature: 0, max_tokens: 4};
   const start = performance.now();
   const reply = await post(`/api/conversations/${conversation.id}/messages`,
-    {parent_id: null, text: "What is the capital of France?", params});
+    {parent_id: null, text: `What is the capital of ${country}?`, params});
   const posted = performance.now();
   return await new Promise((resolve, reject) => {
     const tag = ++window.numFollowed;
@@ -63,13 +69,14 @@ _MEASURE = """async () => {
 
 
 def measure(page: Page) -> list[dict[str, float]]:
-    """One warm-up and NUM_RUNS measured messages; times in ms."""
+    """One warm-up and a measured message for each other country; times in ms."""
     page.evaluate(_OPEN)
-    page.evaluate(_MEASURE)
+    first, *others = _COUNTRIES
+    page.evaluate(_MEASURE, first)
     samples = []
-    for _ in range(NUM_RUNS):
+    for country in others:
         page.wait_for_timeout(PAUSE_MS)
-        samples.append(page.evaluate(_MEASURE))
+        samples.append(page.evaluate(_MEASURE, country))
     return samples
 
 

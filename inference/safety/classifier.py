@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.safety.minilm import MiniLM
+from inference.safety.recent import RecentVectors
 from inference.safety.sentences import split_sentences
 
 EXEMPLARS = Path(__file__).with_name("exemplars.toml")
@@ -27,24 +28,28 @@ MAX_SENTENCES = 24
 
 
 class ExemplarClassifier:
-    """Immutable and safe between threads."""
+    """Safe between threads."""
 
     name = "MiniLM exemplars (kNN-3 margin)"
     version = "3"
 
     def __init__(self, model: MiniLM, path: Path = EXEMPLARS) -> None:
         self._model = model
+        self._recent = RecentVectors(model)
         texts: dict[str, list[str]] = tomllib.loads(path.read_text("utf-8"))
         self._exemplars = {category: model.embed(lines) for category, lines in texts.items()}
         self._sketches = {category: model.sketch(lines) for category, lines in texts.items()}
         self.categories = tuple(category for category in texts if category != BENIGN)
 
-    def score(self, text: str) -> dict[str, float]:
-        """Score per category, 0 to 1; the embedding costs at most MAX_SENTENCES, all else grows with the length."""
+    def score(self, text: str, tenant: str | None = None) -> dict[str, float]:
+        """Score per category, 0 to 1; the embedding costs at most MAX_SENTENCES, all else grows with the length.
+
+        tenant: whose text it is, so that a sentence of theirs that was seen lately need not be embedded again.
+        """
         sentences = self._suspicious(split_sentences(text))
         if not sentences:
             return dict.fromkeys(self.categories, 0.0)
-        vectors = self._model.embed(sentences)
+        vectors = self._model.embed(sentences) if tenant is None else self._recent.embed(sentences, tenant)
         benign = self._nearness(vectors, BENIGN)
         return {category: self._score(vectors, category, benign) for category in self.categories}
 

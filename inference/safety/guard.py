@@ -46,7 +46,7 @@ class Check:
 
 
 class Guard:
-    """A classifier and a policy; immutable and safe between threads."""
+    """A classifier and a policy; safe between threads."""
 
     def __init__(self, classifier: ExemplarClassifier, policy: Policy) -> None:
         self._classifier = classifier
@@ -56,10 +56,10 @@ class Guard:
     def release(self) -> Release:
         return self._policy.release
 
-    def check(self, text: str, layer: Layer) -> Check:
-        """Classify the text and apply the policy of this layer."""
+    def check(self, text: str, layer: Layer, tenant: str | None = None) -> Check:
+        """Classify the text and apply the policy of this layer. tenant: as in ExemplarClassifier.score."""
         start = time.perf_counter_ns()
-        scores = self._classifier.score(text)
+        scores = self._classifier.score(text, tenant)
         judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
         worst = max(judged, key=lambda score: (_SEVERITY[score.verdict], score.score))
         category = "" if worst.verdict == "allow" else worst.category

@@ -78,7 +78,9 @@ class Generation:
         params = request.params
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
-        self._guard = OutputGuard(services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids)
+        self._guard = OutputGuard(
+            services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids, request.cache_salt
+        )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
         self._is_started = False
         self._is_waiting = True

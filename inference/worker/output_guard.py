@@ -26,13 +26,20 @@ class OutputGuard:
     """One request's held tokens and released text."""
 
     def __init__(
-        self, guard: Guard, clock: Clock, stop: Sequence[str], is_guarded: bool, stop_ids: Container[int] = ()
+        self,
+        guard: Guard,
+        clock: Clock,
+        stop: Sequence[str],
+        is_guarded: bool,
+        stop_ids: Container[int] = (),
+        tenant: str | None = None,
     ) -> None:
         self._guard = guard
         self._clock = clock
         self._stop = stop
         self._stop_ids = stop_ids
         self._is_guarded = is_guarded
+        self._tenant = tenant
         self._detokenizer = Detokenizer()
         self._held: list[TokenSampled] = []
         self._notes: list[AnyEvent] = []
@@ -140,7 +147,9 @@ class OutputGuard:
         """Judge the open sentence as a whole, with the text of these tokens: the check, and what withholds them."""
         if not text.strip() or not self._is_guarded:
             return []
-        check = self._guard.check(self._sentence + text, "output")
+        # First words are often those of another answer; what follows them hardly ever is.
+        tenant = self._tenant if self._num_released_chars == 0 else None
+        check = self._guard.check(self._sentence + text, "output", tenant)
         now, num_chars = self._clock.at(), self._num_released_chars
         event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - tokens[0].at)
         if check.verdict != "block":

@@ -45,7 +45,7 @@ class Preparation:
         with ThreadPoolExecutor(1, "assemble") as beside:
             packing = beside.submit(self._pack)
             text = self._words()
-            check = services.guard().check(text, "input")
+            check = services.guard().check(text, "input", self._request.principal)
             checked = check.event(self._clock.at(), "input", 0, len(text))
         refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
         if refusal is not None:

@@ -1,0 +1,59 @@
+"""Sentence vectors kept for a while: a system prompt comes with every request, and answers begin alike.
+
+No text is kept, only digests under the tenant's name: how fast a check was must not tell one tenant what another wrote.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.safety.minilm import MiniLM
+
+_CAPACITY = 1024
+"""Vectors of 384 float32: 1.5 MB."""
+
+Floats = NDArray[np.float32]
+
+
+class RecentVectors:
+    """MiniLM.embed with a memory; the least recently used is forgotten first. Safe between threads."""
+
+    def __init__(self, model: MiniLM, capacity: int = _CAPACITY) -> None:
+        self._model = model
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self._vectors: OrderedDict[bytes, Floats] = OrderedDict()
+
+    def embed(self, texts: Sequence[str], tenant: str) -> Floats:
+        """Unit vectors, [num_texts, 384] float32: those that embed gives, whose rows depend on no other row."""
+        keys = [_digest(text, tenant) for text in texts]
+        found = self._find(keys)
+        if missing := [index for index, vector in enumerate(found) if vector is None]:
+            for index, vector in zip(missing, self._model.embed([texts[index] for index in missing]), strict=True):
+                found[index] = vector
+        vectors: Floats = np.stack([vector for vector in found if vector is not None])
+        self._keep(keys, vectors)
+        return vectors
+
+    def _find(self, keys: list[bytes]) -> list[Floats | None]:
+        with self._lock:
+            return [self._vectors.get(key) for key in keys]
+
+    def _keep(self, keys: list[bytes], vectors: Floats) -> None:
+        with self._lock:
+            for key, vector in zip(keys, vectors, strict=True):
+                self._vectors[key] = vector.copy()  # a row alone would keep its whole pack
+                self._vectors.move_to_end(key)
+            while len(self._vectors) > self._capacity:
+                self._vectors.popitem(last=False)
+
+
+def _digest(text: str, tenant: str) -> bytes:
+    key = hashlib.sha256(tenant.encode()).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32, key=key).digest()
