@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 from inference.protocol.events import ClientTiming
 from webapp.gateway.body import checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.places import places
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.stop import stop
 from webapp.traces import store
@@ -24,14 +25,8 @@ def find(request: HttpRequest, request_id: str) -> Request:
 
 
 def summary(found: Request) -> dict[str, Any]:
-    """RequestSummary, with the place in the chat where it stands, or the set of runs it belongs to."""
-    message, run = getattr(found, "message", None), getattr(found, "run", None)
-    place = {
-        "conversation_id": message.conversation_id if message else None,
-        "message_id": message.pk if message else None,
-        "rerun_id": run.rerun_id if run else None,
-    }
-    return found.summary() | place
+    """RequestSummary, with the place in the chat where it stands, or in the set of runs it belongs to."""
+    return found.summary() | places([found])[found.pk]
 
 
 @api("GET")

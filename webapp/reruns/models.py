@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import ClassVar
 
 from django.conf import settings
@@ -41,6 +42,11 @@ class Rerun(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def num_planned(self) -> int:
+        """Runs that were asked for; some may be deleted since."""
+        return self.n * prod(len(values) for values in self.grid.values())
 
 
 class Run(models.Model):

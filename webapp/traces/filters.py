@@ -132,6 +132,7 @@ _CONDITIONS: dict[str, Condition] = {
     "q": _same("trace__entry__search_text__icontains"),
     "model": _same("model"),
     "surface": _same("surface"),
+    "rerun": _same("run__rerun"),
     "status": _one_of("status", Request.Status.values),
     "finish_reason": _one_of("finish_reason", get_args(FinishReason)),
     "verdict": _one_of("safety_verdict", [*VERDICTS, NOT_CHECKED]),

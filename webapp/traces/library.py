@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
 from webapp.lifecycle.models import Request
@@ -43,6 +44,32 @@ def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
     for condition in asked:
         rows = rows.filter(condition)  # one by one: two tags are two joins
     return rows
+
+
+def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
+    """Of each set of runs only the last that is among the rows."""
+    later = rows.order_by().filter(run__rerun=OuterRef("run__rerun"), run__index__gt=OuterRef("run__index"))
+    return rows.filter(~Exists(later))
+
+
+def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str, Any]]:
+    """Of the page's sets those with several runs among the rows: `ids` in the order of the runs, how many ended with
+    which `status`, and what those that were billed cost together."""
+    ids = {request.run.rerun_id for request in page if hasattr(request, "run")}
+    runs = defaultdict[str, list[Request]](list)
+    for request in rows.filter(run__rerun__in=ids).select_related("run").order_by("run__index"):
+        runs[request.run.rerun_id].append(request)
+    return {rerun_id: _set(found) for rerun_id, found in runs.items() if len(found) > 1}
+
+
+def _set(runs: list[Request]) -> dict[str, Any]:
+    billed = [request for request in runs if request.cost_nano is not None]
+    return {
+        "ids": [request.pk for request in runs],
+        "status": dict(Counter(request.status for request in runs)),
+        "cost_nano": sum(request.cost_nano or 0 for request in billed) if billed else None,
+        "currency": billed[0].currency if billed else "",
+    }
 
 
 def select(user_id: int, selection: Selection) -> list[Request]:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from inference.protocol.events import RequestAccepted
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.places import places
 from webapp.gateway.requests import find, summary
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome
@@ -31,6 +32,7 @@ from webapp.traces.models import Entry
 from webapp.traces.redact import redact, redact_summary
 
 PAGE = 50
+_NO_FILTERS = ("cursor", "is_folded")
 _MAX_NOTE_CHARS = 10_000
 _SEND_TIMEOUT_S = 5.0
 
@@ -45,24 +47,31 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests that meet every filter, newest first; `cursor` continues a list."""
+    """The user's requests that meet every filter, newest first; `cursor` continues a list, and with `is_folded` a set
+    of runs is one row."""
     asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
     try:
-        met = conditions((name, text) for name, text in asked if name != "cursor")
+        met = conditions((name, text) for name, text in asked if name not in _NO_FILTERS)
     except FilterError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
-    rows = library.matching(user_id(request), met).select_related("message", "run")
+    matching = library.matching(user_id(request), met)
+    is_folded = checked_flag(request.GET.get("is_folded"), "is_folded")
+    rows = (library.folded(matching) if is_folded else matching).select_related("message", "run")
     if cursor := request.GET.get("cursor"):
         rows = _continued(rows, cursor)
     page = list(rows[: PAGE + 1])
     next_cursor = cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
-    return JsonResponse({"traces": listed(page[:PAGE]), "next_cursor": next_cursor})
+    answer = listed(page[:PAGE])
+    if is_folded:
+        sets = library.sets(matching, page[:PAGE])
+        answer = [row | {"set": sets.get(row["rerun_id"])} for row in answer]
+    return JsonResponse({"traces": answer, "next_cursor": next_cursor})
 
 
 def listed(rows: list[Request]) -> list[dict[str, Any]]:
     """ListedTrace of the native API: the summary, and what its owner put to it; null while there is no trace."""
-    found = library.marks(rows)
-    return [summary(row) | {"marks": found.get(row.pk)} for row in rows]
+    marks, found = library.marks(rows), places(rows)
+    return [row.summary() | found[row.pk] | {"marks": marks.get(row.pk)} for row in rows]
 
 
 def _continued(rows: QuerySet[Request], cursor: str) -> QuerySet[Request]:
@@ -168,10 +177,10 @@ def _unreadable() -> ApiError:
     return ApiError(409, "trace_unreadable", "The saved trace of this request is damaged and cannot be read.")
 
 
-def checked_flag(text: str | None) -> bool:
-    """Of `redact`. Raises ApiError."""
+def checked_flag(text: str | None, field: str = "redact") -> bool:
+    """Raises ApiError."""
     if text not in (None, "", "true", "false"):
-        raise ApiError(400, "invalid", f"redact must be true or false, not {text!r}.", "redact")
+        raise ApiError(400, "invalid", f"{field} must be true or false, not {text!r}.", field)
     return text == "true"
 
 
