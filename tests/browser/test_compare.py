@@ -72,6 +72,7 @@ def test_the_answers_are_grouped_and_part_as_bands(page: Page, four_runs: str) -
     bands = page.get_by_test_id("answer-flow").get_by_role("button")
     expect(bands.first).to_be_visible()
     expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 ended")
+    expect(page.get_by_test_id("left-out")).to_have_count(0)
     counts = [int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()]
     assert sum(counts) == 4
     bands.first.focus()
@@ -129,6 +130,19 @@ def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) ->
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
 
 
+def test_a_stopped_sets_summary_is_of_whole_answers(page: Page, base: str, request_id: str) -> None:
+    body = {"n": 3, "seeds": "fresh", "grid": {"max_tokens": [4, 900]}}
+    page.goto(f"{base}/reruns/{call(page, base, f'/api/requests/{request_id}/reruns', body)['id']}")
+    rows = page.get_by_role("region", name="All runs").get_by_role("row")
+    expect(rows.filter(has_text="writing").first).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_test_id("rerun-state")).to_have_text("stopped", timeout=20_000)
+    expect(page.get_by_test_id("left-out")).to_contain_text("in the middle of an answer")
+    whole = rows.filter(has_text=re.compile("length limit|end of turn"))
+    expect(page.locator("li .share b")).not_to_have_count(0)
+    assert sum(int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()) == whole.count()
+
+
 def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str) -> None:
     page.goto(f"{base}/compare?ids={request_id},{request_id}")
     expect(page.get_by_role("alert")).to_contain_text("twice")
@@ -139,12 +153,88 @@ def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str
 
 
 def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str) -> None:
+    """A set is one row that unfolds; the oldest of what is chosen stands as A, and each column says what it is."""
+    rerun_id = four_runs.rpartition("/")[2]
     page.goto(f"{base}/library")
-    rows = page.get_by_role("row").filter(has_text=QUESTION).get_by_role("checkbox")
-    for row in (0, 1):
-        rows.nth(row).check()
+    folded = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
+    expect(folded).to_contain_text("4 runs of one set")
+    expect(folded).to_contain_text("4 done")
+    fold = folded.get_by_role("button", name="Unfold")
+    fold.focus()
+    page.keyboard.press("Enter")
+    expect(folded.get_by_role("button", name="Fold")).to_be_focused()
+    runs = page.get_by_role("row").filter(has_text=re.compile("Run [1-4] of 4"))
+    expect(runs).to_have_count(4)
+    for row in (2, 0):
+        runs.nth(row).get_by_role("checkbox").check()
+    expect(folded.get_by_role("checkbox")).to_be_checked(checked=None, indeterminate=True)
     page.get_by_role("region", name="Selected traces").get_by_role("link", name="Compare").click()
     expect(page.get_by_test_id("main-difference")).to_contain_text("ame prompt")
+    chosen = page.get_by_role("article", name="Comparison").get_by_role("listitem")
+    expect(chosen.nth(0)).to_contain_text(re.compile("^A.*Run 1 of 4 · seed [0-9]+"))
+    expect(chosen.nth(1)).to_contain_text(re.compile("^B.*Run 3 of 4 · seed [0-9]+"))
+    heads = page.get_by_role("region", name="Settings, times").get_by_role("columnheader")
+    expect(heads.nth(1)).to_have_text("ARun 1")
+    expect(heads.nth(2)).to_have_text("BRun 3")
+
+
+def test_a_set_is_chosen_and_deleted_as_one_and_undone(page: Page, base: str, four_runs: str) -> None:
+    rerun_id = four_runs.rpartition("/")[2]
+    page.goto(f"{base}/library?surface=replay")
+    folded = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
+    folded.get_by_role("checkbox").check()
+    bar = page.get_by_role("region", name="Selected traces")
+    expect(bar.get_by_role("status")).to_have_text("4 traces selected")
+    expect(bar.get_by_role("link", name="Compare")).to_have_attribute("href", re.compile("(req_[^,]+,){3}req_"))
+    bar.get_by_role("button", name="Delete").click()
+    expect(folded).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(folded).to_contain_text("4 runs of one set")
+    page.goto(f"{base}/library?surface=chat")
+    expect(page.get_by_role("button", name="Asked by the chat")).to_be_visible()
+    expect(page.get_by_role("row").filter(has_text=QUESTION)).to_have_count(1)
+
+
+def test_answers_to_one_message_are_told_apart(page: Page, base: str) -> None:
+    conversation = call(page, base, "/api/conversations", {})["id"]
+    body = {"text": "Name a few colours.", "n": 3, "params": {"temperature": 1.2, "max_tokens": 8, "seed": 40}}
+    sent = call(page, base, f"/api/conversations/{conversation}/messages", body)
+    ids = [message["request_id"] for message in (sent["assistant_message"], *sent["siblings"])]
+    page.goto(f"{base}/library?q=colours&status=done")
+    rows = page.get_by_role("row").filter(has_text="Name a few colours.")
+    while rows.count() < 3:
+        page.reload()
+        page.wait_for_load_state("networkidle")
+    for index, _ in enumerate(ids):
+        row = rows.filter(has_text=f"Answer {index + 1} of 3 · seed {40 + index}")
+        expect(row).to_have_count(1)
+        row.get_by_role("checkbox").check()
+    bar = page.get_by_role("region", name="Selected traces")
+    expect(bar.get_by_role("link", name="Compare")).to_have_attribute("href", f"/compare?ids={','.join(ids)}")
+    page.goto(f"{base}/c/{conversation}")
+    link = page.locator(f"a[href='/compare?ids={','.join(ids)}']")
+    expect(link).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_comparison_is_whole_on_a_phone(page: Page, base: str, four_runs: str, width: int) -> None:
+    runs = page.request.get(f"{base}/api{four_runs.removeprefix(base)}").json()["runs"]
+    ids = ",".join(run["request"]["id"] for run in runs)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{base}/compare?ids={ids}")
+    expect(page.get_by_test_id("choices")).to_be_visible()
+    for summary in page.locator("summary").all():
+        summary.click()
+    cut = page.evaluate("""() => [...document.querySelectorAll("article *")].filter((element) => {
+      const {right, width} = element.getBoundingClientRect();
+      return width > 1 && right > innerWidth + 1 && !element.closest(".tokens");
+    }).map((element) => element.outerHTML.slice(0, 120))""")
+    sideways = page.evaluate("""() => [...document.querySelectorAll("article, article *")]
+      .filter((element) => element.scrollWidth > element.clientWidth + 1 && element.clientWidth > 1 &&
+        /auto|scroll/.test(getComputedStyle(element).overflowX))
+      .map((element) => element.outerHTML.slice(0, 120))""")
+    assert (cut, sideways) == ([], [])
+    page.set_viewport_size({"width": 1360, "height": 860})
 
 
 def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: str, request_id: str) -> None:

@@ -43,6 +43,8 @@ it("says each condition in words, also one it does not know", () => {
     ["cost_nano_max", "900000"],
     ["is_pinned", "true"],
     ["surface", "openai"],
+    ["rerun", "rerun_a"],
+    ["later", "x"],
   ] as [string, string][];
   expect(words.map(inWords)).toEqual([
     "Status: failed",
@@ -50,6 +52,8 @@ it("says each condition in words, also one it does not know", () => {
     "First text ≥ 61.5\u00a0ms",
     "Cost ≤ 0.0009",
     "Pinned",
-    "surface: openai",
+    "Asked by the OpenAI API",
+    "Runs of one set",
+    "later: x",
   ]);
 });

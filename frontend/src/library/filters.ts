@@ -27,6 +27,12 @@ export const VERDICTS: Record<string, string> = {
   block: "blocked",
   none: "not recorded",
 };
+export const SURFACES: Record<string, string> = {
+  chat: "the chat",
+  replay: "a set of runs",
+  openai: "the OpenAI API",
+  anthropic: "the Anthropic API",
+};
 export const RANGES: Range[] = [
   { name: "first_token_us", label: "First text", unit: "ms", scale: 1e3 },
   { name: "duration_us", label: "Duration", unit: "s", scale: 1e6 },
@@ -39,6 +45,8 @@ export function inWords([name, text]: Condition): string {
   if (name === "status") return `Status: ${text}`;
   if (name === "finish_reason") return `Ended by ${FINISH_REASONS[text] ?? text}`;
   if (name === "verdict") return `Safety: ${VERDICTS[text] ?? text}`;
+  if (name === "surface") return `Asked by ${SURFACES[text] ?? text}`;
+  if (name === "rerun") return "Runs of one set";
   if (name === "tag") return `Tag: ${text}`;
   if (name === "is_pinned") return text === "true" ? "Pinned" : "Not pinned";
   if (name === "is_imported") return text === "true" ? "Imported" : "Made here";

@@ -1,5 +1,5 @@
 /** The library's list under its filter, which of it is selected, and the saved views. */
-import { SvelteSet } from "svelte/reactivity";
+import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import {
   api,
   ApiError,
@@ -19,6 +19,8 @@ export class Library {
   wrongFilter = $state("");
   isLoaded = $state(false);
   isLoading = $state(false);
+  /** The runs of each set that is unfolded, in their order. */
+  readonly unfolded = new SvelteMap<string, ListedTrace[]>();
   readonly selected = new SvelteSet<string>();
   /** Not only those that are listed. */
   hasAllMatching = $state(false);
@@ -28,9 +30,12 @@ export class Library {
 
   /** Begins the list anew. What was overtaken by a later question is dropped. */
   async load(query = this.query): Promise<void> {
+    const open = query === this.query ? [...this.unfolded.keys()] : [];
     this.query = query;
     this.clearSelection();
     await this.loadPage(null);
+    this.unfolded.clear();
+    await Promise.all(open.map((set) => this.unfold(set)));
   }
 
   async loadMore(): Promise<void> {
@@ -42,6 +47,7 @@ export class Library {
     this.isLoading = true;
     const asked = new URLSearchParams(this.query);
     if (cursor) asked.set("cursor", cursor);
+    if (!asked.has("rerun")) asked.set("is_folded", "true");
     try {
       const page = await api.traces(asked);
       if (load !== this.numLoads) return;
@@ -55,6 +61,41 @@ export class Library {
       this.wrongFilter = (error instanceof ApiError && error.problem.field) || "";
     }
     this.isLoading = false;
+  }
+
+  /** Shows the runs of a set below its row: those that the filter asks for. */
+  async unfold(set: string): Promise<void> {
+    const { query } = this;
+    await this.attempt(async () => {
+      const runs = await this.runsOf(set);
+      if (query === this.query) this.unfolded.set(set, runs);
+    });
+  }
+
+  private async runsOf(set: string): Promise<ListedTrace[]> {
+    const asked = new URLSearchParams(this.query);
+    asked.set("rerun", set);
+    const found: ListedTrace[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      if (cursor) asked.set("cursor", cursor);
+      const page: Awaited<ReturnType<typeof api.traces>> = await api.traces(asked);
+      found.push(...page.traces);
+      cursor = page.next_cursor;
+    }
+    return found.sort((a, b) => a.run!.index - b.run!.index);
+  }
+
+  /** The selected rows; of a set that is folded its runs are fetched. Null: they could not be. */
+  async selectedRows(): Promise<ListedTrace[] | null> {
+    let rows: ListedTrace[] = [];
+    const isDone = await this.attempt(async () => {
+      const sets = this.list.filter(({ set, rerun_id }) => set && !this.unfolded.has(rerun_id!));
+      const needed = sets.filter(({ set }) => set!.ids.some((id) => this.selected.has(id)));
+      const fetched = await Promise.all(needed.map(({ rerun_id }) => this.runsOf(rerun_id!)));
+      const all = [...this.list, ...[...this.unfolded.values(), ...fetched].flat()];
+      rows = [...new Map(all.map((row) => [row.id, row])).values()].filter(({ id }) => this.selected.has(id));
+    });
+    return isDone ? rows : null;
   }
 
   async loadViews(): Promise<void> {
@@ -80,7 +121,9 @@ export class Library {
   async mark(id: string, change: Partial<NonNullable<ListedTrace["marks"]>>): Promise<boolean> {
     return this.attempt(async () => {
       const row = await api.changeTrace(id, change);
-      this.list = this.list.map((trace) => (trace.id === id ? row : trace));
+      const changed = (trace: ListedTrace) => (trace.id === id ? { ...trace, ...row } : trace);
+      this.list = this.list.map(changed);
+      for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
       if (change.tags) this.tags = (await api.tags()).tags;
     });
   }

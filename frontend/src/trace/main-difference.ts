@@ -42,13 +42,23 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
     return `the prompts part after ${counted(context.numCommon, "token")}, in ${inBoth}`;
   }
   const settings = differingSettings([a.accepted!.params, b.accepted!.params]);
-  if (!settings.length) return "the same prompt, settings and seed";
-  if (settings.length === 1 && settings[0] === "seed") return "the same prompt and settings, another seed";
+  const forks = forksPart([a, b], names);
+  if (!settings.length) return `the same prompt, settings and seed${forks}`;
+  if (settings.length === 1 && settings[0] === "seed")
+    return `the same prompt and settings, another seed${forks}`;
   const [name, ...others] = settings.filter((each) => each !== "seed") as [SettingName, ...SettingName[]];
   const [inA, inB] = [a, b].map((view) => settingText(name, view.accepted!.params[name]));
   const also = others.map((each) => SETTING_NAMES[each].toLowerCase());
   const more = also.length ? ` (${also.join(", ")} too)` : "";
-  return `the same prompt, ${SETTING_NAMES[name].toLowerCase()} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}`;
+  return `the same prompt, ${SETTING_NAMES[name].toLowerCase()} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}${forks}`;
+}
+
+/** Which of them go on from tokens that a person chose or wrote. */
+function forksPart(views: TraceView[], names: string[]): string {
+  const found = views.flatMap(({ forked }, index) =>
+    forked ? `${names[index]} a fork at token ${forked.position}` : [],
+  );
+  return found.length ? `, ${found.join(" and ")}` : "";
 }
 
 function answerPart(a: TraceView, b: TraceView, names: [string, string]): string {

@@ -74,6 +74,31 @@ export function median(values: number[]): number | null {
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
+/** Whether the model came to an end of its own: what was stopped or failed on the way is no answer to be counted. */
+export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): boolean {
+  return ids.length > 0 && !["running", "stopped", "failed"].includes(outcome);
+}
+
+/** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
+export function leftOutSentence(
+  runs: { state: string }[],
+  answers: Pick<RunAnswer, "ids" | "outcome">[],
+): string {
+  const told = (["stopped", "failed"] as const).flatMap((state) => {
+    const num = runs.filter((run) => run.state === state).length;
+    const begun = answers.filter(({ ids, outcome }) => ids.length && outcome === state).length;
+    const before = num - begun;
+    const where = [
+      begun ? `${count(begun)} in the middle of an answer` : "",
+      before ? `${count(before)} before its first token` : "",
+    ].filter(Boolean);
+    return num
+      ? `${counted(num, "run")} ${state === "failed" ? "failed" : num === 1 ? "was stopped" : "were stopped"}, ${where.join(" and ")}`
+      : [];
+  });
+  return told.length ? `${told.join("; ")}: not among what follows.` : "";
+}
+
 export interface AnswerGroup {
   ids: number[];
   /** Those that gave this very answer, in the order of the runs. */

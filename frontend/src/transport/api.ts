@@ -140,6 +140,12 @@ export interface RequestSummary {
   is_imported: boolean;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
+  /** Which of the answers to one message it is, from 0. */
+  answer?: { index: number; num: number } | null;
+  /** Which run of its set, from 0, and what the set's grid gave it. */
+  run?: { index: number; num: number; settings: Partial<Record<keyof SamplingParams, number>> } | null;
+  /** Null: not known, as of an imported trace. */
+  seed?: number | null;
   forked_from: string | null;
   fork_position: number | null;
   num_kept: number | null;
@@ -200,6 +206,18 @@ export interface Marks {
 /** A row of the library; without marks while there is no trace yet. */
 export interface ListedTrace extends RequestSummary {
   marks: Marks | null;
+  /** The row stands for all of these. */
+  set?: RunsOfSet | null;
+}
+
+/** The runs of a set that meet the list's filter. */
+export interface RunsOfSet {
+  /** In the order of the runs. */
+  ids: string[];
+  /** How many have which status. */
+  status: Partial<Record<RequestSummary["status"], number>>;
+  cost_nano: number | null;
+  currency: string;
 }
 
 /** Traces by their ids, or all that a filter matches. */

@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import type { RequestSummary } from "../transport/api";
+import { around, inOrder } from "./selection";
+import { shortNames, standing } from "./standing";
+
+const TRACE = {
+  id: "req_a",
+  title: "Why?",
+  surface: "chat",
+  created_at: "2026-01-31T12:00:00.000001+00:00",
+  fork_position: null,
+  answer: null,
+  run: null,
+  seed: 7,
+} as unknown as RequestSummary;
+
+it("tells answers, runs and forks apart, and leaves one alone that stands alone", () => {
+  expect(standing(TRACE)).toEqual([]);
+  expect(standing({ ...TRACE, answer: { index: 0, num: 1 } })).toEqual([]);
+  expect(standing({ ...TRACE, answer: { index: 1, num: 8 } })).toEqual(["Answer 2 of 8", "seed 7"]);
+  expect(standing({ ...TRACE, answer: { index: 8, num: 9 }, fork_position: 5, seed: null })).toEqual([
+    "Answer 9 of 9",
+    "forked at token 5",
+  ]);
+  const run = { index: 2, num: 4, settings: { temperature: 0, top_k: 5 } };
+  expect(standing({ ...TRACE, surface: "replay", run })).toEqual([
+    "Run 3 of 4",
+    "temperature 0 (greedy)",
+    "top-k 5",
+    "seed 7",
+  ]);
+  expect(standing({ ...TRACE, surface: "replay", seed: null })).toEqual(["Run again"]);
+});
+
+it("gives short names by what differs: the questions, else the places, else the times", () => {
+  const other = { ...TRACE, id: "req_b", title: "What is the longest of all the rivers of the whole world?" };
+  expect(shortNames([TRACE, other, null])).toEqual(["Why?", "What is the longest of all the rivers o…", ""]);
+  const answers = [0, 1].map((index) => ({ ...TRACE, answer: { index, num: 2 } }));
+  expect(shortNames([...answers, { ...TRACE, run: { index: 0, num: 3, settings: {} } }])).toEqual([
+    "Answer 1",
+    "Answer 2",
+    "Run 1",
+  ]);
+  const later = { ...TRACE, created_at: "2026-01-31T12:00:05Z" };
+  const [one, two] = shortNames([TRACE, later]);
+  expect(one).toMatch(/00:00/);
+  expect(two).toMatch(/00:05/);
+});
+
+it("puts the older first, and what began together in its own order", () => {
+  const late = { ...TRACE, id: "late", created_at: "2026-01-31T13:00:00Z" };
+  const answers = [2, 0, 1].map((index) => ({ ...TRACE, id: `a${index}`, answer: { index, num: 3 } }));
+  expect(inOrder([late, ...answers])).toEqual(["a0", "a1", "a2", "late"]);
+});
+
+it("takes six of a longer row, always with the one that is looked at", () => {
+  const row = [0, 1, 2, 3, 4, 5, 6, 7];
+  expect(around(row.slice(0, 3), 1)).toEqual([0, 1, 2]);
+  for (const place of row) {
+    const found = around(row, place);
+    expect(found).toHaveLength(6);
+    expect(found).toContain(place);
+  }
+});

@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import type { ListedTrace } from "../transport/api";
+import { idsOf, nameOf, runsText, statusOfSet, when, withoutGone } from "./rows";
+
+const RUN = { id: "b", title: "Why?", surface: "replay", fork_position: null } as ListedTrace;
+const SET: ListedTrace = {
+  ...RUN,
+  run: { index: 1, num: 4, settings: {} },
+  set: { ids: ["a", "b"], status: { done: 1, stopped: 1 }, cost_nano: null, currency: "" },
+};
+
+it("stands for all runs of a set, and for those that are left of it", () => {
+  expect([idsOf(RUN), idsOf(SET)]).toEqual([["b"], ["a", "b"]]);
+  expect(withoutGone(SET, new Set(["a"]))!.set!.ids).toEqual(["b"]);
+  expect(withoutGone(SET, new Set(["a", "b"]))).toBeNull();
+  expect(withoutGone(RUN, new Set(["b"]))).toBeNull();
+  expect(withoutGone(RUN, new Set(["a"]))).toBe(RUN);
+});
+
+it("says how many runs there are and how they ended, newly where some are gone", () => {
+  expect(runsText(SET)).toBe("2 of 4 runs of one set");
+  expect(runsText({ ...SET, run: { index: 1, num: 2, settings: {} } })).toBe("2 runs of one set");
+  expect(statusOfSet(SET, undefined)).toBe("1 done, 1 stopped");
+  const runs = [
+    { ...RUN, id: "a", status: "done" },
+    { ...RUN, status: "stopped" },
+  ] as ListedTrace[];
+  expect(statusOfSet(withoutGone(SET, new Set(["a"]))!, runs)).toBe("1 stopped");
+});
+
+it("names rows apart for those who hear them", () => {
+  expect(nameOf(SET)).toBe("Why?, 2 runs");
+  expect(nameOf({ ...RUN, run: { index: 0, num: 4, settings: {} }, seed: 5 })).toBe(
+    "Why?, Run 1 of 4, seed 5",
+  );
+});
+
+it("gives the year only where it is another", () => {
+  const now = new Date("2026-06-01T12:00:00Z");
+  expect(when("2026-05-01T12:00:00Z", now)).not.toContain("2026");
+  expect(when("2025-05-01T12:00:00Z", now)).toContain("2025");
+});

@@ -1,0 +1,59 @@
+/** What a row of the library says. Pure. */
+import { standing } from "../compare/standing";
+import { counted } from "../trace/format";
+import type { ListedTrace } from "../transport/api";
+
+/** All traces that the row stands for. */
+export function idsOf({ id, set }: ListedTrace): string[] {
+  return set ? set.ids : [id];
+}
+
+/** Tells the row from all others when it is read aloud. */
+export function nameOf(trace: ListedTrace): string {
+  const title = trace.title || trace.id;
+  if (trace.set) return `${title}, ${counted(trace.set.ids.length, "run")}`;
+  return [title, ...standing(trace)].join(", ");
+}
+
+/** How many runs the row of a set stands for: those with a trace that meet the filter. */
+export function runsText({ set, run }: ListedTrace): string {
+  const num = set!.ids.length;
+  return run && num < run.num
+    ? `${num} of ${counted(run.num, "run")} of one set`
+    : `${counted(num, "run")} of one set`;
+}
+
+/** Without those that are being deleted; null: nothing is left of the row. */
+export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boolean }): ListedTrace | null {
+  const ids = idsOf(trace).filter((id) => !gone.has(id));
+  if (!ids.length) return null;
+  return trace.set ? { ...trace, set: { ...trace.set, ids } } : trace;
+}
+
+/** The status, told apart where one word of the server covers several ends. */
+export function endingOf({ status, error, finish_reason }: ListedTrace): string {
+  if (error?.code === "blocked") return "blocked";
+  return finish_reason === "content_filter" ? "partly withheld" : status;
+}
+
+/** How many ended how: as the runs say where they are known, else as the set did when it was listed. */
+export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): string {
+  const num = new Map<string, number>(runs ? [] : Object.entries(set!.status));
+  for (const { id, status } of runs ?? [])
+    if (set!.ids.includes(id)) num.set(status, (num.get(status) ?? 0) + 1);
+  return [...num].map(([status, number]) => `${number} ${status}`).join(", ");
+}
+
+const MOMENT: Intl.DateTimeFormatOptions = {
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+};
+
+/** The year only where it is another. */
+export function when(time: string, now = new Date()): string {
+  const date = new Date(time);
+  const isThisYear = date.getFullYear() === now.getFullYear();
+  return date.toLocaleString(undefined, isThisYear ? MOMENT : { ...MOMENT, year: "numeric" });
+}
