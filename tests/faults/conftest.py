@@ -31,6 +31,8 @@ SETTINGS = {
     # Two threads that share a busy core wait for each other at every matrix product.
     "SIGHTGLASS_THREADS": "1",
 }
+PATIENT = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60"}
+"""For what is not about time, on a machine that has other work."""
 
 
 class Processes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from inference.tokenization.gguf_metadata import Metadata
-from tests.faults.conftest import ROOT, Processes
+from tests.faults.conftest import PATIENT, ROOT, Processes
 from tests.ports import free_port
 
 SAID = {
@@ -66,7 +66,7 @@ def broken_template(tmp_path: Path, model_path: Path, metadata: Metadata) -> Ite
 def test_a_broken_chat_template_is_said_by_each_request_and_leaves_the_page_alive(
     tmp_path: Path, broken_template: Path
 ) -> None:
-    with closing(Processes(tmp_path, SIGHTGLASS_MODEL=str(broken_template))) as processes:
+    with closing(Processes(tmp_path, SIGHTGLASS_MODEL=str(broken_template), **PATIENT)) as processes:
         assert processes.client.get("/api/session").json()["models"][0]["window"] is None
         assert processes.status("/api/models/smollm2-135m-instruct/tokenizer.json") == 503
         events = list(processes.events(processes.send("Hello")))
@@ -77,7 +77,7 @@ def test_a_broken_chat_template_is_said_by_each_request_and_leaves_the_page_aliv
 @pytest.fixture(params=["missing", "cut in the weights"])
 def site(request: pytest.FixtureRequest, files: dict[str, Path], tmp_path: Path) -> Iterator[tuple[Processes, str]]:
     """Processes that nobody supervises, as in production, where a worker without its model goes on."""
-    running = Processes(tmp_path, SIGHTGLASS_MODEL=str(files[request.param]))
+    running = Processes(tmp_path, SIGHTGLASS_MODEL=str(files[request.param]), **PATIENT)
     running.start_inference("failed")
     yield running, SAID[request.param]
     running.close()

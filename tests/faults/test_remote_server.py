@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Processes
+from tests.faults.conftest import PATIENT, Processes
 from tests.inference.backends.llama_server import KEY, LlamaServer
 from tests.ports import free_port
-
-PATIENT = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60"}
 
 
 @pytest.fixture(scope="module")

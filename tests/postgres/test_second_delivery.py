@@ -14,9 +14,8 @@ import redis
 
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import BillPosted, GenerationFinished, GenerationStarted, RequestFinished, TokenSampled
-from tests.faults.conftest import Processes, kill, until
+from tests.faults.conftest import PATIENT, Processes, kill, until
 
-PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60"}
 NUM_COPIES = 16
 ONCE = (GenerationStarted, GenerationFinished, BillPosted, RequestFinished)
 
@@ -30,7 +29,7 @@ def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         with psycopg.connect(url, autocommit=True) as server:
             server.execute("CREATE DATABASE product")
         own["SIGHTGLASS_DATABASE_URL"] = url.replace("/postgres?", "/product?")
-    processes = Processes(tmp_path_factory.mktemp("data"), **PATIENCE, **own)
+    processes = Processes(tmp_path_factory.mktemp("data"), **PATIENT, **own)
     yield processes
     processes.close()
 
