@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -27,6 +28,7 @@ from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome, fold
 from webapp.lifecycle.turn_before import compare_with_turn_before
 from webapp.traces import store
+from webapp.traces.archive import Packing
 
 _NO_RESULT = {
     "stage": "settle",
@@ -39,29 +41,37 @@ settled = Signal()
 """Sent with `request` when one has its end, its bill and its trace in the database."""
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """What could be done before the row was locked."""
+
+    frames: list[Frame]
+    """Of the log so far; those that come later are added."""
+    compared: ContextCompared | None
+    packing: Packing
+
+
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
     """Converges from wherever an earlier run stopped."""
-    # Before the lock: a Redis that hangs, or a long trace to be read, holds up no other writer.
+    # Before the lock: a Redis that hangs, or a long trace to be read or packed, holds up no other writer.
     frames = services.event_log().read(request_id)
-    compared = compare_with_turn_before(request_id, frames)
+    ready = _Ready(frames, compare_with_turn_before(request_id, frames), Packing(frames))
     with transaction.atomic():  # the row lock (SQLite: the write lock) makes concurrent runs take turns
         request = Request.objects.select_for_update().filter(pk=request_id).first()
         if request is None or request.is_settled:
             return
-        _settle(request, frames, failure, compared)
+        _settle(request, ready, failure)
 
 
-def _settle(
-    request: Request, frames: list[Frame], failure: dict[str, str] | None, compared: ContextCompared | None
-) -> None:
+def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> None:
     """The end is appended with the row locked: the browser's timing, which answers it, waits for the trace."""
-    log = services.event_log()
+    log, frames = services.event_log(), ready.frames
     _catch_up(log, request.id, frames)
-    if events := _missing(request, fold(frames), failure, compared):
+    if events := _missing(request, fold(frames), failure, ready.compared):
         log.append(request.id, events, request.attempt)
         _catch_up(log, request.id, frames)
     record(request, fold(frames))
-    store.save(request, frames)
+    store.save(request, frames, ready.packing)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: settled.send(Request, request=request), robust=True)
 

@@ -30,6 +30,8 @@ MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
 _LEVEL = 15
 """A sixth smaller than 9; beyond it time grows and nothing else."""
+_USUAL_REST_BYTES = 64 << 10
+"""Of what comes after the tokens; a guess, by which zstd sizes its tables."""
 
 
 _WRONG = (
@@ -57,7 +59,9 @@ class Archive:
     frames: list[Frame]
 
 
-class _Document(msgspec.Struct, forbid_unknown_fields=True):
+class _Rest(msgspec.Struct, forbid_unknown_fields=True):
+    """All but the generated tokens."""
+
     version: int
     summary: msgspec.Raw
     sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
@@ -66,27 +70,61 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
     events: bytes
     """JSON of all other events, in order."""
+
+
+class _Document(_Rest, forbid_unknown_fields=True):
     columns: TokenColumns | None = None
     tokens: former_columns.TokenColumns | None = None
     """In the form of traces that were saved before `columns`."""
 
 
+class Packing:
+    """A file in the making: its generated tokens, which are most of it, are packed before the rest is known."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        tokens = [event for event in _events(frames) if isinstance(event, TokenSampled)]
+        self._num_tokens = len(tokens)
+        columns = msgspec.msgpack.encode({"columns": to_columns(tokens)})
+        parameters = zstandard.ZstdCompressionParameters.from_level(
+            _LEVEL, source_size=len(columns) + _USUAL_REST_BYTES
+        )
+        self._compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+        pairs = _map_head(1 + len(_Rest.__struct_fields__)) + columns[1:]
+        self._body = self._compressor.compress(pairs) + self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def has_tokens_of(self, frames: Sequence[Frame]) -> bool:
+        """Whether these frames, which go on where the others ended, have no more tokens."""
+        return self._num_tokens == sum(isinstance(event, TokenSampled) for event in _events(frames))
+
+    def finish(self, frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
+        """The bytes of the trace file, once; frames: those that were there at first, and more without tokens."""
+        events = _events(frames)
+        rest = _Rest(
+            version=PROTOCOL_VERSION,
+            summary=msgspec.Raw(msgspec.msgpack.encode(summary)),
+            sizes=[len(frame.events) for frame in frames],
+            is_token=bytes(isinstance(event, TokenSampled) for event in events),
+            events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
+        )
+        body = self._compressor.compress(msgspec.msgpack.encode(rest)[1:]) + self._compressor.flush()
+        return _file(self._body + body)
+
+
 def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
     """The bytes of a trace file."""
-    events = [event for frame in frames for event in frame.events]
-    document = _Document(
-        version=PROTOCOL_VERSION,
-        summary=msgspec.Raw(msgspec.msgpack.encode(summary)),
-        sizes=[len(frame.events) for frame in frames],
-        is_token=bytes(isinstance(event, TokenSampled) for event in events),
-        events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
-        columns=to_columns([event for event in events if isinstance(event, TokenSampled)]),
-    )
-    return _pack(document)
+    return Packing(frames).finish(frames, summary)
 
 
-def _pack(document: _Document) -> bytes:
-    body = zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document))
+def _map_head(num_pairs: int) -> bytes:
+    """Of a msgpack map of up to 15 pairs, which follow it one after the other (its specification's fixmap)."""
+    return bytes([0x80 | num_pairs])
+
+
+def _events(frames: Sequence[Frame]) -> list[AnyEvent]:
+    return [event for frame in frames for event in frame.events]
+
+
+def _file(body: bytes) -> bytes:
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
@@ -104,7 +142,7 @@ def changed(data: bytes, change: Callable[[AnyEvent], AnyEvent]) -> bytes:
     if after == before:
         return data
     document.events = encode_events(after)
-    return _pack(document)
+    return _file(zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document)))
 
 
 def decode(data: bytes) -> Archive:

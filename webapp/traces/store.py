@@ -12,19 +12,24 @@ from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.reruns.models import Rerun, Run
-from webapp.traces.archive import decode, encode
+from webapp.traces.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
 from webapp.traces.own import own
 
 _SEARCH_CHARS = 20_000
 
 
-def save(request: Request, frames: Sequence[Frame]) -> None:
-    """Save a settled request's events, without texts of any other request; replaces an earlier save."""
+def save(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> None:
+    """Save a settled request's events, without texts of any other request; replaces an earlier save.
+
+    packing: of these frames' tokens, where they were packed before; it is used up.
+    """
+    if packing is None or not packing.has_tokens_of(frames):
+        packing = Packing(frames)
     prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
     Trace.objects.update_or_create(
         request=request,
-        defaults={"blob": encode(own(frames), request.summary())},
+        defaults={"blob": packing.finish(own(frames), request.summary())},
     )
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
     Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 import redis
@@ -23,6 +25,7 @@ from inference.protocol.events import (
     RequestFailed,
     RequestFinished,
     TextReleased,
+    TokenSampled,
 )
 from inference.protocol.request import FinishReason, SamplingParams, Usage
 from tests.webapp.traces.test_archive import token
@@ -35,6 +38,8 @@ from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
 from webapp.traces import foreign, store
 from webapp.traces.archive import decode, encode
+from webapp.traces.column_writer import to_columns
+from webapp.traces.columns import TokenColumns
 from webapp.traces.models import Trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -136,6 +141,21 @@ def test_a_log_that_cannot_be_read_is_waited_for_without_the_databases_lock(
             settle(request_.pk)
 
 
+def test_tokens_are_packed_without_the_databases_lock(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    def watched(tokens: Sequence[TokenSampled]) -> TokenColumns:
+        were_locked.append(connection.in_atomic_block)
+        return to_columns(tokens)
+
+    were_locked: list[bool] = []
+    monkeypatch.setattr("webapp.traces.archive.to_columns", watched)
+    sampled = [token(position) for position in range(3)]
+    log(request_, tokenized("ab"), *sampled)
+    generate(request_)
+    settle(request_.pk)
+    assert were_locked == [False]
+    assert saved(request_, TokenSampled) == sampled
+
+
 def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +164,7 @@ def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     settle(request_.pk)
     Request.objects.update(finished_at=None)
     Trace.objects.all().delete()
+    log(request_, token(0))
     read = RedisEventLog.read
 
     def read_early(log: RedisEventLog, request_id: str, after: int = 0) -> list[Frame]:
@@ -152,6 +173,7 @@ def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     monkeypatch.setattr(RedisEventLog, "read", read_early)
     settle(request_.pk)
     check_settled_once(request_)
+    assert len(saved(request_, TokenSampled)) == 1
 
 
 def test_later_runs_change_nothing(request_: Request) -> None:

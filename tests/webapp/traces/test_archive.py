@@ -22,7 +22,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import Usage
-from webapp.traces.archive import MAGIC, TraceFileError, decode, encode
+from webapp.traces.archive import MAGIC, Packing, TraceFileError, decode, encode, unpacked
 from webapp.traces.column_reader import from_columns
 from webapp.traces.column_writer import to_columns
 from webapp.traces.numbers import Numbers, pack
@@ -148,6 +148,15 @@ def test_a_token_with_twenty_candidates_takes_few_bytes() -> None:
     assert len(encode(frames(500), {})) / 500 < 120
 
 
+@given(num_tokens=st.integers(0, 4), num_first=st.integers(0, 5))
+def test_tokens_packed_before_the_end_was_known_are_the_same_file(num_tokens: int, num_first: int) -> None:
+    whole = frames(num_tokens)
+    packing = Packing(whole[:num_first])
+    assert packing.has_tokens_of(whole) == (num_first >= num_tokens)
+    if packing.has_tokens_of(whole):
+        assert unpacked(packing.finish(whole, {"title": "T"})) == unpacked(encode(whole, {"title": "T"}))
+
+
 @given(st.data())
 def test_any_damage_is_noticed(data: st.DataObject) -> None:
     whole = encode(frames(3), {})
@@ -185,7 +194,7 @@ def test_a_hostile_file_with_a_good_checksum_is_refused(document: dict[str, obje
 
 
 def test_a_file_of_another_version_is_named() -> None:
-    packed = msgspec.msgpack.decode(zstandard.decompress(encode(frames(1), {})[len(MAGIC) + 32 :]))
+    packed = msgspec.msgpack.decode(unpacked(encode(frames(1), {})))
     with pytest.raises(TraceFileError, match="version 99"):
         decode(signed(packed | {"version": 99}))
 
@@ -198,7 +207,7 @@ def test_a_file_that_unpacks_without_end_is_stopped() -> None:
 
 def parts() -> dict[str, Any]:
     """Of a good file."""
-    packed = zstandard.decompress(encode(frames(3), {})[len(MAGIC) + 32 :])
+    packed = unpacked(encode(frames(3), {}))
     return msgspec.msgpack.decode(packed, type=dict[str, Any])
 
 
