@@ -572,6 +572,47 @@ def test_what_is_wrong_with_a_message_is_named(
 
 
 @pytest.mark.parametrize(
+    ("body", "field", "message"),
+    [
+        ({"text": 1}, "text", "text must be a text, not a whole number."),
+        ({}, "text", "text is missing."),
+        ([], None, "The body must be an object, not a list."),
+        ({"text": "a", "n": "3"}, "n", "n must be a whole number or null, not a text."),
+        ({"text": "a", "params": {"top_k": 1.5}}, "params.top_k", "top_k must be a whole number, not a fraction."),
+        ({"text": "a", "params": {"bad": 1}}, "params.bad", "There is no field params.bad. Leave it out"),
+        (
+            {"text": "a", "params": {"json_schema": {}}},
+            "params.json_schema",
+            "json_schema must be a text or null, not an object. Send the schema as JSON within a text.",
+        ),
+        (
+            {"text": "a", "params": {"logit_bias": {"28": 5}}},
+            "params.logit_bias",
+            'logit_bias must be a list, not an object. Its entries look like {"id": 28, "bias": -5}.',
+        ),
+        ({"text": "a", "params": {"logit_bias": [{"id": 1}]}}, "params.logit_bias[0].bias", "bias is missing."),
+        (
+            {"text": "a", "params": {"banned_token_ids": ["hello"]}},
+            "params.banned_token_ids[0]",
+            "banned_token_ids[0] must be a whole number, not a text. It holds ids of tokens",
+        ),
+    ],
+)
+def test_a_body_of_another_form_is_told_in_words(
+    alice: Client, conversation: str, body: object, field: str | None, message: str
+) -> None:
+    status, answer = post(alice, f"/api/conversations/{conversation}/messages", body)
+    assert (status, answer["error"]["code"], answer["error"].get("field")) == (400, "invalid", field)
+    assert message in answer["error"]["message"]
+
+
+def test_what_is_no_json_is_told_what_to_send(alice: Client, conversation: str) -> None:
+    path = f"/api/conversations/{conversation}/messages"
+    error = alice.post(path, data=b"text=a", content_type="application/json").json()["error"]
+    assert error["code"] == "invalid_json" and error["message"].endswith("Send an object in braces.")
+
+
+@pytest.mark.parametrize(
     ("params", "field", "words"),
     [
         ({"typical_p": 0}, "typical_p", "greater than 0"),

@@ -25,6 +25,25 @@ _INVISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}
 """Unicode categories of what leaves nothing to read: spaces, controls, zero-width characters."""
 
 
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_WRONG_TYPE = re.compile(r"Expected `(.*)`, got `(.*)`")
+_IN_WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_GIVEN = _IN_WORDS | {"float": "a fraction"}
+_ADVICE = {
+    "params.json_schema": " Send the schema as JSON within a text.",
+    "params.logit_bias": ' Its entries look like {"id": 28, "bias": -5}.',
+    "params.banned_token_ids": " It holds ids of tokens, such as [28, 29].",
+}
+
+
 def read_body(request: HttpRequest, kind: type[Body]) -> Body:
     """The body as a struct. Raises ApiError."""
     try:
@@ -36,18 +55,31 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:
-        raise ApiError(400, "invalid", f"{error}", _field_of(error)) from None
+        raise ApiError(400, "invalid", *_told(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         half = "" if _HALF_PAIR.search(data) is None else " It has \\u escapes of half a surrogate pair."
-        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}.{half} Send valid Unicode.") from None
+        advice = "Send valid Unicode." if half or isinstance(error, UnicodeDecodeError) else "Send an object in braces."
+        raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}.{half} {advice}") from None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
 
 
-def _field_of(error: msgspec.ValidationError) -> str | None:
-    """msgspec ends its messages with the path, e.g. "- at `$.params.top_p`"."""
-    _, found, path = str(error).rpartition("at `$.")
-    return path.rstrip("`") if found else None
+def _told(error: msgspec.ValidationError) -> tuple[str, str | None]:
+    """What is wrong, in words, and with which field; msgspec ends its messages with the path: "- at `$.params.n`"."""
+    message, _, path = str(error).partition(" - at `$")
+    path = path.rstrip("`").lstrip(".")
+    place = path.removeprefix("params.") or "The body"
+    if found := _UNKNOWN.fullmatch(message):
+        name = f"{path}.{found[1]}".lstrip(".")
+        return f"There is no field {name}. Leave it out, or look at its spelling.", name
+    if found := _MISSING.fullmatch(message):
+        name = f"{path}.{found[1]}".lstrip(".")
+        return f"{name} is missing.", name
+    if found := _WRONG_TYPE.fullmatch(message):
+        wanted = " or ".join(_IN_WORDS.get(kind, kind) for kind in found[1].split(" | "))
+        advice = _ADVICE.get(path.partition("[")[0], "")
+        return f"{place} must be {wanted}, not {_GIVEN.get(found[2], found[2])}.{advice}", path or None
+    return f"{place}: {message}.", path or None
 
 
 def checked_text(text: str) -> str:

@@ -74,7 +74,9 @@ def user_id(request: HttpRequest) -> int:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's hook for a missing or wrong CSRF token."""
     if _is_api(request):
-        return ApiError(403, "csrf", "The X-CSRFToken header is missing or wrong; reload the page.").response()
+        return ApiError(
+            403, "csrf", "The X-CSRFToken header must have the value of the csrftoken cookie. Reload the page."
+        ).response()
     return HttpResponseForbidden("The form has expired. Go back, reload the page and send it again.")
 
 

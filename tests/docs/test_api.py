@@ -1,0 +1,49 @@
+"""The commands of docs/api.md, as they stand there, with a shell and curl against a started product."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.browser.running import ROOT, Running
+from tests.ports import free_port
+
+PERSON = re.compile(r'\{\s*"name"\s*:\s*"[^"]{0,12}"\s*,\s*"age"\s*:\s*-?\d+\s*\}')
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> list[str]:
+    """What the commands print, block by block."""
+    product = Running(tmp_path, free_port())
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "api.md").read_text("utf-8"), re.DOTALL)
+    script = "\necho; echo =====\n".join(["set -eu", *blocks])
+    environment = os.environ | {"SITE": product.link.partition("/signin/")[0], "LINK": product.link}
+    try:
+        run = subprocess.run(
+            ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        product.end()
+        product.wait_until_all_gone()
+    assert run.returncode == 0, run.stderr
+    assert run.stderr == ""
+    return [part.strip() for part in run.stdout.split("=====")][2:]
+
+
+def test_they_do_what_they_are_said_to(answers: list[str]) -> None:
+    person, date, biased, three, refused = answers
+    assert PERSON.fullmatch(person) and set(json.loads(person)) == {"name", "age"}
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
+    commas, banned = biased.splitlines()
+    assert commas == ",,,,," and "," not in banned
+    assert len(three.splitlines()) == 3
+    error = json.loads(refused)["error"]
+    assert error["field"] == "params.json_schema"
+    assert error["message"] == (
+        "json_schema must be a text or null, not an object. Send the schema as JSON within a text."
+    )
