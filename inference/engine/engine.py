@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
 from inference.engine.record import PieceSource, StepFacts
-from inference.engine.scheduler import DEFAULT_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
+from inference.engine.scheduler import DEFAULT_LIMITS, DEVICE_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
 from inference.engine.step_costs import StepCosts
 from inference.engine.step_output import StepOutput
@@ -31,7 +31,7 @@ from inference.kernels.library import Kernels
 from inference.models.blocks import BYTES_PER_VALUE
 from inference.models.decoder import load_decoder
 from inference.models.packed_cache import PackedCache
-from inference.models.source import ModelFileError, open_model
+from inference.models.source import ModelFileError, ModelSource, open_model
 from inference.protocol.events import AnyEvent, CacheShape, DraftSource, TokenProposed, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 from inference.sampling import vocabulary
@@ -40,6 +40,9 @@ from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.processors import Grammar
 from inference.sampling.sampler import NUM_SORTED, Sample, Sampler
 from inference.sampling.vocabulary import Summarise, Summary
+
+if TYPE_CHECKING:
+    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +138,7 @@ class Engine:
             block_size=runner.block_size,
             num_blocks=runner.num_blocks,
         )
-        self.device = "cpu"
+        self.device = runner.device
         self.compute = runner.compute
 
     @property
@@ -459,13 +462,18 @@ def load_engine(
     kv_bytes: int = DEFAULT_KV_BYTES,
     has_drafts: bool = True,
     draft_path: Path | None = None,
+    cuda: torch.device | None = None,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
-    draft_path: a smaller model with the same tokenizer, to guess ahead.
+    draft_path: a smaller model with the same tokenizer, to guess ahead. cuda: the GPU that computes; None: the CPU.
     """
-    decoder = load_decoder(open_model(path), on_progress, cache, kernels, num_threads=num_threads)
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
+    if cuda is not None:
+        if draft_path:
+            logger.warning("the draft model is not used: on a GPU a guess could change the answer")
+        return _load_on_device(open_model(path), cuda, pieces, on_progress, kv_bytes, summarise)
+    decoder = load_decoder(open_model(path), on_progress, cache, kernels, num_threads=num_threads)
     runner = ModelRunner(decoder, kv_bytes)
     draft_model = None
     if draft_path and not runner.is_batch_invariant:
@@ -479,3 +487,21 @@ def load_engine(
             )
         draft_model = DraftModel(smaller, runner.num_blocks, time.perf_counter_ns)
     return Engine(runner, pieces, summarise=summarise, has_drafts=has_drafts, draft_model=draft_model)
+
+
+def _load_on_device(
+    source: ModelSource,
+    device: torch.device,
+    pieces: PieceSource,
+    on_progress: Callable[[float], None],
+    kv_bytes: int,
+    summarise: Summarise,
+) -> Engine:
+    """summarise: for what is not on the device."""
+    # Imported here: with the kernels nothing needs torch.
+    from inference.models.paged_decoder import load_paged
+    from inference.sampling.device_vocabulary import device_summarise
+
+    decoder = load_paged(source, device, on_progress)
+    on_device = device_summarise(decoder.on_device, summarise)
+    return Engine(ModelRunner(decoder, kv_bytes), pieces, limits=DEVICE_LIMITS, summarise=on_device)

@@ -25,6 +25,7 @@ class ModelRunner:
         self._kv = decoder.build_cache(max(1, kv_bytes // block_bytes(decoder.config)))
         self.num_blocks = self._kv.num_blocks
         self.compute = decoder.compute
+        self.device = decoder.device
         self.is_batch_invariant = decoder.is_batch_invariant
 
     @property

@@ -56,6 +56,8 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+DEVICE_LIMITS = Limits(token_budget=2048, mixed_budget=512)
+"""On a GPU, which a few hundred rows do not fill. Not measured yet."""
 
 
 @dataclass(frozen=True)

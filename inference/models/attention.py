@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -35,11 +36,33 @@ class _Place:
     block_rows: Tensor
 
 
-class StepLayout:
+class Layout(Protocol):
     """Where the tokens of one step lie and how they turn, worked out once for all layers."""
 
-    def __init__(self, chunks: Sequence[Chunk], config: ModelConfig, device: torch.device) -> None:
-        self._config = config
+    def rotation(self, layer: int) -> Rotation:
+        """How this layer turns the step's tokens."""
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Store the new keys and values, then attend; → [num_tokens, num_heads * head_dim].
+
+        query: [num_tokens, num_heads, head_dim]; key, value: [num_tokens, num_kv_heads, head_dim]; all float32.
+        """
+
+
+class StepLayout:
+    """A Layout for a CPU."""
+
+    def __init__(
+        self,
+        chunks: Sequence[Chunk],
+        config: ModelConfig,
+        kv: KVCache,
+        dtype: torch.dtype,
+        observer: Observer | None = None,
+    ) -> None:
+        """dtype: in which prompts multiply. Single tokens do in float32: memory bounds them, not arithmetic."""
+        self._config, self._kv, self._dtype, self._observer = config, kv, dtype, observer
+        device = kv.keys.device
         positions = [torch.arange(chunk.start, chunk.end) for chunk in chunks]
         tables = [torch.tensor(chunk.block_table[: -(-chunk.end // BLOCK_SIZE)]) for chunk in chunks]
         slots = [table[own // BLOCK_SIZE] for table, own in zip(tables, positions, strict=True)]
@@ -65,28 +88,15 @@ class StepLayout:
     def rotation(self, layer: int) -> Rotation:
         return self._rotations[self._config.window_of(layer)]
 
-    def attend(
-        self,
-        layer: int,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        kv: KVCache,
-        dtype: torch.dtype,
-        observer: Observer | None = None,
-    ) -> Tensor:
-        """Store the new keys and values, then attend; → [num_tokens, num_heads * head_dim] float32.
-
-        query: [num_tokens, num_heads, head_dim]; key, value: [num_tokens, num_kv_heads, head_dim]. Prompts multiply in
-        dtype, single tokens in float32: they are bound by memory, not by arithmetic.
-        """
-        keys, values, window = kv.keys[layer], kv.values[layer], self._config.window_of(layer)
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """See Layout.attend; the result is float32."""
+        keys, values, window = self._kv.keys[layer], self._kv.values[layer], self._config.window_of(layer)
         keys[self._blocks, :, self._offsets] = key.to(keys.dtype)
         values[self._blocks, :, self._offsets] = value.to(values.dtype)
         outputs = []
         for place in self._places[window]:
             rows = query[place.rows]
-            kind = torch.float32 if len(rows) == 1 else dtype
+            kind = torch.float32 if len(rows) == 1 else self._dtype
             own_keys = read_blocks(keys, place.block_rows).to(kind)
             own_values = read_blocks(values, place.block_rows).to(kind)
             for tile in range(0, len(rows), _TILE):
@@ -97,8 +107,8 @@ class StepLayout:
                 hidden = _hidden(len(part), seen.stop - seen.start, window, query.device)
                 weights = self._weights(part, own_keys[:, seen], hidden)
                 outputs.append(self._mix(weights, own_values[:, seen]))
-                if observer is not None:
-                    observer.attended(layer, place.first + seen.start, weights)
+                if self._observer is not None:
+                    self._observer.attended(layer, place.first + seen.start, weights)
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
 
     def _weights(self, query: Tensor, keys: Tensor, hidden: Tensor | None) -> Tensor:

@@ -56,6 +56,8 @@ class Decoder(Protocol[CacheT]):
     config: ModelConfig
     compute: str
     """In which formats it multiplies, for people."""
+    device: str
+    """What it computes on, for people: cpu, or the name of a GPU."""
     is_batch_invariant: bool
     """Whether a token's logits are the same bit by bit whatever is computed beside it."""
 
@@ -76,13 +78,12 @@ def load_decoder(
     cache: PackedCache | None = None,
     kernels: Kernels | None = None,
     dtype: torch.dtype | None = None,
-    device: str = "cpu",
     num_threads: int | None = None,
 ) -> Decoder[Any]:
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
-    kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None on a CPU: compact
-    formats for few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are.
+    kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None: compact formats for
+    few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are.
     """
     from inference.models.native_decoder import NativeDecoder
     from inference.models.native_weights import load_native, obstacle
@@ -100,4 +101,4 @@ def load_decoder(
 
     if num_threads is not None:
         torch.set_num_threads(num_threads)
-    return TorchDecoder(source.config, load_weights(source, on_progress, cache, dtype, device))
+    return TorchDecoder(source.config, load_weights(source, on_progress, cache, dtype))

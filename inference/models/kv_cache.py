@@ -29,6 +29,24 @@ class KVCache:
         self.values[:, target] = self.values[:, source]
 
 
+class PagedCache(KVCache):
+    """One that a step of fixed shape reads: one block more, which pads tables and takes what padded rows write.
+
+    All that can be read holds finite numbers: a mask hides a key by a weight of 0, and 0 times NaN is NaN.
+    """
+
+    def __init__(self, config: ModelConfig, num_blocks: int, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__(config, num_blocks + 1, dtype, str(device))
+        self.keys.zero_()
+        self.values.zero_()
+        self.num_blocks = self.spare_block = num_blocks
+
+    def clear(self, blocks: Tensor) -> None:
+        """Zero blocks that are about to be begun, whatever a former sequence left there; [n] int64."""
+        self.keys.index_fill_(1, blocks, 0)
+        self.values.index_fill_(1, blocks, 0)
+
+
 def read_blocks(layer: Tensor, rows: Tensor) -> Tensor:
     """One sequence's keys or values in a row, [num_kv_heads, num_blocks of the sequence * BLOCK_SIZE, head_dim].
 

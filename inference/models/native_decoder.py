@@ -51,6 +51,7 @@ class NativeDecoder:
     """See decoder.Decoder."""
 
     is_batch_invariant = True
+    device = "cpu"
 
     def __init__(self, config: ModelConfig, weights: Arrays, kernels: Kernels) -> None:
         """weights: from pack_native; they are copied."""

@@ -12,9 +12,11 @@ from torch import Tensor
 class Rotation:
     """The rotation of some tokens' heads, worked out once for all layers that share it."""
 
-    def __init__(self, frequencies: Sequence[float], positions: Tensor, pairing: Literal["adjacent", "halves"]) -> None:
+    def __init__(
+        self, frequencies: Sequence[float] | Tensor, positions: Tensor, pairing: Literal["adjacent", "halves"]
+    ) -> None:
         """frequencies: [head_dim / 2] radians per position; positions: [num_tokens]."""
-        turns = torch.tensor(frequencies, dtype=torch.float32, device=positions.device)
+        turns = torch.as_tensor(frequencies, dtype=torch.float32, device=positions.device)
         angles = positions[:, None, None].float() * turns  # [num_tokens, 1, head_dim / 2]
         self._pairing = pairing
         self._turned = torch.polar(torch.ones_like(angles), angles)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from inference.models.attention import StepLayout
+from inference.models.attention import Layout, StepLayout
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.kv_cache import KVCache
@@ -51,6 +51,7 @@ class TorchDecoder:
 
     is_batch_invariant = False
     """A product's form depends on its number of rows."""
+    device = "cpu"
 
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         self.config = config
@@ -68,21 +69,25 @@ class TorchDecoder:
 
     def build_cache(self, num_blocks: int) -> KVCache:
         dtype = torch.float16 if self._ranking else self._dense_dtype
-        return KVCache(self.config, num_blocks, dtype, str(self._embedding.device))
+        return KVCache(self.config, num_blocks, dtype)
 
     @torch.inference_mode()
     def forward(self, chunks: list[Chunk], kv: KVCache, observer: Observer | None = None) -> NDArray[np.float32]:
         """See Decoder.forward; the observer is shown what the step computes."""
-        layout = StepLayout(chunks, self.config, self._embedding.device)
-        ids = torch.tensor([token for chunk in chunks for token in chunk.ids], device=self._embedding.device)
+        layout = StepLayout(chunks, self.config, kv, self._dense_dtype, observer)
+        ids = torch.tensor([token for chunk in chunks for token in chunk.ids])
+        return self._logits(self.residual(ids, layout, observer), chunks).numpy()
+
+    def residual(self, ids: Tensor, layout: Layout, observer: Observer | None = None) -> Tensor:
+        """The residual stream after all layers: [num_tokens] → [num_tokens, hidden_size] float32."""
         x = self._embedding[ids].float() * self.config.embedding_scale
         for layer, block in enumerate(self._blocks):
-            x = x + self._attend(layer, block, layout, x, kv, observer)
+            x = x + self._attend(layer, block, layout, x)
             gate, up = block.gate_up(self._normed(x, block.mlp_norm)).chunk(2, dim=-1)
             x = x + self._post(block.down(self._activation(gate) * up), block.mlp_post_norm)
             if observer is not None:
                 observer.passed(layer, x)
-        return self._logits(x, chunks).cpu().numpy()
+        return x
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
         """RMSNorm over the last dimension of a float32 tensor, in the dtype of matrix inputs."""
@@ -95,9 +100,7 @@ class TorchDecoder:
     def _post(self, added: Tensor, weight: Tensor | None) -> Tensor:
         return added if weight is None else self._rms(added.float(), weight)
 
-    def _attend(
-        self, layer: int, block: Block, layout: StepLayout, x: Tensor, kv: KVCache, observer: Observer | None
-    ) -> Tensor:
+    def _attend(self, layer: int, block: Block, layout: Layout, x: Tensor) -> Tensor:
         config = self.config
         qkv = block.qkv(self._normed(x, block.attention_norm)).float()
         if block.qkv_bias is not None:
@@ -109,7 +112,7 @@ class TorchDecoder:
             turned = self._rms(turned, block.qk_norm)
         turned = layout.rotation(layer)(turned)
         query, key = turned[:, : config.num_heads], turned[:, config.num_heads :]
-        mixed = layout.attend(layer, query, key, value, kv, self._dense_dtype, observer)
+        mixed = layout.attend(layer, query, key, value)
         return self._post(block.output(mixed.to(self._dtype)), block.attention_post_norm)
 
     def _logits(self, x: Tensor, chunks: list[Chunk]) -> Tensor:
@@ -117,7 +120,7 @@ class TorchDecoder:
         rows = [row for end, chunk in zip(ends, chunks, strict=True) for row in range(end - chunk.num_logits, end)]
         if not rows:
             return torch.empty(0, self.config.vocab_size)
-        return self.read_out(x[torch.tensor(rows, device=x.device)])
+        return self.read_out(x[torch.tensor(rows)])
 
     @torch.inference_mode()
     def read_out(self, residual: Tensor) -> Tensor:
@@ -128,6 +131,8 @@ class TorchDecoder:
 
     def _head_product(self, hidden: Tensor) -> Tensor:
         """[num_rows, hidden_size] → [num_rows, vocab_size] float32."""
+        if hidden.is_cuda and hidden.dtype is not torch.float32:  # 16 bits would make ties of close rivals
+            return torch.mm(hidden, self._head.T, out_dtype=torch.float32)
         if self._ranking is None or len(hidden) > _MAX_RANKED_ROWS:
             dtype = torch.float32 if self._ranking else self._dtype
             return functional.linear(hidden.to(dtype), self._head.to(dtype)).float()

@@ -47,11 +47,9 @@ def load_weights(
     on_progress: Callable[[float], None],
     cache: PackedCache | None,
     dtype: torch.dtype | None,
-    device: str,
 ) -> Weights:
     """See load_decoder."""
-    is_compact = dtype is None and device == "cpu"
-    kind = dtype or (best_dense_dtype() if device == "cpu" else torch.bfloat16)
+    is_compact, kind = dtype is None, dtype or best_dense_dtype()
 
     def build() -> dict[str, NDArray[Any]]:
         return to_arrays(pack_weights(source, kind, is_compact, on_progress))
@@ -59,22 +57,39 @@ def load_weights(
     form = f"{_FORM} {kind} {is_compact}"
     arrays = cache.load_or_build(source_key(source, form), build) if cache else build()
     on_progress(1.0)
-    return Weights({name: value.to(device) for name, value in from_arrays(arrays).items()})
+    return from_arrays(arrays)
+
+
+def load_on_device(
+    source: ModelSource, on_progress: Callable[[float], None], dtype: torch.dtype, device: torch.device
+) -> Weights:
+    """All matrices in dtype, each moved as soon as it is read; none is kept on disk. Raises ModelFileError."""
+    weights = pack_weights(source, dtype, False, on_progress, device)
+    for name in ("embedding", "head"):
+        if name in weights:
+            weights[name] = weights[name].to(dtype)
+    on_progress(1.0)
+    return weights
 
 
 def pack_weights(
-    source: ModelSource, dtype: torch.dtype, is_compact: bool, on_progress: Callable[[float], None]
+    source: ModelSource,
+    dtype: torch.dtype,
+    is_compact: bool,
+    on_progress: Callable[[float], None],
+    device: torch.device | None = None,
 ) -> Weights:
     """dtype: of the dense forms. Raises ModelFileError."""
     weights, num_layers = Weights(), source.config.num_layers
     for layer in range(num_layers):
-        weights |= {f"{layer}.{name}": value for name, value in _pack_block(source, layer, dtype, is_compact).items()}
+        block = _pack_block(source, layer, dtype, is_compact)
+        weights |= {f"{layer}.{name}": value.to(device) for name, value in block.items()}
         on_progress((layer + 1) / (num_layers + 1))
-    weights["output_norm"] = torch.from_numpy(source.array("output_norm.weight"))
-    weights["embedding"] = _table(source, "token_embd.weight")
+    weights["output_norm"] = torch.from_numpy(source.array("output_norm.weight")).to(device)
+    weights["embedding"] = _table(source, "token_embd.weight").to(device)
     head = weights["embedding"]
     if source.has(OUTPUT):
-        head = weights["head"] = _table(source, OUTPUT)
+        head = weights["head"] = _table(source, OUTPUT).to(device)
     if is_compact:
         weights |= {f"head.{name}": value for name, value in pack_int8(head.float()).items()}
     return weights

@@ -51,7 +51,7 @@ class ProbedModel:
 
     def __init__(self, source: ModelSource, max_tokens: int) -> None:
         """Reads all weights. Raises ModelFileError."""
-        weights = load_weights(source, lambda _share: None, None, torch.float32, "cpu")
+        weights = load_weights(source, lambda _share: None, None, torch.float32)
         self.config = source.config
         self.embedding = weights["embedding"]  # [vocab_size, hidden_size]
         self._decoder = TorchDecoder(source.config, weights)

@@ -20,6 +20,7 @@ from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.library import find_kernels
+from inference.models.device import find_cuda
 from inference.models.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
@@ -92,6 +93,7 @@ class Host:
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
         settings = self._settings
+        cuda = find_cuda(settings.device)
         cache = PackedCache(settings.weights_path)
         kernels = find_kernels(settings.kernels_path, settings.num_threads)
         engine = load_engine(
@@ -103,6 +105,7 @@ class Host:
             kernels,
             settings.kv_bytes,
             draft_path=_checked(settings.draft_path, tokenizer),
+            cuda=cuda,
         )
         thread = EngineThread(engine, log)
         thread.start()

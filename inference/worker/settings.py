@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 from urllib.parse import urlsplit
 
 from inference.engine.block_manager import DEFAULT_KV_BYTES
+from inference.models.device import DeviceChoice
 from inference.tokenization.bundled import bundled_model
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,8 @@ class WorkerSettings:
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
+    device: DeviceChoice = "cpu"
+    """What computes; auto: a GPU where PyTorch finds one."""
     draft_path: Path | None = None
     """A smaller model that guesses ahead; None: prompt lookup does."""
     backend_url: str | None = None
@@ -45,10 +49,18 @@ def read_settings() -> WorkerSettings:
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
         kernels_path=data / "kernels",
+        device=_device(env.get("SIGHTGLASS_DEVICE") or "cpu"),
         draft_path=Path(draft) if draft else None,
         backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
         backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
     )
+
+
+def _device(text: str) -> DeviceChoice:
+    choices: tuple[DeviceChoice, ...] = get_args(DeviceChoice)
+    if text not in choices:
+        raise SystemExit(f"sightglass: SIGHTGLASS_DEVICE is {text!r}; use one of {', '.join(choices)}.")
+    return choices[choices.index(text)]
 
 
 def _backend_url(url: str | None) -> str | None:

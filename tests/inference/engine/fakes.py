@@ -91,6 +91,7 @@ class FakeDecoder:
 
     config: ModelConfig = CONFIG
     compute: str = "hash"
+    device: str = "cpu"
     is_batch_invariant: bool = True
     period: int = 0
     """Not 0: it likes to repeat the token so many places back, so that drafts succeed."""

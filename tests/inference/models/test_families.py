@@ -10,7 +10,7 @@ import torch
 
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.gguf_file import GgufFile
-from inference.models.kv_cache import KVCache
+from inference.models.paged_decoder import load_paged
 from inference.models.safetensors_folder import SafetensorsFolder
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, Checkpoint, write_checkpoint, write_gguf
 
@@ -29,12 +29,12 @@ def expected(checkpoint: Checkpoint) -> np.ndarray:
     return checkpoint.logits(IDS)
 
 
-def run(decoder: Decoder, dtype: torch.dtype) -> np.ndarray:
+def run(decoder: Decoder) -> np.ndarray:
     """Logits after every token: a prompt, a second chunk of it, then token by token; the blocks lie out of order."""
-    kv, table = KVCache(decoder.config, 8, dtype), [5, 1, 7, 0, 2, 6]
-    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33)], kv)]
-    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37)], kv)]
-    rows += [decoder.forward([Chunk([IDS[n]], n, table)], kv) for n in range(70, len(IDS))]
+    kv, table = decoder.build_cache(8), [5, 1, 7, 0, 2, 6]
+    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33)], kv).copy()]
+    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37)], kv).copy()]
+    rows += [decoder.forward([Chunk([IDS[n]], n, table)], kv).copy() for n in range(70, len(IDS))]
     return np.concatenate(rows)
 
 
@@ -47,10 +47,15 @@ def test_logits_from_a_folder_equal_transformers(
     checkpoint: Checkpoint, expected: np.ndarray, dtype: torch.dtype
 ) -> None:
     decoder = load_decoder(SafetensorsFolder(checkpoint.folder), dtype=dtype)
-    assert error(run(decoder, dtype), expected) < TOLERANCE[dtype]
+    assert error(run(decoder), expected) < TOLERANCE[dtype]
+
+
+def test_logits_over_gathered_blocks_equal_transformers(checkpoint: Checkpoint, expected: np.ndarray) -> None:
+    decoder = load_paged(SafetensorsFolder(checkpoint.folder), torch.device("cpu"), dtype=torch.float32)
+    assert error(run(decoder), expected) < TOLERANCE[torch.float32]
 
 
 def test_logits_from_gguf_equal_transformers(checkpoint: Checkpoint, expected: np.ndarray, tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "model.gguf", SafetensorsFolder(checkpoint.folder))
     decoder = load_decoder(GgufFile(path), dtype=torch.float32)
-    assert error(run(decoder, torch.float32), expected) < TOLERANCE[torch.float32]
+    assert error(run(decoder), expected) < TOLERANCE[torch.float32]

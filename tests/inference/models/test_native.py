@@ -57,7 +57,7 @@ def test_logits_are_those_of_the_torch_decoder(
     folder: SafetensorsFolder, quantization: str, kernels: Kernels, tmp_path: Path
 ) -> None:
     path = write_gguf(tmp_path / "model.gguf", folder, quantization)
-    expected = run(load_decoder(GgufFile(path), dtype=torch.float32), torch.float32)
+    expected = run(load_decoder(GgufFile(path), dtype=torch.float32))
     actual = step_by_step(load(path, kernels))
     assert rms(actual - expected) < TOLERANCE * rms(expected)
 

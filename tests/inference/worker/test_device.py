@@ -1,0 +1,29 @@
+"""The choice of what computes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inference.models.device import NoDevice, find_cuda
+from inference.worker.settings import read_settings
+
+
+@pytest.mark.parametrize(("value", "device"), [("", "cpu"), ("cpu", "cpu"), ("cuda", "cuda"), ("auto", "auto")])
+def test_the_setting_is_read(monkeypatch: pytest.MonkeyPatch, value: str, device: str) -> None:
+    monkeypatch.setenv("SIGHTGLASS_DEVICE", value)
+    assert read_settings().device == device
+
+
+def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTGLASS_DEVICE", "gpu0")
+    with pytest.raises(SystemExit, match="SIGHTGLASS_DEVICE is 'gpu0'; use one of cpu, cuda, auto"):
+        read_settings()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
+def test_cuda_where_there_is_none_is_refused_and_auto_takes_the_cpu() -> None:
+    assert find_cuda("cpu") is None
+    assert find_cuda("auto") is None
+    with pytest.raises(NoDevice, match="set SIGHTGLASS_DEVICE=cpu"):
+        find_cuda("cuda")
