@@ -33,6 +33,7 @@ urlpatterns = [
     path("api/session", site.session),
     path("api/models/<str:model>/tokenizer.json", site.tokenizer),
     path("api/conversations", chat.conversations),
+    path("api/conversations/check", chat.check),
     path("api/conversations/<str:conversation_id>", chat.conversation),
     path("api/conversations/<str:conversation_id>/messages", chat.messages),
     path("api/messages/<str:message_id>/regenerate", chat.regenerate),

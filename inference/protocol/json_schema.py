@@ -26,6 +26,8 @@ def build_schema() -> dict[str, Any]:
         component = components.get(class_name, {})
         if field in component.get("properties", {}):
             component["properties"][field]["description"] = text
+    for field, (least, most) in request.RANGES.items():
+        components["SamplingParams"]["properties"][field] |= {"minimum": least, "maximum": most}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Sightglass protocol",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -19,6 +18,20 @@ MAX_SCHEMA_CHARS = 1 << 16
 MAX_REGEX_CHARS = 4096
 _MAX_IDS = 1024
 """Entries of one list of token ids: more than anybody writes, few enough to be recorded with every request."""
+
+RANGES: dict[str, tuple[float, float]] = {
+    "repetition_penalty": (0.1, 10),
+    "frequency_penalty": (-2, 2),
+    "presence_penalty": (-2, 2),
+    "temperature": (0, 5),
+    "top_k": (0, 1_000_000),
+    "top_p": (0, 1),
+    "min_p": (0, 1),
+    "typical_p": (0, 1),
+    "seed": (0, 2**53 - 1),
+    "max_tokens": (1, 1_000_000),
+}
+"""The least and the most of each number of SamplingParams; top_p and typical_p exclude 0, which would keep nothing."""
 
 
 class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,9 +102,6 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return next((Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong), None)
 
     def _checks(self) -> list[tuple[bool, str, str]]:
-        def outside(value: float, low: float, high: float) -> bool:
-            return not (math.isfinite(value) and low <= value <= high)
-
         schema, regex = self.json_schema, self.regex
         return [
             (schema is not None and regex is not None, "json_schema", "and regex cannot both be given; choose one"),
@@ -99,22 +109,13 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (len(regex or "") > MAX_REGEX_CHARS, "regex", f"may have at most {MAX_REGEX_CHARS} characters"),
             (len(self.logit_bias) > _MAX_IDS, "logit_bias", f"takes at most {_MAX_IDS} entries"),
             (
-                any(outside(entry.bias, -100, 100) for entry in self.logit_bias),
+                any(_is_outside(entry.bias, -100, 100) for entry in self.logit_bias),
                 "logit_bias",
                 "must be from -100 to 100",
             ),
             (len({entry.id for entry in self.logit_bias}) < len(self.logit_bias), "logit_bias", "names a token twice"),
             (len(self.banned_token_ids) > _MAX_IDS, "banned_token_ids", f"takes at most {_MAX_IDS} ids"),
-            (outside(self.repetition_penalty, 0.1, 10), "repetition_penalty", "must be between 0.1 and 10"),
-            (outside(self.frequency_penalty, -2, 2), "frequency_penalty", "must be between -2 and 2"),
-            (outside(self.presence_penalty, -2, 2), "presence_penalty", "must be between -2 and 2"),
-            (outside(self.temperature, 0, 5), "temperature", "must be between 0 and 5"),
-            (not 0 <= self.top_k <= 1_000_000, "top_k", "must be between 0 (off) and 1000000"),
-            (outside(self.top_p, 0, 1) or self.top_p == 0, "top_p", "must be greater than 0 and at most 1"),
-            (outside(self.min_p, 0, 1), "min_p", "must be between 0 and 1"),
-            (outside(self.typical_p, 0, 1) or self.typical_p == 0, "typical_p", "must be greater than 0 and at most 1"),
-            (self.seed is not None and not 0 <= self.seed < 2**53, "seed", "must be between 0 and 9007199254740991"),
-            (not 1 <= self.max_tokens <= 1_000_000, "max_tokens", "must be between 1 and 1000000"),
+            *(self._range_check(name, *ends) for name, ends in RANGES.items()),
             (len(self.stop) > 4, "stop", "takes at most 4 texts"),
             (
                 any(not text or len(text) > 200 for text in self.stop),
@@ -123,6 +124,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             ),
             (len(self.stop_token_ids) > _MAX_IDS, "stop_token_ids", f"takes at most {_MAX_IDS} ids"),
         ]
+
+    def _range_check(self, name: str, low: float, high: float) -> tuple[bool, str, str]:
+        value: float | None = getattr(self, name)
+        if name in ("top_p", "typical_p"):
+            return value == 0 or _is_outside(value, low, high), name, f"must be greater than {low} and at most {high}"
+        return _is_outside(value, low, high), name, f"must be between {low} and {high}"
 
     def id_problem(self, num_ids: int) -> Problem | None:
         """The first token id that is not below num_ids."""
@@ -136,6 +143,10 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if found is None:
             return None
         return Problem(found[0], f"has the id {found[1]}; this model's ids go from 0 to {num_ids - 1}")
+
+
+def _is_outside(value: float | None, low: float, high: float) -> bool:
+    return value is not None and not low <= value <= high  # so is NaN
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

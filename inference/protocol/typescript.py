@@ -16,7 +16,15 @@ def build_typescript() -> str:
     parts = [_HEADER, f"export const PROTOCOL_VERSION = {schema['version']};\n"]
     for name, definition in schema["$defs"].items():
         parts.append(_interface(name, definition) if "properties" in definition else _alias(name, definition))
+    parts.append(_ranges(schema["$defs"]["SamplingParams"]))
     return "\n".join(parts)
+
+
+def _ranges(definition: dict[str, Any]) -> str:
+    ranged = ((name, value) for name, value in _fields(definition) if "maximum" in value)
+    rows = [f"  {name}: {{ min: {value['minimum']}, max: {value['maximum']} }},\n" for name, value in ranged]
+    head = "/** What each number of SamplingParams may be; 0 is refused for top_p and typical_p. */\n"
+    return f"{head}export const RANGES = {{\n{''.join(rows)}}} as const;\n"
 
 
 def _interface(name: str, definition: dict[str, Any]) -> str:

@@ -34,6 +34,8 @@ class Tokenizer:
         self._encoder = build_encoder(metadata)
         self._pieces = build_pieces(metadata)
         self._visible = [b"" if i in self._special else piece for i, piece in enumerate(self._pieces)]
+        self.longest_piece = max(map(len, self._visible))
+        """Bytes of the longest token: a text has no fewer tokens than its bytes divided by this."""
         self.version = hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
         ends = {i for name, i in self.special_ids.items() if name in _END_OF_TURN}
         self.eos_ids = frozenset({metadata.eos_id, *metadata.more_eos_ids, *ends})

@@ -365,6 +365,23 @@ def test_the_browsers_timing_is_kept_once(alice: Client, conversation: str) -> N
     assert event.client == ClientTiming(last_paint_unix_us=5)
 
 
+def test_the_session_names_the_most_answers_that_one_message_gets(alice: Client, conversation: str) -> None:
+    most = alice.get("/api/session").json()["limits"]["num_answers"]
+    assert send(alice, conversation, n=most + 1)[0] == 400
+    assert len(send(alice, conversation, n=most)[1]["siblings"]) == most - 1
+
+
+def test_the_list_tells_in_which_conversations_an_answer_is_written(alice: Client, conversation: str) -> None:
+    def is_streaming() -> list[bool]:
+        return [row["is_streaming"] for row in alice.get("/api/conversations").json()["conversations"]]
+
+    _, sent = send(alice, conversation, n=2)
+    assert is_streaming() == [True]
+    for answer in answers_of(sent):
+        assert alice.post(f"/api/requests/{answer['request_id']}/cancel").status_code == 202
+    assert is_streaming() == [False]
+
+
 def test_the_session_names_the_projects_version(alice: Client) -> None:
     project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
     assert alice.get("/api/session").json()["version"] == project["version"]
@@ -639,6 +656,18 @@ def test_settings_that_cannot_be_kept_to_are_refused_before_anything_is_queued(
     assert answer["error"]["field"] == f"params.{field}"
     assert words in answer["error"]["message"]
     assert not Request.objects.exists()
+    assert post(alice, "/api/conversations/check", {"params": params}) == (400, answer)
+
+
+def test_settings_are_checked_without_keeping_anything(alice: Client) -> None:
+    schema = '{"type": "object", "properties": {"city": {"type": "string"}}}'
+    good = {"system_prompt": "In rhyme.", "params": {"json_schema": schema, "temperature": 0}, "n": 8}
+    assert post(alice, "/api/conversations/check", good) == (204, {})
+    for bad, field in (({"n": 9}, "n"), ({"system_prompt": "x" * 300_000}, "system_prompt")):
+        status, answer = post(alice, "/api/conversations/check", good | bad)
+        assert (status // 100, answer["error"]["field"]) == (4, field)
+    assert "system prompt has 300,000 bytes" in answer["error"]["message"]
+    assert not Conversation.objects.exists()
 
 
 @pytest.mark.parametrize("num_more_ids", [-2, 64])

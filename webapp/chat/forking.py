@@ -14,7 +14,7 @@ from inference.tokenization.gguf_metadata import TokenizerError
 from webapp.chat.models import Message
 from webapp.chat.sending import begin
 from webapp.lifecycle import services
-from webapp.lifecycle.fork import CannotFork, Fork, check_room, fork_at, fork_with, parent_of
+from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fork_at, fork_with, parent_of
 from webapp.lifecycle.fork_preparation import frames_of
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival
@@ -41,8 +41,10 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
     if getattr(parent, "message", None) is None:
         raise CannotFork("no_conversation", "Its conversation was deleted: there is no place for another answer.")
     try:
-        events = [event for frame in frames_of(parent) for event in frame.events]
         served = services.prompt_services()
+        if place.text is not None:
+            check_length(place.text, served.tokenizer, served.window, params)
+        events = [event for frame in frames_of(parent) for event in frame.events]
     except TraceFileError:
         raise CannotFork("trace_unreadable", "The saved trace is damaged and cannot be read.") from None
     except (TokenizerError, TemplateError) as error:

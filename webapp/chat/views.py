@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from redis.exceptions import RedisError
 
@@ -84,9 +84,20 @@ def conversations(request: HttpRequest) -> HttpResponse:
     if words := request.GET.get("q", ""):
         rows = rows.filter(Q(title__icontains=words) | Q(pk__in=_saying(user_id(request), words)))
     # One whose first message was refused has nothing to show, not even a title.
+    open_requests = Request.objects.filter(message__conversation=OuterRef("pk"), finished_at=None)
+    rows = rows.annotate(is_streaming=Exists(open_requests))
     rows = rows.exclude(leaf_id="", title="").order_by("-updated_at")[:_MAX_LISTED]
-    listed = [{"id": row.pk, "title": row.title, "updated_at": row.updated_at.isoformat()} for row in rows]
-    return JsonResponse({"conversations": listed})
+    return JsonResponse({"conversations": [_summary(row) for row in rows]})
+
+
+def _summary(row: Conversation) -> dict[str, Any]:
+    is_streaming: bool = row.is_streaming  # type: ignore[attr-defined]  # annotated where they are listed
+    return {
+        "id": row.pk,
+        "title": row.title,
+        "updated_at": row.updated_at.isoformat(),
+        "is_streaming": is_streaming,
+    }
 
 
 def _saying(owner: int, words: str) -> QuerySet[Message, str]:
@@ -110,6 +121,16 @@ def _create(request: HttpRequest) -> HttpResponse:
     )
     conversation.save()
     return JsonResponse(_as_json(conversation), status=201)
+
+
+@api("POST")
+def check(request: HttpRequest) -> HttpResponse:
+    """Whether settings could be kept to, before they are; nothing is saved."""
+    body = read_body(request, NewConversation)
+    _checked_prompt(body.system_prompt)
+    checked_params(body.params)
+    _checked_n(body.n)
+    return HttpResponse(status=204)
 
 
 @api("GET", "PATCH", "DELETE")
@@ -285,7 +306,13 @@ def _unavailable() -> ApiError:
 
 
 def _checked_prompt(text: str) -> str:
-    return checked_text(text) if text.strip() else ""
+    if not text.strip():
+        return ""
+    try:
+        return checked_text(text)
+    except ApiError as error:
+        message = error.message.replace("The message", "The system prompt")
+        raise ApiError(error.status, error.code, message, "system_prompt") from None
 
 
 def _find(request: HttpRequest, conversation_id: str) -> Conversation:

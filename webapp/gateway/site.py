@@ -19,7 +19,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
-from webapp.chat.models import Conversation
+from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
@@ -85,7 +85,7 @@ def session(request: HttpRequest) -> HttpResponse:
             "models": [model],
             "default_model": environment.model_name,
             "default_params": msgspec.to_builtins(SamplingParams()),
-            "limits": {"message_bytes": MAX_MESSAGE_BYTES},
+            "limits": {"message_bytes": MAX_MESSAGE_BYTES, "num_answers": MAX_ANSWERS},
             "has_otlp_endpoint": environment.otlp is not None,
             "workers": workers,
             "version": VERSION,

@@ -108,6 +108,19 @@ def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, t
     return Fork(position, (*kept, token_id))
 
 
+def check_length(text: str, tokenizer: Tokenizer, window: int, params: SamplingParams) -> None:
+    """Refuses a text that is too long even if it consisted of the longest tokens, before any work is done on it.
+
+    Raises CannotFork.
+    """
+    least = -(-len(text.encode()) // tokenizer.longest_piece)
+    if least >= params.max_tokens:
+        message = f"max_tokens must be more than {least}: the text has at least so many tokens. Shorten it."
+        raise CannotFork("length", message, "params.max_tokens")
+    if least >= window:
+        raise CannotFork("window_full", f"The text alone fills the window of {window} tokens; shorten it.")
+
+
 def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
     """Let the answer begin with a text: of the parent's tokens those are kept whose bytes it begins with."""
     data = text.encode()

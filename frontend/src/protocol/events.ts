@@ -888,3 +888,17 @@ export interface Usage {
   /** Tokens generated, the end-of-turn token included. */
   output: number;
 }
+
+/** What each number of SamplingParams may be; 0 is refused for top_p and typical_p. */
+export const RANGES = {
+  repetition_penalty: { min: 0.1, max: 10 },
+  frequency_penalty: { min: -2, max: 2 },
+  presence_penalty: { min: -2, max: 2 },
+  temperature: { min: 0, max: 5 },
+  top_k: { min: 0, max: 1000000 },
+  top_p: { min: 0, max: 1 },
+  min_p: { min: 0, max: 1 },
+  typical_p: { min: 0, max: 1 },
+  seed: { min: 0, max: 9007199254740991 },
+  max_tokens: { min: 1, max: 1000000 },
+} as const;

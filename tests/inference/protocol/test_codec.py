@@ -8,7 +8,7 @@ import pytest
 from inference.protocol import codec
 from inference.protocol.events import Frame, RequestCancelled, TextReleased
 from inference.protocol.generate import stale_files
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import RANGES, SamplingParams
 
 EVENTS = (RequestCancelled(at=5, by="user"), TextReleased(at=9, text="Paris é 🗼", num_tokens=2))
 
@@ -52,6 +52,17 @@ def test_nonsense_parameters_are_named(field: str, value: object) -> None:
     assert problem is not None
     assert problem.field == field
     assert str(problem).startswith(f"{field} ")
+
+
+def test_every_number_has_a_range_with_both_ends_and_nothing_beyond() -> None:
+    defaults = msgspec.structs.asdict(SamplingParams())
+    numbers = {name for name, value in defaults.items() if isinstance(value, float | int)} | {"seed"}
+    assert set(RANGES) == numbers
+    for name, (low, high) in RANGES.items():
+        lowest = 1e-9 if name in ("top_p", "typical_p") else low
+        for value, is_sound in ((low - 1, False), (lowest, True), (high, True), (high + 1, False)):
+            params = msgspec.structs.replace(SamplingParams(), **{name: value})
+            assert (params.problem() is None) == is_sound, (name, value)
 
 
 def test_the_default_parameters_are_sound() -> None:

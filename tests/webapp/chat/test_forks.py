@@ -233,6 +233,7 @@ def test_forks_have_settings_of_their_own(alice: Client, tokenizer: Tokenizer) -
         ({"text": " "}, 400, "empty", "text"),
         ({"text": "a\x00"}, 400, "invalid_text", "text"),
         ({"text": "word " * 9000}, 409, "window_full", None),
+        ({"text": "word " * 50_000, "params": {"max_tokens": 512}}, 400, "length", "params.max_tokens"),
         ({"position": 3, "params": {"max_tokens": 3}}, 400, "length", "params.max_tokens"),
         ({"position": 3, "params": {"top_p": 0}}, 400, "invalid", "params.top_p"),
         ({"position": 1, "nonsense": 1}, 400, "invalid", None),

@@ -14,6 +14,7 @@ from webapp.lifecycle.fork import (
     CannotFork,
     Parent,
     _is_within_word,
+    check_length,
     check_room,
     fork_at,
     fork_with,
@@ -142,6 +143,28 @@ def test_an_edited_text_is_what_the_answer_begins_with(
     fork = fork_with(parent(tokenizer, ids), tokenizer, text)
     assert fork.ids[: fork.position] == tuple(ids[: fork.position])
     assert b"".join(map(tokenizer.piece, fork.ids)) == text.encode()
+
+
+@given(text=st.one_of(TEXTS, st.integers(0, 300).map("#".__mul__)), most=st.integers(1, 30))
+def test_no_text_is_refused_by_its_length_that_would_have_room(tokenizer: Tokenizer, text: str, most: int) -> None:
+    params = SamplingParams(max_tokens=most)
+    try:
+        check_length(text, tokenizer, 100, params)
+    except CannotFork:
+        assert len(tokenizer.encode(text)) >= most
+
+
+def test_a_text_far_too_long_is_refused_before_it_is_cut_into_tokens(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Tokenizer, "encode")
+    text = "word " * 50_000
+    with pytest.raises(CannotFork, match="max_tokens must be more than") as found:
+        check_length(text, tokenizer, 2048, SamplingParams())
+    assert found.value.field == "params.max_tokens"
+    with pytest.raises(CannotFork, match="fills the window of 2048") as found:
+        check_length(text, tokenizer, 2048, SamplingParams(max_tokens=100_000))
+    assert (found.value.code, found.value.field) == ("window_full", None)
 
 
 @given(text=TEXTS, end=st.integers(0, 99))
