@@ -152,7 +152,7 @@ def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(p
 def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Auto").click()
     expect(proposed(page)).to_contain_text("Token 5 proposed", timeout=30_000)
-    page.get_by_role("button", name="Hold").click()
+    page.get_by_role("button", name="Auto").click()
     page.get_by_role("button", name="Finish").click()
     wait_until_written(page)
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
@@ -168,6 +168,6 @@ def test_a_held_answer_is_stopped_at_once(page: Page) -> None:
     page.get_by_test_id("composer").fill("And another.")
     page.get_by_test_id("composer").press("Enter")
     expect(proposed(page)).to_contain_text("Token 1 proposed", timeout=30_000)
-    page.get_by_test_id("step-bar").get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
     expect(page.get_by_test_id("inspector-toggle").last).to_contain_text("stopped")

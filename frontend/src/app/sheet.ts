@@ -1,5 +1,5 @@
 /** Every table of keys, in the order of the help sheet. */
-import { BORDER_KEYS, COMPOSER_KEYS, EDIT_KEYS } from "../chat/keys";
+import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, STEP_KEYS } from "../chat/keys";
 import {
   CANDIDATE_KEYS,
   HEAD_KEYS,
@@ -17,6 +17,8 @@ import { APP_KEYS } from "./keys";
 export const SHEET: readonly KeyTable[] = [
   { title: "Everywhere", where: "on every page", bindings: APP_KEYS },
   { title: "Message", where: "in the field in which a message is written", bindings: COMPOSER_KEYS },
+  { title: "Chat", where: "beside the inspector", bindings: CHAT_KEYS },
+  { title: "Step mode", where: "on the candidates of the next token", bindings: STEP_KEYS },
   { title: "Editing", where: "in a conversation's title or a sent message", bindings: EDIT_KEYS },
   { title: "Timeline", where: "with the lanes focused", bindings: TIMELINE_KEYS },
   { title: "Timeline search", where: "in its field", bindings: SEARCH_KEYS },

@@ -16,6 +16,7 @@ function show(more: object = {}) {
     window: null,
     numWriting: 0,
     isWriting: false,
+    isSending: false,
     onSend,
     onStop: vi.fn(),
     onSettings: vi.fn(),

@@ -1,19 +1,22 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { PARAMS } from "../trace/fixtures";
-import type { SettingsDraft } from "./settings";
+import type { Refusal, SettingsDraft } from "./settings";
 import SettingsDialog from "./SettingsDialog.svelte";
 
 let dialog: object;
-const given = { systemPrompt: "", defaults: PARAMS, onClose: vi.fn() };
+/** What the server says to the settings; null: they can be kept to. */
+let refused: { message: string; field: string } | null;
+let checked: { params: object; n: number; system_prompt: string }[];
+const given = { systemPrompt: "", defaults: PARAMS, maxAnswers: 8, onClose: vi.fn() };
 let params = PARAMS;
 let n = 1;
 let draft: SettingsDraft | null = null;
 
-function open(setting: string | null = null) {
+function open(refusal: Refusal | null = null) {
   const props = {
     ...given,
-    setting,
+    refusal,
     get draft() {
       return draft;
     },
@@ -40,12 +43,28 @@ function open(setting: string | null = null) {
 beforeEach(() => {
   // jsdom has no modal dialogs.
   HTMLDialogElement.prototype.showModal ??= () => {};
+  HTMLDialogElement.prototype.close ??= function (this: HTMLDialogElement) {
+    this.dispatchEvent(new Event("close"));
+  };
+  refused = null;
+  checked = [];
+  vi.stubGlobal("fetch", (_: string, { body }: { body: string }) => {
+    checked.push(JSON.parse(body) as (typeof checked)[0]);
+    const answer = JSON.stringify({ error: { code: "invalid", ...refused } });
+    return Promise.resolve(
+      refused ? new Response(answer, { status: 400 }) : new Response(null, { status: 204 }),
+    );
+  });
   params = PARAMS;
   n = 1;
   draft = null;
+  given.onClose.mockReset();
   open();
 });
-afterEach(() => unmount(dialog));
+afterEach(() => {
+  vi.unstubAllGlobals();
+  return unmount(dialog);
+});
 
 const field = <T extends HTMLElement>(name: string) =>
   [...document.querySelectorAll("label")]
@@ -59,58 +78,112 @@ function enter(name: string, value: string) {
   flushSync();
 }
 
-function close(ending = "") {
-  const element = document.querySelector("dialog")!;
-  element.returnValue = ending;
-  element.dispatchEvent(new Event("close"));
+const focused = (name: string) => vi.waitFor(() => expect(document.activeElement).toBe(field(name)));
+
+/** As Escape does. */
+function leave() {
+  document.querySelector("dialog")!.dispatchEvent(new Event("close"));
   flushSync();
 }
 
-it("asks for a schema only when one is wanted, and says at once when it is not JSON", () => {
+const button = (name: string) =>
+  [...document.querySelectorAll("button")].find((each) => each.textContent.trim() === name)!;
+
+/** Done: what is said at the fields then. */
+async function finish(): Promise<string[]> {
+  button("Done").click();
+  await vi.waitFor(() => {
+    flushSync();
+    expect(document.querySelector("button.primary")!.textContent).toBe("Done");
+  });
+  return [...document.querySelectorAll('[role="alert"]')].map(({ textContent }) => textContent.trim());
+}
+
+it("asks for a schema only when one is wanted, and says before it asks the server when it is not JSON", async () => {
   enter("Form of the answer", "json_schema");
   enter("JSON Schema", '{"type": ');
-  expect(field<HTMLTextAreaElement>("JSON Schema").validationMessage).toContain("not JSON yet");
+  expect((await finish())[0]).toContain("JSON Schema is not JSON yet");
+  await focused("JSON Schema");
+  expect(checked).toEqual([]);
   enter("JSON Schema", '{"type": "object"}');
-  expect(field<HTMLTextAreaElement>("JSON Schema").validity.valid).toBe(true);
-  close("done");
+  expect(await finish()).toEqual([]);
   expect(params).toMatchObject({ json_schema: '{"type": "object"}', regex: null });
 });
 
-it("forgets the schema when the answer is free again", () => {
+it("forgets the schema when the answer is free again", async () => {
   enter("Form of the answer", "regex");
   enter("Regular expression", "yes|no");
   enter("Form of the answer", "free");
   enter("Typical-p", "0.9");
-  close("done");
+  await finish();
   expect(params).toMatchObject({ json_schema: null, regex: null, typical_p: 0.9 });
 });
 
-it("keeps what was entered when it is closed before it is valid, and says what is wrong", () => {
+it("asks the server before the settings hold, and leads to the field that it refuses", async () => {
+  enter("Form of the answer", "regex");
+  enter("Regular expression", "(?=a)");
+  refused = { message: "regex cannot be used: look-around; change it.", field: "params.regex" };
+  expect(await finish()).toEqual(["Regular expression cannot be used: look-around; change it."]);
+  await focused("Regular expression");
+  expect(field("Regular expression").getAttribute("aria-invalid")).toBe("true");
+  expect(checked[0]).toMatchObject({ params: { regex: "(?=a)" }, n: 1, system_prompt: "" });
+  expect([params, given.onClose.mock.calls]).toEqual([PARAMS, []]);
+
+  refused = { message: "temperature must be between 0 and 5.", field: "params.temperature" };
+  expect(await finish()).toEqual(["Temperature must be between 0 and 5."]);
+  await focused("Temperature");
+
+  refused = { message: "stop takes at most 4 texts.", field: "params.stop" };
+  expect(await finish()).toEqual(["These settings cannot be kept yet: stop takes at most 4 texts."]);
+  refused = null;
+  await finish();
+  expect(given.onClose).toHaveBeenLastCalledWith(true);
+});
+
+it.each([
+  ["Temperature", "", "Temperature must be a number."],
+  ["Top-k", "1.5", "Top-k must be a whole number."],
+  ["Answers", "", "Answers must be a number."],
+])("sends no %s of “%s” to the server", async (name, value, said) => {
+  enter(name, value);
+  expect(await finish()).toEqual([said]);
+  await focused(name);
+  expect(checked).toEqual([]);
+});
+
+it("takes numbers between the arrow keys' steps, and as many answers as the server gives", async () => {
+  enter("Temperature", "0.333");
+  expect(field<HTMLInputElement>("Answers").max).toBe("8");
+  await finish();
+  expect(params.temperature).toBe(0.333);
+});
+
+it("keeps what was entered when it is closed before it is valid, and says what is wrong", async () => {
   enter("Form of the answer", "json_schema");
   enter("JSON Schema", '{"type": ');
   enter("System prompt", "In rhyme.");
   enter("Answers", "3");
-  close();
+  leave();
   expect(params).toBe(PARAMS);
   expect(given.onClose).toHaveBeenLastCalledWith(false);
-  expect(draft).toMatchObject({ setting: "json_schema", schema: '{"type": ' });
-  expect(draft!.problem).toContain("JSON Schema: This is not JSON yet");
+  expect(draft).toMatchObject({ problem: { setting: "json_schema" }, schema: '{"type": ' });
+  expect(draft!.problem!.message).toContain("JSON Schema is not JSON yet");
 
   void unmount(dialog);
-  open("json_schema");
+  open(draft!.problem);
   expect(field<HTMLTextAreaElement>("JSON Schema").value).toBe('{"type": ');
   expect(field<HTMLTextAreaElement>("System prompt").value).toBe("In rhyme.");
-  expect(document.activeElement).toBe(field("JSON Schema"));
+  await focused("JSON Schema");
   enter("JSON Schema", "{}");
-  close("done");
+  await finish();
   expect([params.json_schema, n]).toEqual(["{}", 3]);
   expect(draft).toBeNull();
 });
 
 it("keeps nothing where nothing was changed, or where it was cancelled", () => {
-  close();
+  leave();
   expect(draft).toBeNull();
   enter("Top-p", "0.5");
-  close("cancel");
+  button("Cancel").click();
   expect([draft, params]).toEqual([null, PARAMS]);
 });

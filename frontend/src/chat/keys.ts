@@ -34,3 +34,20 @@ export const EDIT_KEYS: readonly Binding<{ keep: (event: KeyboardEvent) => void;
   },
   { keys: ["Escape"], says: "Leave it as it was", run: ({ drop }) => drop() },
 ];
+
+export const CHAT_KEYS: readonly Binding<{ closePanel: () => boolean | void }>[] = [
+  {
+    keys: ["Escape"],
+    says: "Close the inspector",
+    // A dialog or a menu that is open is what Escape closes.
+    run: ({ closePanel }) => (document.querySelector("dialog[open], :popover-open") ? false : closePanel()),
+  },
+];
+
+/** The candidates of a proposed token, which go round. */
+export const STEP_KEYS: readonly Binding<{ move: (by: 1 | -1) => void }>[] = [
+  { keys: ["ArrowLeft"], says: "To the candidate before", run: ({ move }) => move(-1) },
+  { keys: ["ArrowRight"], says: "To the next candidate", run: ({ move }) => move(1) },
+  // Its button does it by itself.
+  { keys: ["Enter", " "], says: "Take the candidate", run: () => false },
+];

@@ -6,73 +6,55 @@ export const FIELDS = [
   {
     key: "temperature",
     label: "Temperature",
-    min: 0,
-    max: 5,
     step: 0.05,
     help: "0 takes the most likely token every time; higher is more varied.",
   },
   {
     key: "top_p",
     label: "Top-p",
-    min: 0.01,
-    max: 1,
     step: 0.01,
     help: "Keep the likeliest tokens that together reach this probability.",
   },
-  { key: "top_k", label: "Top-k", min: 0, max: 1000, step: 1, help: "Keep only so many tokens; 0 is off." },
+  { key: "top_k", label: "Top-k", step: 1, help: "Keep only so many tokens; 0 is off." },
   {
     key: "min_p",
     label: "Min-p",
-    min: 0,
-    max: 1,
     step: 0.01,
     help: "Drop tokens below this share of the likeliest one; 0 is off.",
   },
   {
     key: "typical_p",
     label: "Typical-p",
-    min: 0.01,
-    max: 1,
     step: 0.01,
     help: "Keep the tokens whose surprise is nearest to what is expected, up to this probability; 1 is off.",
   },
   {
     key: "repetition_penalty",
     label: "Repetition penalty",
-    min: 0.1,
-    max: 10,
     step: 0.05,
     help: "Above 1 makes tokens that occurred less likely.",
   },
   {
     key: "frequency_penalty",
     label: "Frequency penalty",
-    min: -2,
-    max: 2,
     step: 0.1,
     help: "Per earlier occurrence in the answer.",
   },
   {
     key: "presence_penalty",
     label: "Presence penalty",
-    min: -2,
-    max: 2,
     step: 0.1,
     help: "Once for any token that occurred in the answer.",
   },
   {
     key: "max_tokens",
     label: "Longest answer",
-    min: 1,
-    max: 8192,
     step: 1,
     help: "In tokens; the answer ends there, even in mid-sentence.",
   },
   {
     key: "seed",
     label: "Seed",
-    min: 0,
-    max: 9007199254740991,
     step: 1,
     help: "The same seed and settings give the same answer; empty: another one each time.",
   },
@@ -81,6 +63,7 @@ export const FIELDS = [
 const LABELS: Record<string, string> = {
   ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label])),
   n: "Answers",
+  system_prompt: "System prompt",
   json_schema: "JSON Schema",
   regex: "Regular expression",
 };
@@ -95,9 +78,8 @@ export interface SettingsDraft {
   form: Form;
   schema: string;
   regex: string;
-  /** What keeps it from being valid, and the field; empty and null when nothing does. */
-  problem: string;
-  setting: string | null;
+  /** What keeps it from holding. */
+  problem: Refusal | null;
 }
 
 /** Why something was not done. */
@@ -117,6 +99,26 @@ export function refusalOf(error: unknown): Refusal {
   return { message: isNamed ? LABELS[name] + message.slice(name.length) : message, setting: name };
 }
 
-export function labelOf(setting: string): string {
-  return LABELS[setting] ?? setting;
+/** What a form's fields cannot even be asked about: a number that is none. All else is the server's to judge. */
+export function unfinished(form: HTMLFormElement): Refusal | null {
+  for (const field of form.elements as Iterable<Element>) {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) continue;
+    const problem = lackOf(field);
+    if (problem) return { message: `${LABELS[field.name] ?? field.name} ${problem}`, setting: field.name };
+  }
+  return null;
+}
+
+function lackOf(field: HTMLInputElement | HTMLTextAreaElement): string {
+  const { badInput, valueMissing, stepMismatch, customError } = field.validity;
+  if (customError) return field.validationMessage;
+  if (badInput) return "must be a number.";
+  if (valueMissing) return field.type === "number" ? "must be a number." : "must be given.";
+  // The step of other numbers is only that of the arrow keys.
+  return stepMismatch && (field as HTMLInputElement).step === "1" ? "must be a whole number." : "";
+}
+
+/** The sentence that is shown at a field. */
+export function problemAt(setting: string, problem: Refusal | null): string {
+  return problem?.setting === setting ? problem.message : "";
 }

@@ -17,10 +17,20 @@ import { RequestTrace } from "./request-trace.svelte";
 /** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
 export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
 
+/** A message that is on its way, or was refused. */
+export interface Unsent {
+  id: string;
+  text: string;
+  /** The message of which it is another version; null: it goes to the end. */
+  editedId: string | null;
+  /** Null: it is being sent. */
+  refusal: Refusal | null;
+}
+
 export class Chat {
   conversation = $state<Conversation | null>(null);
-  /** A message that was sent but not yet accepted, or refused. */
-  pending = $state<{ text: string; parentId: string | null; refusal: Refusal | null } | null>(null);
+  /** Messages that the server has not taken, in the order in which they were first sent. */
+  unsent = $state<Unsent[]>([]);
   problem = $state<Refusal | null>(null);
   /** Whether each token of the next answers is to be chosen. */
   isStepped = $state(false);
@@ -28,6 +38,7 @@ export class Chat {
   systemPrompt = DEFAULT_SYSTEM_PROMPT;
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
+  onStarted: () => void = () => {};
   onSettled: () => void = () => {};
 
   constructor(private readonly socket: Socket) {}
@@ -36,9 +47,13 @@ export class Chat {
     const { conversation } = this;
     if (!conversation) return [];
     const shown = branch(conversation.messages, conversation.leaf_id);
-    if (!this.pending) return shown;
-    const end = shown.findIndex((message) => message.id === this.pending!.parentId);
-    return shown.slice(0, end + 1);
+    const editedId = this.sending?.editedId;
+    const end = editedId ? shown.findIndex((message) => message.id === editedId) : -1;
+    return end < 0 ? shown : shown.slice(0, end);
+  }
+
+  get sending(): Unsent | null {
+    return this.unsent.find(({ refusal }) => refusal === null) ?? null;
   }
 
   get running(): RequestTrace | null {
@@ -64,6 +79,21 @@ export class Chat {
     }
   }
 
+  /** What was done in another tab meanwhile; the branch that is shown goes on if it was gone on from there. */
+  async refresh(): Promise<void> {
+    const { conversation } = this;
+    if (!conversation || this.sending) return;
+    const now = await api.conversation(conversation.id).catch(() => null);
+    if (!now || this.sending) return;
+    const known = new Set(conversation.messages.map(({ id }) => id));
+    const added = now.messages.filter(({ id }) => !known.has(id));
+    conversation.title = now.title;
+    conversation.messages.push(...added);
+    for (const message of added) if (message.status === "streaming") this.follow(message, null);
+    const isFurther = branch(now.messages, now.leaf_id).some(({ id }) => id === conversation.leaf_id);
+    if (isFurther) conversation.leaf_id = now.leaf_id;
+  }
+
   /** The trace of an answer, opened when somebody looks at it. */
   traceOf(message: Message): RequestTrace | null {
     if (!message.request_id) return null;
@@ -76,32 +106,60 @@ export class Chat {
     return this.isStepped ? { ...asking, n: 1, is_stepped: true } : asking;
   }
 
-  async send(text: string, parentId: string | null, asking: Asking, keydownAt: number): Promise<boolean> {
-    this.pending = { text, parentId, refusal: null };
+  /** edited: the message of which this is another version. */
+  async send(
+    text: string,
+    asking: Asking,
+    keydownAt: number,
+    edited: Message | null = null,
+  ): Promise<boolean> {
+    const unsent = {
+      id: `unsent-${Math.random().toString(36).slice(2)}`,
+      text,
+      editedId: edited?.id ?? null,
+      refusal: null,
+    };
+    this.unsent.push(unsent);
+    return this.deliver(this.unsent.at(-1)!, asking, keydownAt);
+  }
+
+  /** Send what was refused or lost, perhaps changed. */
+  async retry(unsent: Unsent, text: string, asking: Asking, keydownAt: number): Promise<boolean> {
+    unsent.text = text;
+    unsent.refusal = null;
+    return this.deliver(unsent, asking, keydownAt);
+  }
+
+  discard(id: string): void {
+    this.unsent = this.unsent.filter((each) => each.id !== id);
+  }
+
+  private async deliver(unsent: Unsent, asking: Asking, keydownAt: number): Promise<boolean> {
     this.problem = null;
     const clock = new ClientClock(keydownAt);
     try {
       // Also where a first message was refused before.
       const isNew = !this.conversation?.messages.length;
       this.conversation ??= await api.createConversation({ ...asking, system_prompt: this.systemPrompt });
+      const parent_id = this.parentOf(unsent);
       clock.sent();
-      const body = { text, parent_id: parentId, ...this.asked(asking), client: { ...clock.timing } };
+      const body = { text: unsent.text, parent_id, ...this.asked(asking), client: { ...clock.timing } };
       const sent = await api.send(this.conversation.id, body);
       this.conversation.title = sent.title;
       this.conversation.messages.push(sent.user_message);
+      this.discard(unsent.id);
       this.answer(sent, clock);
       if (isNew) this.onCreated(this.conversation.id);
       return true;
     } catch (error) {
-      this.pending = { text, parentId, refusal: refusalOf(error) };
+      unsent.refusal = refusalOf(error);
       return false;
     }
   }
 
-  /** Send again what was refused or lost. */
-  async retry(asking: Asking, keydownAt: number): Promise<boolean> {
-    const { pending } = this;
-    return pending ? this.send(pending.text, pending.parentId, asking, keydownAt) : false;
+  private parentOf({ editedId }: Unsent): string | null {
+    const edited = this.conversation?.messages.find(({ id }) => id === editedId);
+    return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
   }
 
   /** Settings hold from the next message on. */
@@ -147,12 +205,12 @@ export class Chat {
 
   private answer(started: Started, clock: ClientClock): void {
     clock.responded(started.received_unix_us, started.responded_unix_us);
-    this.pending = null;
     this.conversation!.messages.push(started.assistant_message, ...started.siblings);
     this.conversation!.leaf_id = started.assistant_message.id;
     this.follow(started.assistant_message, clock);
     // What is not on the screen has no paint to be timed.
     for (const sibling of started.siblings) this.follow(sibling, null);
+    this.onStarted();
   }
 
   private follow(message: Message, clock: ClientClock | null): void {

@@ -23,6 +23,8 @@ const message = (id: string, parent_id: string | null): Message => ({
 
 let asked: { path: string; body: Record<string, unknown> }[];
 let chat: Chat;
+/** Says no to each message but these; null: to none. */
+let taken: string[] | null;
 
 /** A server that gives as many answers as were asked for. */
 function reply(path: string, body: { n?: number } = {}): unknown {
@@ -33,18 +35,21 @@ function reply(path: string, body: { n?: number } = {}): unknown {
 
 beforeEach(async () => {
   asked = [];
+  taken = null;
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);
   vi.stubGlobal("fetch", (path: string, { body }: { body?: string }) => {
     const sent = body ? (JSON.parse(body) as Record<string, unknown>) : {};
     asked.push({ path, body: sent });
+    if (taken && path.endsWith("/messages") && !taken.includes(String(sent.text)))
+      return Promise.resolve(new Response('{"error": {"code": "x", "message": "No."}}', { status: 400 }));
     return Promise.resolve(new Response(JSON.stringify(reply(path, sent))));
   });
   const socket = new Socket();
   socket.open();
   FakeSocket.last.accept();
   chat = new Chat(socket);
-  await chat.send("Hello", null, { params: PARAMS, n: 3 }, 0);
+  await chat.send("Hello", { params: PARAMS, n: 3 }, 0);
 });
 afterEach(() => {
   chat.close();
@@ -77,4 +82,40 @@ it("stops all that are still written, whichever is shown", async () => {
     "/api/requests/req_a1/cancel",
     "/api/requests/req_a2/cancel",
   ]);
+});
+
+const asking = { params: PARAMS, n: 1 };
+const left = () => chat.unsent.map(({ text, refusal }) => [text, refusal?.message]);
+
+it("keeps every message that was refused until it is sent or discarded", async () => {
+  end(0);
+  taken = [];
+  expect(await chat.send("One", asking, 0)).toBe(false);
+  await chat.send("Two", asking, 0);
+  await chat.send("Three", asking, 0);
+  expect(left()).toEqual([
+    ["One", "No."],
+    ["Two", "No."],
+    ["Three", "No."],
+  ]);
+  taken = ["Two, changed"];
+  await chat.retry(chat.unsent[0]!, "One", asking, 0);
+  expect(left()[0]).toEqual(["One", "No."]);
+  expect(await chat.retry(chat.unsent[1]!, "Two, changed", asking, 0)).toBe(true);
+  chat.discard(chat.unsent[0]!.id);
+  expect(left()).toEqual([["Three", "No."]]);
+});
+
+it("sends what was refused after what has come since, and a changed message where it stood", async () => {
+  end(0);
+  taken = [];
+  await chat.send("Late", asking, 0);
+  await chat.send("Hello again", asking, 0, chat.path[0]);
+  expect(chat.path.map(({ id }) => id)).toEqual(["q", "a0"]);
+  taken = ["Late", "Hello again"];
+  asked = [];
+  await chat.retry(chat.unsent[0]!, "Late", asking, 0);
+  await chat.retry(chat.unsent[0]!, "Hello again", asking, 0);
+  expect(asked.map(({ body }) => body.parent_id)).toEqual(["a0", null]);
+  expect(chat.unsent).toEqual([]);
 });

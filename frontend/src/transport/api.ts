@@ -51,7 +51,7 @@ export interface Session {
   models: Model[];
   default_model: string;
   default_params: SamplingParams;
-  limits: { message_bytes: number };
+  limits: { message_bytes: number; num_answers: number };
   /** Whether the operator has set where traces can be sent to. */
   has_otlp_endpoint: boolean;
   workers: WorkerStatus[];
@@ -105,9 +105,11 @@ export interface ConversationSummary {
   id: string;
   title: string;
   updated_at: string;
+  /** Whether an answer is being written in it. */
+  is_streaming: boolean;
 }
 
-export interface Conversation extends ConversationSummary {
+export interface Conversation extends Omit<ConversationSummary, "is_streaming"> {
   model: string;
   system_prompt: string;
   params: SamplingParams;
@@ -384,6 +386,9 @@ export const api = {
   session: () => call<Session>("GET", "/api/session"),
   conversations: (q = "") =>
     call<{ conversations: ConversationSummary[] }>("GET", `/api/conversations?q=${encodeURIComponent(q)}`),
+  /** Whether a conversation's settings could be kept to. */
+  checkSettings: (body: Asking & { system_prompt: string }) =>
+    call<void>("POST", "/api/conversations/check", body),
   createConversation: (body: object) => call<Conversation>("POST", "/api/conversations", body),
   conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
   changeConversation: (id: string, body: object) =>
