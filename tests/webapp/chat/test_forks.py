@@ -236,7 +236,7 @@ def test_forks_have_settings_of_their_own(alice: Client, tokenizer: Tokenizer) -
         ({"text": "word " * 50_000, "params": {"max_tokens": 512}}, 400, "length", "params.max_tokens"),
         ({"position": 3, "params": {"max_tokens": 3}}, 400, "length", "params.max_tokens"),
         ({"position": 3, "params": {"top_p": 0}}, 400, "invalid", "params.top_p"),
-        ({"position": 1, "nonsense": 1}, 400, "invalid", None),
+        ({"position": 1, "nonsense": 1}, 400, "invalid", "nonsense"),
     ],
 )
 def test_bad_forks_get_a_clear_error(
