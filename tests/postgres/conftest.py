@@ -13,11 +13,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
-from tests.faults.conftest import until
+from tests.faults.conftest import Processes, until
 from webapp.supervisor.child import Child
 
 _NOBODY = "65534"
+_PATIENCE = {"SIGHTGLASS_QUEUE_TIMEOUT_S": "60", "SIGHTGLASS_STALL_TIMEOUT_S": "60"}
 _INITDB = ["-U", "sightglass", "--auth", "trust", "--no-sync", "-E", "UTF8"]
 _LOCALE = ["--locale-provider", "builtin", "--builtin-locale", "C.UTF-8", "--no-locale"]
 _OPTIONS = ["-c", "listen_addresses=", "-c", "fsync=off"]
@@ -39,6 +41,21 @@ def postgres_url() -> Iterator[str]:
         yield url
         server.send(signal.SIGINT)
         assert server.wait(20)
+
+
+@pytest.fixture(scope="module", params=["SQLite", "PostgreSQL"])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """The product on either database; without an inference worker at first."""
+    own = {}
+    if request.param == "PostgreSQL":
+        url: str = request.getfixturevalue("postgres_url")
+        name = request.module.__name__.rpartition(".")[2]
+        with psycopg.connect(url, autocommit=True) as server:
+            server.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        own["SIGHTGLASS_DATABASE_URL"] = url.replace("/postgres?", f"/{name}?")
+    processes = Processes(tmp_path_factory.mktemp("data"), **_PATIENCE, **own)
+    yield processes
+    processes.close()
 
 
 def _install(folder: Path) -> tuple[Path, list[str]]:

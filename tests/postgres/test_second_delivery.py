@@ -8,30 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
 import redis
 
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import BillPosted, GenerationFinished, GenerationStarted, RequestFinished, TokenSampled
-from tests.faults.conftest import PATIENT, Processes, kill, until
+from tests.faults.conftest import Processes, kill, until
 
 NUM_COPIES = 16
 ONCE = (GenerationStarted, GenerationFinished, BillPosted, RequestFinished)
-
-
-@pytest.fixture(scope="module", params=["SQLite", "PostgreSQL"])
-def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """Without an inference worker at first."""
-    own = {}
-    if request.param == "PostgreSQL":
-        url: str = request.getfixturevalue("postgres_url")
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute("CREATE DATABASE product")
-        own["SIGHTGLASS_DATABASE_URL"] = url.replace("/postgres?", "/product?")
-    processes = Processes(tmp_path_factory.mktemp("data"), **PATIENT, **own)
-    yield processes
-    processes.close()
 
 
 @pytest.fixture

@@ -10,10 +10,11 @@ from pathlib import Path
 import psycopg
 
 ROOT = Path(__file__).parents[2]
-SUITES = [f"tests/webapp/{name}" for name in ("test_api.py", "billing", "lifecycle", "traces")]
+SUITES = [f"tests/webapp/{name}" for name in ("test_api.py", "billing", "chat", "lifecycle", "reruns", "traces")]
+"""Those that use the database; of the others learn and probes write what these do, and stream has a site of its own."""
 
 
-def test_api_ledger_settling_and_traces_pass_on_postgres(postgres_url: str) -> None:
+def test_what_uses_the_database_passes_on_postgres(postgres_url: str) -> None:
     command = [sys.executable, "-m", "pytest", "--create-db", "--reuse-db", *SUITES]
     environment = os.environ | {"SIGHTGLASS_DATABASE_URL": postgres_url}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -108,7 +108,7 @@ def test_a_chat_grows_until_its_oldest_turns_are_dropped(alice: Client, redis_cl
         ({"turns": []}, "turns"),
         ({"turns": [{"question": "a" * 5000, "answer": ""}]}, "turns"),
         ({"turns": [{"question": "a" * 3000, "answer": "a" * 3000}] * 3}, "turns"),
-        ({"turns": [{"question": "a"}]}, "turns[0]"),
+        ({"turns": [{"question": "a"}]}, "turns[0].answer"),
         ({"window": 1 << 20}, "window"),
         ({"window": 1}, "window"),
         ({"reserved": 0}, "reserved"),
@@ -148,7 +148,7 @@ def ask(client: Client, **changes: object) -> tuple[int, Any]:
         ({"num_blocks": 1 << 40}, "num_blocks"),
         ({"mixed_budget": 2}, "mixed_budget"),
         ({"step_us": 0}, "step_us"),
-        ({"colour": "red"}, None),
+        ({"colour": "red"}, "colour"),
     ],
 )
 def test_a_simulation_that_makes_no_sense_is_refused_by_name(

@@ -409,7 +409,7 @@ def test_a_set_is_its_owners_alone(alice: Client, original: Request) -> None:
         ({"grid": {"temperature": [0.1, 9]}}, "grid.temperature"),
         ({"grid": {"top_p": [0]}}, "grid.top_p"),
         ({"grid": {"top_k": [1.5]}}, "grid.top_k[0]"),
-        ({"grid": {"regex": ["a"]}}, "grid"),
+        ({"grid": {"regex": ["a"]}}, "grid.regex"),
         ({"grid": {"temperature": [0.5, 0.5]}}, "grid.temperature"),
         ({"grid": {"temperature": [i / 20 for i in range(20)]}, "n": 5}, "grid"),
     ],
