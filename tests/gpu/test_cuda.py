@@ -1,9 +1,9 @@
 """What only a GPU can tell. Written without one: a first run is what will say whether it holds.
 
-On a machine with nothing but PyTorch, transformers, pytest and hypothesis besides (`pip install msgspec gguf redis
-tokenizers jinja2 safetensors` adds what is missing), from the project's root:
+On a machine that has little besides PyTorch, transformers, tokenizers, safetensors, jinja2, pytest and hypothesis,
+install msgspec, gguf and redis too; then, from the project's root:
 
-    python -m pytest -c /dev/null --rootdir . --import-mode importlib -p no:django -s -rA -m gpu \
+    PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest -c /dev/null --rootdir . --import-mode importlib -s -rA -m gpu \
         tests/gpu tests/inference/models/test_paged.py
 
 -s: the measured errors are printed.

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from benchmarks.random_weights import CAPPED, PLAIN, WINDOWED, random_weights
 from inference.engine.engine import Engine
@@ -21,7 +24,9 @@ from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decode_step import MAX_GATHERED, MAX_ROWS, bucket_of
 from inference.models.decoder import Chunk
+from inference.models.kv_cache import PagedCache
 from inference.models.paged_decoder import PagedDecoder
+from inference.models.paged_layout import Group, PagedLayout
 from inference.models.torch_decoder import TorchDecoder
 from inference.models.torch_weights import Weights
 from inference.protocol.events import GenerationPreempted
@@ -112,6 +117,40 @@ def test_a_prompt_gives_logits_where_they_are_asked_for(pair: Pair) -> None:
     chunks = [Chunk(first[:40], 0, [3, 0, 5], 3), Chunk(second[8:9], 8, [9], 1), Chunk(first[:5], 0, [7], 0)]
     wanted = np.concatenate([pair.expected[0][37:40], pair.expected[1][8:9]])
     assert np.abs(pair.paged.forward(chunks, kv) - wanted).max() < TOLERANCE * np.abs(wanted).max()
+
+
+class HostWatch(TorchDispatchMode):
+    """Collects every operation that takes or makes a tensor in the host's memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_operations = 0
+        self.on_host: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.num_operations += 1
+        touched = [each for each in tree_leaves((args, kwargs, result)) if isinstance(each, torch.Tensor)]
+        if any(each.device.type == "cpu" for each in touched):
+            self.on_host.append(str(func))
+        return result
+
+
+@pytest.mark.parametrize("config", [PLAIN, WINDOWED, CAPPED], ids=["plain", "windowed", "capped"])
+def test_a_decode_step_reads_and_makes_no_tensor_of_the_host(config: ModelConfig) -> None:
+    """A graph could not hold one. PyTorch's device `meta` has shapes and no values, so asking for a value fails; what is
+    made of a Python list is not seen here."""
+    device = torch.device("meta")
+    model = TorchDecoder(config, Weights({name: each.to(device) for name, each in random_weights(config).items()}))
+    kv = PagedCache(config, NUM_BLOCKS, torch.float32, device)
+    frequencies = {window: torch.empty(config.head_dim // 2, device=device) for window in (None, config.sliding_window)}
+    inputs = torch.empty(4, 8, dtype=torch.int64, device=device)
+    with torch.inference_mode(), HostWatch() as watch:
+        layout = PagedLayout(config, [Group(inputs[:, 1:2], inputs[:, 2:])], frequencies, kv)
+        logits = model.read_out(model.residual(inputs[:, 0], layout))
+    assert logits.shape == (4, config.vocab_size)
+    assert watch.num_operations > 100
+    assert watch.on_host == []
 
 
 @given(st.lists(st.integers(0, 9000), min_size=1, max_size=80))
