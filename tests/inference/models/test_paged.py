@@ -138,8 +138,8 @@ class HostWatch(TorchDispatchMode):
 
 @pytest.mark.parametrize("config", [PLAIN, WINDOWED, CAPPED], ids=["plain", "windowed", "capped"])
 def test_a_decode_step_reads_and_makes_no_tensor_of_the_host(config: ModelConfig) -> None:
-    """A graph could not hold one. PyTorch's device `meta` has shapes and no values, so asking for a value fails; what is
-    made of a Python list is not seen here."""
+    """A graph could not hold one. PyTorch's device `meta` has shapes and no values, so asking for a value fails; what
+    is made of a Python list is not seen here."""
     device = torch.device("meta")
     model = TorchDecoder(config, Weights({name: each.to(device) for name, each in random_weights(config).items()}))
     kv = PagedCache(config, NUM_BLOCKS, torch.float32, device)
