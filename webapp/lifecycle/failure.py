@@ -14,8 +14,3 @@ class Failure(Exception):
 
     def as_json(self) -> dict[str, str]:
         return {"stage": self.stage, "code": self.code, "message": self.message}
-
-
-def stopped_early() -> Failure:
-    """The user stopped the request before any worker had begun."""
-    return Failure("gateway", "cancelled", "The request was stopped before it reached the model.")

@@ -14,7 +14,6 @@ from inference.protocol.events import AnyEvent, GenerationQueued
 from inference.protocol.request import GenerationRequest
 from webapp.celery import app
 from webapp.lifecycle import services
-from webapp.lifecycle.failure import stopped_early
 from webapp.lifecycle.models import Request
 
 _threads = ThreadPoolExecutor(8, "call")
@@ -38,14 +37,12 @@ class Handover:
         # A claim beside the log's own, which is for the generation of the same attempt.
         if not self._log.claim(f"{request_id}:prepare", attempt):
             raise AlreadyPrepared(f"{request_id} was delivered before")
-        if self._log.is_cancelled([request_id])[0]:
-            raise stopped_early()
         num_ahead = _queue_depth()
         app.send_task("inference.generate", args=[request_id, attempt])
         return num_ahead
 
     def note(self, done: Sequence[AnyEvent]) -> None:
-        """Log what was done. Raises AlreadyPrepared, Failure when it was stopped before, Fenced."""
+        """Log what was done. Raises AlreadyPrepared, Fenced."""
         self._call.result()
         self._log.append(self._request.pk, done, self._request.attempt)
 

@@ -6,10 +6,12 @@ from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import TERMINAL, RequestCancelled
 from webapp.lifecycle import services
-from webapp.lifecycle.failure import stopped_early
+from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.watch import is_started, take_over
+
+_STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
 
 def stop(request: Request) -> None:
@@ -26,6 +28,6 @@ def stop(request: Request) -> None:
         log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
         if not is_started(events):
             take_over(request)
-            settle(request.pk, stopped_early().as_json())
+            settle(request.pk, _STOPPED_EARLY.as_json())
     except Fenced:
         return  # somebody else is ending it
