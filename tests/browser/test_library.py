@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,7 @@ def test_tags_are_put_on_a_selection_and_make_a_view(page: Page, rows: Locator) 
     page.get_by_role("combobox", name="Tags").fill("wet")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(bar.get_by_role("button", name="Tag")).to_be_focused()  # what was selected stays so
     page.get_by_role("link", name="wet").first.click()
     expect(rows).to_have_count(2)
     page.get_by_role("button", name="Save as view").click()
@@ -87,6 +90,7 @@ def test_tags_are_put_on_a_selection_and_make_a_view(page: Page, rows: Locator) 
     page.keyboard.press("Enter")
     views = page.get_by_role("navigation", name="Views")
     expect(views.get_by_role("link", name="Wet ones")).to_have_attribute("aria-current", "page")
+    expect(views.get_by_role("link", name="Wet ones")).to_be_focused()
     views.get_by_role("link", name="Pinned").click()
     expect(page.get_by_text("No trace matches.")).to_be_visible()
     views.get_by_role("link", name="Wet ones").click()
@@ -125,7 +129,9 @@ def test_a_selection_is_archived_deleted_and_comes_back(page: Page, rows: Locato
     expect(rows).to_have_count(3)
     page.get_by_role("checkbox", name="Select all that are listed").check()
     bar.get_by_role("button", name="Delete").click()
-    page.get_by_role("button", name="Dismiss").click()
+    with page.expect_response("**/api/traces/delete") as deleted:
+        page.get_by_role("button", name="Dismiss").click()
+    assert deleted.value.ok, deleted.value.text()
     page.reload()
     expect(page.get_by_text("Nothing here yet")).to_be_visible()
     page.locator("input[type=file]").set_input_files(path)
@@ -162,6 +168,7 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
     assert (asked, said) == ([link], [])
 
     dialog.get_by_role("button", name="Take back").first.click()
+    expect(dialog.get_by_role("button", name="Close")).to_be_focused()
     expect(dialog.get_by_role("button", name="Take back")).to_have_count(0)
     answer = stranger.goto(link)
     assert answer is not None
@@ -179,6 +186,27 @@ def test_what_a_rule_would_delete_is_told_before_it_is_set(page: Page, rows: Loc
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Keep for").click()
     expect(dialog.get_by_role("spinbutton")).to_have_value("7")
+    dialog.get_by_role("button", name="Cancel").click()
+
+
+def age(data: Path, title: str) -> None:
+    """As if it had been saved long ago."""
+    with closing(sqlite3.connect(data / "sightglass.sqlite3", timeout=20)) as database, database:
+        database.execute("UPDATE lifecycle_request SET finished_at = '2020-01-01' WHERE title = ?", (title,))
+
+
+def test_a_rule_that_takes_traces_says_so_and_is_set_back(page: Page, product: Running, rows: Locator) -> None:
+    age(product.data, TITLES[0])
+    page.get_by_role("button", name="Keep for").click()
+    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog.get_by_role("spinbutton").fill("9")
+    dialog.get_by_role("button", name="Save, let 1 trace go").click()
+    expect(page.get_by_text("1 trace is older than the rule allows")).to_be_visible()
+    page.get_by_role("button", name="Back to 7 days").click()
+    expect(page.get_by_text("older than the rule allows")).to_have_count(0)
+    page.get_by_role("button", name="Keep for").click()
+    expect(dialog.get_by_role("spinbutton")).to_have_value("7")
+    dialog.get_by_role("button", name="Cancel").click()
 
 
 def test_the_library_fits_a_phone(page: Page, address: str) -> None:

@@ -9,6 +9,8 @@ import {
   type TagCount,
 } from "../transport/api";
 
+const MAX_TAGS = 20;
+
 export class Library {
   list = $state.raw<ListedTrace[]>([]);
   next = $state<string | null>(null);
@@ -131,8 +133,22 @@ export class Library {
   async tagSelected(add: string[], remove: string[]): Promise<boolean> {
     return this.attempt(async () => {
       await api.tagTraces({ ...this.selection, add, remove });
-      await Promise.all([this.load(), this.loadViews()]);
+      if (new URLSearchParams(this.query).has("tag")) await this.load();
+      else this.retag(add, remove);
+      await this.loadViews();
     });
+  }
+
+  /** As the server does: a trace that has as many tags as it may gets no more. */
+  private retag(add: string[], remove: string[]): void {
+    const changed = (row: ListedTrace): ListedTrace => {
+      if (!row.marks || !(this.hasAllMatching || this.selected.has(row.id))) return row;
+      const kept = row.marks.tags.filter((tag) => !remove.includes(tag));
+      const tags = [...new Set([...kept, ...add.slice(0, MAX_TAGS - kept.length)])].sort();
+      return { ...row, marks: { ...row.marks, tags } };
+    };
+    this.list = this.list.map(changed);
+    for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
   }
 
   toggle(id: string, isSelected: boolean): void {
