@@ -182,6 +182,61 @@ export const TERMS = {
       "How spread out the model's own probabilities were before the draw: 0 nats when one token had them all.",
     exhibit: "sampling",
   },
+  candidate: {
+    sentence:
+      "One of the tokens that the model thought likeliest here; the others are recorded only together.",
+    exhibit: "sampling",
+  },
+  logit: {
+    sentence:
+      "The number that the model gives a token; one more means e (2.7) times the probability, before any setting.",
+    exhibit: "sampling",
+  },
+  logProbability: {
+    sentence:
+      "The logarithm of the probability that the server reported: 0 is certain, each −1 is 2.7 times less.",
+    exhibit: "sampling",
+  },
+  modelProbability: {
+    sentence: "What the model itself gave the token, before grammar, penalties, temperature and cuts.",
+    exhibit: "sampling",
+  },
+  rank: {
+    sentence: "How many tokens of the vocabulary the model thought at least as likely: 1 is the likeliest.",
+    exhibit: "sampling",
+  },
+  logitBias: {
+    sentence: "What the request itself adds to the logits of certain tokens, to make them likelier or rarer.",
+    exhibit: "sampling",
+  },
+  bannedTokens: {
+    sentence: "Tokens that the request, or the beginning of its answer, does not allow here.",
+    exhibit: "sampling",
+  },
+  penalties: {
+    sentence:
+      "Tokens that the answer or the prompt has already lose some of their logit, so that it repeats less.",
+    exhibit: "sampling",
+  },
+  temperature: {
+    sentence:
+      "Logits are divided by it: below 1 the likeliest get more of the probability, above 1 the others do.",
+    exhibit: "sampling",
+  },
+  topK: { sentence: "Only so many of the likeliest tokens stay.", exhibit: "sampling" },
+  topP: {
+    sentence: "Only the likeliest tokens stay that together reach this share of the probability.",
+    exhibit: "sampling",
+  },
+  minP: {
+    sentence: "Only tokens stay that have at least this share of the likeliest one's probability.",
+    exhibit: "sampling",
+  },
+  typicalP: {
+    sentence:
+      "Only tokens stay whose surprise is near the expected one, until together they reach this share.",
+    exhibit: "sampling",
+  },
   tool: {
     sentence: "A function the model may ask for in its answer; what it gives is put into the next prompt.",
     exhibit: "context",

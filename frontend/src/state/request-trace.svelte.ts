@@ -5,19 +5,16 @@ import { fold } from "../trace/fold";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { progress, shownMs } from "../trace/pace";
 import type { SceneId } from "../trace/scenes";
-import { eventsOf, frameSizes } from "../trace/saved/document";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
-import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { EventStream, type Carrier } from "../transport/stream";
-import { beforeNextPaint } from "./before-paint";
+import { Arrivals, type Arrived } from "./arrivals";
+import { savedEvents } from "./saved-events";
 
 /** Times as fast as it was; or at the pace at which each event can be followed. */
 export type Speed = number | "explain";
 
 export const SPEEDS: Speed[] = ["explain", 0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
-
-type Arrived = Pick<NumberedEvent, "seq" | "event">;
 
 interface TimedEvent extends NumberedEvent {
   /** When it may be shown in a replay: never before its predecessors. */
@@ -51,8 +48,7 @@ export class RequestTrace {
   readonly frames: SentFrame[] = [];
   private numTextChars = 0;
   private log: TimedEvent[] = [];
-  /** What arrives between two frames is shown at once: a saved trace sends thousands of events in a moment. */
-  private readonly arrived: Arrived[] = [];
+  private readonly arrivals = new Arrivals((arrived) => this.read(arrived));
   private shown = $state(0);
   private time = $state(0);
   private lastTick = 0;
@@ -74,13 +70,16 @@ export class RequestTrace {
 
   open(socket: Socket): void {
     const handlers = {
-      onEvent: (event: AnyEvent, seq: number) => this.take(event, seq),
+      onEvent: (event: AnyEvent, seq: number) => {
+        this.arrivals.take(event, seq);
+        this.onEvent?.(event);
+      },
       onFrame: (frame: Frame, text: string, carrier: Carrier) => {
         this.numTextChars += text.length;
         this.frames.push(sentFrame(frame, text, carrier, this.numTextChars <= MOST_TEXT_CHARS));
       },
       onEnd: () => {
-        this.readArrived();
+        this.arrivals.flush();
         this.isEnded = true;
         this.onEnd?.();
       },
@@ -117,23 +116,6 @@ export class RequestTrace {
   receive(event: AnyEvent, seq: number): void {
     this.read([{ event, seq }]);
     this.onEvent?.(event);
-  }
-
-  private take(event: AnyEvent, seq: number): void {
-    if (!this.arrived.length) beforeNextPaint(() => this.readUnlessMore(0, 0));
-    this.arrived.push({ event, seq });
-    this.onEvent?.(event);
-  }
-
-  /** While a past pours in, drawing each of its frames would only delay the whole. */
-  private readUnlessMore(numBefore: number, numFrames: number): void {
-    const num = this.arrived.length;
-    if (num - numBefore < POURING || numFrames >= MOST_FRAMES) this.readArrived();
-    else beforeNextPaint(() => this.readUnlessMore(num, numFrames + 1));
-  }
-
-  private readArrived(): void {
-    this.read(this.arrived.splice(0));
   }
 
   private read(arrived: Arrived[]): void {
@@ -317,22 +299,5 @@ export class RequestTrace {
   }
 }
 
-/** Null where there is no saved trace that can be read here: the stream then says why, or what is going on. */
-async function savedEvents(requestId: string): Promise<{ events: AnyEvent[]; sizes: number[] } | null> {
-  try {
-    const saved = await api.savedTrace(requestId);
-    const events = saved && eventsOf(saved.content);
-    if (!events) return null;
-    const sizes = frameSizes(saved.content);
-    return { events: saved.observed ? [...events, saved.observed] : events, sizes };
-  } catch {
-    return null;
-  }
-}
-
 /** Of frames' texts that are kept, to be shown as they came: 4 MiB. */
 const MOST_TEXT_CHARS = 1 << 22;
-
-/** No engine gives so many events within a frame. */
-const POURING = 100;
-const MOST_FRAMES = 30;
