@@ -16,8 +16,8 @@ from inference.protocol.events import Frame
 from webapp.traces.htmlfile import read_page, to_html
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
-SCENES = ("Message", "Window", "Tokens", "Queue", "Cache", "Prefill", "Draw", "Release", "Bill")
-IDS = ("message", "window", "tokens", "queue", "cache", "prefill", "draw", "stream", "bill")
+SCENES = ("Message", "Window", "Tokens", "Check", "Queue", "Cache", "Prefill", "Draw", "Release", "Bill")
+IDS = ("message", "window", "tokens", "check", "queue", "cache", "prefill", "draw", "stream", "bill")
 Opener = Callable[..., Page]
 
 
@@ -36,11 +36,11 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
     contexts = []
     errors: list[str] = []
 
-    def open_log(name: str, width: int = 1360, **options: str) -> Page:
+    def open_log(name: str, width: int = 1360, height: int = 900, **options: str) -> Page:
         frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
         path = tmp_path / f"{name}.html"
         path.write_bytes(to_html(read_page(), frames, {"title": name}))
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -96,6 +96,7 @@ def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) ->
         "Message": "The gateway took",
         "Window": "41 of 8,192 tokens of the window are the prompt",
         "Tokens": "cut the prompt into 41 tokens",
+        "Check": "The message was allowed: highest score 9.15",
         "Queue": "No request stood in front",
         "Cache": "None of the prompt was in the cache",
         "Prefill": "41 of 41 prompt tokens were computed",
@@ -122,7 +123,9 @@ def test_space_explains_a_scene_and_at_its_end_goes_to_the_next(opened: Opener) 
     expect(play(page)).to_have_text("Pause")
     expect(journey(page)).to_have_attribute("data-scene", "message")
     expect(page.get_by_label("Speed")).to_have_value("explain")
-    expect(play(page)).to_have_text("Next scene", timeout=10_000)
+    expect(play(page)).to_have_text("Next: Window", timeout=10_000)
+    expect(journey(page)).to_contain_text("Paused: this scene has ended. Space goes on to Window.")
+    expect(page.get_by_test_id("journey-announced")).to_contain_text("Next: Window")
     page.keyboard.press("Space")
     expect(journey(page)).to_have_attribute("data-scene", "window")
     page.keyboard.press("Space")
@@ -176,7 +179,7 @@ def test_with_reduced_motion_nothing_moves_by_itself(opened: Opener) -> None:
     still = picture(page)
     pass_frames(page, 15)
     assert picture(page) == still
-    expect(play(page)).to_have_text("Next step")
+    expect(play(page)).to_have_text("Next: Tokens")
 
 
 def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> None:
@@ -197,11 +200,12 @@ def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> No
 
 def test_a_blocked_message_ends_its_journey_at_the_gate(opened: Opener) -> None:
     page = opened("blocked")
-    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(journey(page)).to_have_attribute("data-scene", "check")
     expect(page.get_by_test_id("journey-caption")).to_contain_text("did not reach the model")
     expect(shape(page, "check-said")).to_contain_text("blocked")
-    for title in SCENES[1:]:
-        expect(scene(page, title)).to_be_disabled()
+    for title in SCENES:
+        if title not in ("Message", "Check"):
+            expect(scene(page, title)).to_be_disabled()
 
 
 def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
@@ -214,3 +218,34 @@ def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
     assert height is not None and box is not None and box["height"] == pytest.approx(height["height"], abs=1)
     page.get_by_role("button", name="Open the panel Sampling").click()
     expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (1920, 1080), (3840, 2160)])
+def test_a_scene_is_wholly_in_sight(opened: Opener, width: int, height: int) -> None:
+    page = opened("stopped", width=width, height=height, reduced_motion="reduce")
+    for title in ("Message", "Draw", "Bill"):
+        scene(page, title).click()
+        stage = page.get_by_role("group", name=re.compile("^Picture of the scene"))
+        expect(stage).to_be_in_viewport(ratio=1)
+        box = stage.bounding_box()
+        assert box is not None and box["height"] > height * 0.4
+
+
+def test_the_timeline_folds_with_a_key_and_stays_as_it_was_left(opened: Opener) -> None:
+    page = opened("stopped")
+    lanes = page.get_by_test_id("timeline-plot")
+    expect(lanes).to_have_count(0)
+    before = page.get_by_test_id("replay-position").inner_text()
+    box = page.get_by_test_id("minimap").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.get_by_test_id("replay-position")).not_to_have_text(before)
+    page.keyboard.press("t")
+    expect(lanes).to_be_visible()
+    lanes.focus()
+    page.reload()
+    expect(lanes).to_be_visible()
+    lanes.focus()
+    page.keyboard.press("t")
+    expect(lanes).to_have_count(0)
+    expect(page.get_by_role("button", name="Timeline")).to_be_focused()

@@ -77,6 +77,7 @@ def page(browser: Browser, replay: Path, setting: tuple[str, str]) -> Iterator[P
         reduced_motion="reduce",
         bypass_csp=True,
     )
+    page.add_init_script("localStorage.setItem('sightglass-timeline', 'open')")
     page.goto(replay.as_uri())
     for font in FONTS.items():
         page.evaluate(_ADD_FONT, [font[0], font_file(font[1])])

@@ -30,6 +30,7 @@ def address(page: Page, product: Running) -> str:
 
 @pytest.fixture
 def plot(page: Page, address: str) -> Iterator[Locator]:
+    page.evaluate("localStorage.setItem('sightglass-timeline', 'open')")
     page.goto(address)
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
     expect(page.get_by_role("button", name="Export")).to_be_visible()

@@ -3,6 +3,7 @@ import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, STEP_KEYS } from "../
 import {
   CANDIDATE_KEYS,
   HEAD_KEYS,
+  INSPECTOR_KEYS,
   JOURNEY_KEYS,
   REPLAY_KEYS,
   TAB_KEYS,
@@ -20,6 +21,7 @@ export const SHEET: readonly KeyTable[] = [
   { title: "Chat", where: "beside the inspector", bindings: CHAT_KEYS },
   { title: "Step mode", where: "on the candidates of the next token", bindings: STEP_KEYS },
   { title: "Editing", where: "in a conversation's title or a sent message", bindings: EDIT_KEYS },
+  { title: "Inspector", where: "wherever nothing is written", bindings: INSPECTOR_KEYS },
   { title: "Timeline", where: "with the lanes focused", bindings: TIMELINE_KEYS },
   { title: "Timeline search", where: "in its field", bindings: SEARCH_KEYS },
   { title: "Replay", where: "on the slider of moments", bindings: REPLAY_KEYS },
@@ -30,5 +32,5 @@ export const SHEET: readonly KeyTable[] = [
   { title: "Sampling", where: "in its panel, of a conversation's answer", bindings: CANDIDATE_KEYS },
   { title: "Attention", where: "on the map of heads", bindings: HEAD_KEYS },
   { title: "Exhibits", where: "on the sentences about your own request", bindings: SENTENCE_KEYS },
-  { title: "Inspector", where: "on its border", bindings: BORDER_KEYS },
+  { title: "Width of the inspector", where: "on its border", bindings: BORDER_KEYS },
 ];

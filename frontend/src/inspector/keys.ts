@@ -1,5 +1,9 @@
-/** Keys of the replay's slider, of the tabs and of the panels that look at one token. */
+/** Keys of the whole inspector, the replay's slider, of the tabs and of the panels that look at one token. */
 import type { Binding } from "../ui/keys";
+
+export const INSPECTOR_KEYS: readonly Binding<{ fold: () => void }>[] = [
+  { keys: ["t"], says: "Fold or unfold the timeline", run: ({ fold }) => fold() },
+];
 
 interface Steps {
   step: (direction: 1 | -1) => void;

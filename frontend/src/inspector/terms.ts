@@ -96,8 +96,12 @@ export const TERMS = {
     exhibit: "batching",
   },
   gate: {
+    sentence: "Who asks, and whether a limit is used up: looked at before anything is computed.",
+    exhibit: "safety",
+  },
+  safetyCheck: {
     sentence:
-      "Who asks, whether a limit is used up, and whether the message is safe, before anything is computed.",
+      "A classifier reads the message while the prompt is packed; nothing goes to the model before it has answered.",
     exhibit: "safety",
   },
   draw: {

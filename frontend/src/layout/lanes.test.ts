@@ -56,13 +56,17 @@ describe.each(SEEDS)("any spans (seed %i)", (seed) => {
       track(all.filter((_, index) => index % 3)),
     ];
     const seen: Span[] = [];
-    for (let at = neighbour(tracks, null, 1); at && seen.length <= all.length; at = neighbour(tracks, at, 1))
+    for (
+      let at = neighbour(tracks, -Infinity, 1);
+      at && seen.length <= all.length;
+      at = neighbour(tracks, at, 1)
+    )
       seen.push(at);
     expect(new Set(seen)).toEqual(new Set(all));
     expect(seen.length).toBe(all.length);
     const back: Span[] = [];
     for (
-      let at = neighbour(tracks, null, -1);
+      let at = neighbour(tracks, Infinity, -1);
       at && back.length <= all.length;
       at = neighbour(tracks, at, -1)
     )
@@ -98,6 +102,15 @@ it("draws a span that nothing has ended up to now", () => {
   const on = scale({ start: 0, end: 1000 }, 1012);
   expect(runs(open, on, 500)[0]!.width).toBeCloseTo(490);
   expect(runs(open, scale({ start: 400, end: 1000 }, 612), 500)).toHaveLength(1);
+});
+
+it("goes on from a moment to what begins after it, and back to what began before", () => {
+  const tracks = [track([span(0, 10), span(500, 900)]), track([span(100, 110), span(300, 300)])];
+  expect(neighbour(tracks, 100, 1)!.start).toBe(300);
+  expect(neighbour(tracks, 100, -1)!.start).toBe(0);
+  expect(neighbour(tracks, 250, 1)!.start).toBe(300);
+  expect(neighbour(tracks, 900, 1)).toBeNull();
+  expect(neighbour(tracks, 0, -1)).toBeNull();
 });
 
 it("finds the nearest of a lane", () => {

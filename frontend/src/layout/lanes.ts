@@ -174,15 +174,16 @@ export function hit(tracks: Track[], x: number, on: Scale, tolerance: number, no
   return best && { span: best, count: Math.max(1, count) };
 }
 
-/** The span before or after another one, by start, then by track. Without one: the first, or the last. */
-export function neighbour(tracks: Track[], from: Span | null, direction: 1 | -1): Span | null {
-  const at = from && placeOf(tracks, from);
+/** The span before or after another one, by start, then by track; `from` may also be a moment, µs since acceptance. */
+export function neighbour(tracks: Track[], from: Span | number, direction: 1 | -1): Span | null {
+  const moment = typeof from === "number" ? from : from.start;
+  const at = typeof from === "number" ? null : placeOf(tracks, from);
   const found = tracks.map((track, rank) => {
-    if (!at) return direction > 0 ? 0 : track.spans.length - 1;
+    if (!at) return direction > 0 ? search(track.starts, moment, true) : search(track.starts, moment) - 1;
     if (rank === at.rank) return at.index + direction;
     const isAfter = rank > at.rank;
-    if (direction > 0) return search(track.starts, from.start, !isAfter);
-    return search(track.starts, from.start, !isAfter) - 1;
+    if (direction > 0) return search(track.starts, moment, !isAfter);
+    return search(track.starts, moment, !isAfter) - 1;
   });
   let best: Span | null = null;
   found.forEach((index, rank) => {

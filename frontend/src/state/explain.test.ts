@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Frame } from "../protocol/events";
+import { ACCEPTED, token } from "../trace/fixtures";
 import { sceneAt } from "../trace/scenes";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -46,7 +47,7 @@ describe("at the pace that explains", () => {
     expect(trace.beat).toBeLessThan(1);
     pass(60_000);
     expect(trace.isPlaying).toBe(false);
-    expect(trace.isAtEndOfScene).toBe(true);
+    expect(trace.sceneAhead).toBe("window");
     expect(sceneAt(trace.view)).toBe("message");
     trace.play();
     expect(sceneAt(trace.view)).toBe("window");
@@ -60,11 +61,12 @@ describe("at the pace that explains", () => {
       seen.push(sceneAt(trace.view));
       if (!trace.isAtEnd) trace.play();
     }
-    // The check of the message ends after the prompt was cut into tokens: the journey does not turn back for it.
+    // The check of the message ended after the prompt was cut into tokens: it has a scene of its own there.
     expect(seen).toEqual([
       "message",
       "window",
       "tokens",
+      "check",
       "queue",
       "cache",
       "prefill",
@@ -75,6 +77,24 @@ describe("at the pace that explains", () => {
     expect(trace.view.text).toBe(trace.whole.text);
     expect(trace.view.events.length).toBe(trace.whole.events.length);
   });
+
+  it.each(["blocked", "finished", "lost", "remote", "second_turn", "stopped"])(
+    "shows every scene of %s that has events",
+    (name) => {
+      const log = readFileSync(LOG.replace("finished", name), "utf8");
+      trace = RequestTrace.saved((JSON.parse(log) as { frames: Frame[] }).frames);
+      trace.speed = "explain";
+      const seen = new Set<string>();
+      trace.play();
+      for (let round = 0; round < 4000 && !(trace.isAtEnd && !trace.isPlaying); round++) {
+        pass(400);
+        seen.add(sceneAt(trace.view));
+        if (!trace.isPlaying && !trace.isAtEnd) trace.play();
+      }
+      expect([...seen]).toEqual(trace.chapters().map(({ scene }) => scene));
+      if (trace.whole.inputCheck) expect(seen).toContain("check");
+    },
+  );
 
   it("is still while it is paused, and goes on where it was", () => {
     trace.play();
@@ -135,5 +155,25 @@ describe("at the request's own pace", () => {
     expect(trace.view.events.at(-1)!.event.type).toBe("cache.looked_up");
     expect(trace.beat).toBeGreaterThan(0.2);
     expect(trace.beat).toBeLessThan(1);
+  });
+});
+
+describe("what is looked at", () => {
+  it("is the chosen token while more come, until the playhead is moved or goes along again", () => {
+    const live = new RequestTrace("req_a");
+    [ACCEPTED, token(0, 100_000), token(1, 300_000)].forEach((event, index) =>
+      live.receive(event, index + 1),
+    );
+    live.selected = 0;
+    live.receive(token(2, 400_000), 4);
+    expect([live.selected, live.isLive, live.view.tokens.length]).toEqual([0, true, 3]);
+    live.follow();
+    live.receive(token(3, 500_000), 5);
+    expect([live.selected, live.view.tokens.length]).toEqual([null, 4]);
+    live.select(1);
+    live.receive(token(4, 600_000), 6);
+    expect([live.selected, live.isLive, live.view.tokens.length]).toEqual([1, false, 2]);
+    live.step(1);
+    expect([live.selected, live.view.tokens.length]).toEqual([null, 3]);
   });
 });

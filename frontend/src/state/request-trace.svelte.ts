@@ -149,6 +149,12 @@ export class RequestTrace {
     return this.isLive ? this.duration : this.time;
   }
 
+  /** At the end, and along with it: the newest token is looked at. */
+  follow(): void {
+    this.selected = null;
+    this.toLive();
+  }
+
   toLive(): void {
     this.isLive = true;
     this.isPlaying = false;
@@ -165,13 +171,14 @@ export class RequestTrace {
     this.show(end < 0 ? this.log.length : end, target);
   }
 
-  /** The view after the first `end` events, at `time`. */
+  /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
   private show(end: number, time: number): void {
     const isForward = !this.isLive && end >= this.shown;
     let view = isForward ? this.view : emptyView();
     for (const entry of this.log.slice(isForward ? this.shown : 0, end))
       view = fold(view, entry.event, entry.seq);
     this.isLive = false;
+    this.selected = null;
     this.shown = end;
     this.time = time;
     this.view = { ...view, at: time };
@@ -223,7 +230,7 @@ export class RequestTrace {
     const length = newest ? shownMs(newest.event) : 0;
     this.beat = Math.min(1, length ? this.beat + elapsedMs / length : 1);
     if (this.beat < 1) return;
-    if (this.isAtEndOfScene || this.shown >= this.log.length) this.isPlaying = false;
+    if (this.sceneAhead !== null || this.shown >= this.log.length) this.isPlaying = false;
     else this.showNext();
   }
 
@@ -234,10 +241,11 @@ export class RequestTrace {
     this.beat = 0;
   }
 
-  /** Whether what comes next belongs to a scene that was not shown yet. */
-  get isAtEndOfScene(): boolean {
+  /** The scene to which what comes next belongs, where it was not shown yet. */
+  get sceneAhead(): SceneId | null {
     const next = nextStep(this.log, this.shown);
-    return next !== null && this.chapters().some(({ start }) => start > this.shown && start <= next);
+    if (next === null) return null;
+    return this.chapters().find(({ start }) => start > this.shown && start <= next)?.scene ?? null;
   }
 
   private known: { num: number; chapters: Chapter[] } = { num: 0, chapters: [] };
@@ -277,11 +285,11 @@ export class RequestTrace {
   /** Look at one token, at the moment at which it was sampled. */
   select(position: number): void {
     this.isPlaying = false;
-    this.selected = position;
     const index = this.log.findIndex(
       ({ event }) => event.type === "token.sampled" && event.position === position,
     );
     if (index >= 0) this.show(index + 1, this.log[index]!.time);
+    this.selected = position;
   }
 
   /** To the next or previous sampled token. */

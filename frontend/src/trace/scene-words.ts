@@ -12,6 +12,7 @@ import { isOver, numKept, type TraceView } from "./view";
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
   if (id === "message") return messageCaption(view);
+  if (id === "check") return checkCaption(view);
   if (id === "tokens" && view.forked) return forkCaption(view);
   if (id === "cache") return cacheCaption(view);
   if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
@@ -22,8 +23,13 @@ export function caption(view: TraceView, id: SceneId, beat = 1): string {
 }
 
 function messageCaption(view: TraceView): string {
-  if (view.inputCheck) return sentence(view, "safety");
   return view.gateway ? sentence(view, "gateway") : "The message has arrived; the gateway looks at it first.";
+}
+
+function checkCaption(view: TraceView): string {
+  const { inputCheck, context } = view;
+  const isBeside = inputCheck && context && inputCheck.at - inputCheck.duration_us < context.at;
+  return `${sentence(view, "safety")}${isBeside ? " Meanwhile the prompt was packed and cut into tokens." : ""}`;
 }
 
 function forkCaption(view: TraceView): string {

@@ -76,9 +76,19 @@ it("tells of held tokens that they wait, and of withheld ones that they never le
 
 it("ends a failed request in the scene in which it failed, with the reason", () => {
   const view = foldAll([ACCEPTED, failed("safety", "blocked")]);
-  expect(sceneAt(view)).toBe("message");
-  expect(caption(view, "message")).toContain("did not reach the model");
+  expect(sceneAt(view)).toBe("check");
+  expect(caption(view, "check")).toContain("did not reach the model");
   expect(sceneAt(foldAll([ACCEPTED, token(0, 1), failed("generation", "worker_lost")]))).toBe("draw");
+});
+
+it("says of the check what went on beside it", () => {
+  const at = (name: string) => {
+    const log = logOf(name);
+    const check = log.findIndex(({ event }) => event.type === "safety.checked");
+    return foldAll(log.slice(0, check + 1).map(({ event }) => event));
+  };
+  expect(caption(at("second_turn"), "check")).toContain("Meanwhile the prompt was packed");
+  expect(caption(at("finished"), "check")).not.toContain("Meanwhile");
 });
 
 it("does not take what follows silently for a step", () => {

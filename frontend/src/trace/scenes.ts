@@ -15,6 +15,7 @@ export const SCENES = [
   { id: "message", title: "Message", stage: "gateway" },
   { id: "window", title: "Window", stage: "context" },
   { id: "tokens", title: "Tokens", stage: "prompt" },
+  { id: "check", title: "Check", stage: "safety" },
   { id: "queue", title: "Queue", stage: "queue" },
   { id: "cache", title: "Cache", stage: "prefill" },
   { id: "prefill", title: "Prefill", stage: "prefill" },
@@ -47,7 +48,7 @@ const SCENE_OF: Partial<Record<AnyEvent["type"], SceneId>> = {
 
 const SCENE_OF_FAILURE: Record<string, SceneId> = {
   gateway: "message",
-  safety: "message",
+  safety: "check",
   context: "window",
   prompt: "tokens",
   settle: "bill",
@@ -56,10 +57,8 @@ const SCENE_OF_FAILURE: Record<string, SceneId> = {
 /** Null: it is no step of the journey, and the scene before goes on. */
 export function sceneOf(event: AnyEvent, view: TraceView): SceneId | null {
   // Of a fork the answer that it goes on from is checked before anything is computed.
-  if (event.type === "safety.checked" && event.layer === "input" && event.verdict === "allow" && view.context)
-    return null; // it went on beside the packing: the way does not lead back to the message
   if (event.type === "safety.checked")
-    return event.layer === "output" && view.tokens.length ? "stream" : "message";
+    return event.layer === "output" && view.tokens.length ? "stream" : "check";
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
   // A prompt that is computed again after a preemption is no reading of the prompt.
   if (view.tokens.length && !isOfAnswer(event)) return null;
@@ -106,9 +105,10 @@ export function readings({ prefill, tokens }: TraceView) {
 }
 
 const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
-  message: (view) => {
+  message: ({ accepted, gateway }) => (gateway ? duration(gateway.duration_us) : accepted && "sent"),
+  check: (view) => {
     const check = checkAtGate(view);
-    return check ? VERDICTS[check.verdict] : view.accepted && "sent";
+    return check && VERDICTS[check.verdict];
   },
   window: ({ context }) => context && `${count(context.num_prompt_tokens)} of ${count(context.window)}`,
   tokens: (view) => view.prompt && counted(view.prompt.ids.length + numKept(view), "token"),

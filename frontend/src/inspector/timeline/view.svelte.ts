@@ -204,9 +204,14 @@ export class TimelineView {
     if (!this.isFit) this.show(holding(this.window, this.axis, this.onAxis(span)));
   }
 
-  /** To the next or previous event of all lanes. */
+  /** To the next or previous event of all lanes: from what is focused, else from the playhead. */
   walk(direction: 1 | -1): void {
-    this.attend(neighbour(this.laid.tracks, this.focus, direction) ?? this.focus);
+    const { isLive, position } = this.trace;
+    // A playhead that nobody has moved stands at the end: the first event comes next.
+    const moment = isLive && direction > 0 ? -Infinity : position;
+    const found = neighbour(this.laid.tracks, this.focus ?? moment, direction);
+    if (!found && !this.focus) this.announced = "No event there.";
+    this.attend(found ?? this.focus);
   }
 
   /** With nothing focused the window moves. */

@@ -11,12 +11,13 @@ import { massesOf } from "./masses";
 import { MINI, miniShapes } from "./mini";
 import { front, places, ribbon } from "./ribbon";
 import type { Shape } from "./shapes";
-import { stageShapes, STAGE_HEIGHT } from "./stage";
+import { FULL_HEIGHT, LEAST_HEIGHT, stageShapes } from "./stage";
 
 const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
 const BEATS = [0, 0.05, 0.3, 0.6, 0.8, 0.95, 1];
 const WIDTHS = [1, 280, 358, 700, 1500];
+const SIZE = { width: 700, height: FULL_HEIGHT };
 
 function eventsOf(name: string): AnyEvent[] {
   const { frames } = JSON.parse(readFileSync(`${LOGS}${name}.json`, "utf8")) as {
@@ -43,30 +44,36 @@ function faults(shapes: Shape[], isWhole: (shape: Shape) => boolean = () => true
   });
 }
 
-function isWithin(shape: Shape): boolean {
-  const [x, y] = numbersOf(shape) as [number, number];
-  const right = shape.kind === "box" ? x + shape.width : x;
-  return x >= 0 && right <= 700.01 && y >= 0 && y <= STAGE_HEIGHT;
-}
+const isWithin =
+  (height: number) =>
+  (shape: Shape): boolean => {
+    const [x, y] = numbersOf(shape) as [number, number];
+    const right = shape.kind === "box" ? x + shape.width : x;
+    const bottom = shape.kind === "box" ? y + shape.height : y;
+    return x >= 0 && right <= 700.01 && y >= 0 && bottom <= height;
+  };
 
 describe.each(NAMES)("any moment of %s", (name) => {
   it("is finite, and each of its shapes has a key of its own", () => {
     let view = emptyView();
-    const found = faults(stageShapes(view, 700, 1, null));
+    const found = faults(stageShapes(view, SIZE, 1, null));
     eventsOf(name).forEach((event, index) => {
       view = fold(view, event, index + 1);
       for (const beat of BEATS)
-        for (const width of WIDTHS) found.push(...faults(stageShapes(view, width, beat, "A question?")));
+        for (const width of WIDTHS)
+          for (const height of [LEAST_HEIGHT, FULL_HEIGHT])
+            found.push(...faults(stageShapes(view, { width, height }, beat, "A question?")));
       for (const { id } of SCENES) found.push(...faults(miniShapes(view, id)));
     });
     expect(found).toEqual([]);
   });
 
-  it("stays within its box at rest", () => {
+  it.each([LEAST_HEIGHT, 480, FULL_HEIGHT])("stays within its box of %i px at rest", (height) => {
     let view = emptyView();
     eventsOf(name).forEach((event, index) => {
       view = fold(view, event, index + 1);
-      expect(faults(stageShapes(view, 700, 1, "A question?"), isWithin)).toEqual([]);
+      const shapes = stageShapes(view, { width: 700, height }, 1, "A question?");
+      expect(faults(shapes, isWithin(height))).toEqual([]);
     });
   });
 
@@ -125,7 +132,7 @@ describe("the masses of every recorded token", () => {
       const row = massesOf(token, params, 9).rows.find(({ isDrawn }) => isDrawn)!;
       expect(token.u).toBeGreaterThanOrEqual(row.interval!.low);
       expect(token.u).toBeLessThan(row.interval!.high);
-      const shapes = stageShapes(view, 700, 1, null);
+      const shapes = stageShapes(view, SIZE, 1, null);
       const u = named(shapes, "draw-u");
       const hit = shapes.find((shape) => shape.kind === "box" && shape.fill === "accent");
       if (u.kind !== "line" || hit?.kind !== "box") throw new Error("the draw is not drawn");
@@ -139,7 +146,7 @@ describe("the masses of every recorded token", () => {
 describe("a draw of four tokens, of which top-k leaves two", () => {
   const view = foldAll([ACCEPTED, token(0, 100_000)]);
   const bar = (beat: number, row: number) => {
-    const shape = named(stageShapes(view, 700, beat, null), `draw-row-${row}-mass`);
+    const shape = named(stageShapes(view, SIZE, beat, null), `draw-row-${row}-mass`);
     if (shape.kind !== "box") throw new Error("no bar");
     return shape;
   };
@@ -155,8 +162,8 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
   });
 
   it("does not show the draw before it is made", () => {
-    expect(named(stageShapes(view, 700, 0.5, null), "draw-u")).toBeUndefined();
-    expect(named(stageShapes(view, 700, 1, null), "draw-u")).toBeDefined();
+    expect(named(stageShapes(view, SIZE, 0.5, null), "draw-u")).toBeUndefined();
+    expect(named(stageShapes(view, SIZE, 1, null), "draw-u")).toBeDefined();
   });
 
   it("is greedy with all on the first, and no draw", () => {
@@ -164,7 +171,7 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
     const { rows, steps } = massesOf(greedy, { ...PARAMS, temperature: 0 }, 9);
     expect(steps.at(-1)).toEqual({ name: "greedy", numLeft: 1 });
     expect(rows.map(({ shares }) => shares.at(-1))).toEqual([1, 0, 0]);
-    expect(named(stageShapes(foldAll([ACCEPTED, greedy]), 700, 1, null), "draw-u")).toBeUndefined();
+    expect(named(stageShapes(foldAll([ACCEPTED, greedy]), SIZE, 1, null), "draw-u")).toBeUndefined();
   });
 
   it("shows the drawn one also where it stands after the recorded candidates", () => {
@@ -188,16 +195,17 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
 
 it("shows of withheld tokens only how many there were, and what stands in their place", () => {
   const view = foldAll([ACCEPTED, token(0, 1), RELEASED, token(1, 2), WITHHELD]);
-  const shapes = stageShapes(view, 700, 1, null);
+  const shapes = stageShapes(view, SIZE, 1, null);
   expect(named(shapes, "held-said")).toMatchObject({ ink: "danger" });
   expect(shapes.some(({ key }) => key.startsWith("held-piece"))).toBe(false);
   expect(named(shapes, "sent-instead-words")).toMatchObject({ text: "Gone." });
-  for (const beat of BEATS) expect(faults(stageShapes(view, 358, beat, null))).toEqual([]);
+  for (const beat of BEATS)
+    expect(faults(stageShapes(view, { ...SIZE, width: 358 }, beat, null))).toEqual([]);
 });
 
 it("tells no number of bytes of a token that was redacted", () => {
   const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
-  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), 700, 1, null);
+  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null);
   expect(named(shapes, "held-said")).toMatchObject({ text: "Held in the worker: 1 token" });
   expect(named(shapes, "held-bytes-0")).toMatchObject({ text: "" });
 });
@@ -219,21 +227,21 @@ describe("a fork", () => {
       ...(eventsOf("finished").find(({ type }) => type === "safety.checked") as SafetyChecked),
     };
     const at = foldAll([ACCEPTED, { ...check, layer: "output" }]);
-    expect(sceneAt(at)).toBe("message");
-    const said = named(stageShapes(at, 700, 1, null), "check-said");
+    expect(sceneAt(at)).toBe("check");
+    const said = named(stageShapes(at, SIZE, 1, null), "check-said");
     expect(said).toMatchObject({ text: expect.stringContaining("allowed") as string });
   });
 
   it("reads the tokens that it keeps after the prompt's, and has their text from the start", () => {
     const at = foldAll([...before, forked]);
     expect(sceneAt(at)).toBe("tokens");
-    const kept = named(stageShapes(at, 700, 1, null), "chip-42");
+    const kept = named(stageShapes(at, SIZE, 1, null), "chip-42");
     expect(kept).toMatchObject({ fill: "decode-pale" });
     const later = foldAll([...before, forked, token(2, 100_000)]);
-    expect(named(stageShapes(later, 700, 1, null), "sent-before-words")).toMatchObject({
+    expect(named(stageShapes(later, SIZE, 1, null), "sent-before-words")).toMatchObject({
       text: "The capital",
     });
-    for (const beat of BEATS) expect(faults(stageShapes(later, 700, beat, null))).toEqual([]);
+    for (const beat of BEATS) expect(faults(stageShapes(later, SIZE, beat, null))).toEqual([]);
   });
 });
 
@@ -256,5 +264,5 @@ describe("the prompt's ribbon", () => {
 
 it("ends each golden log where it ended", () => {
   const scenes = NAMES.map((name) => sceneAt(foldAll(eventsOf(name))));
-  expect(scenes).toEqual(["message", "bill", "stream", "bill", "bill", "bill"]);
+  expect(scenes).toEqual(["check", "bill", "stream", "bill", "bill", "bill"]);
 });

@@ -1,7 +1,7 @@
 /** Each scene's small still picture on the path. */
 import { massesOf } from "./masses";
 import { box, line, type Area, type Ink, type Shape } from "./shapes";
-import { numReleased, readings, type SceneId } from "../../trace/scenes";
+import { checkAtGate, numReleased, readings, type SceneId } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 
 export const MINI = { width: 56, height: 26 };
@@ -22,18 +22,24 @@ function bar(key: string, { x, y, width }: Area, row: number, part: number, fill
 }
 
 const MINIS: Record<SceneId, (view: TraceView, area: Area) => Shape[]> = {
-  message: ({ accepted, inputCheck }, { width }) =>
+  message: ({ accepted, gateway }, { width }) =>
     accepted
       ? [1, 0.8, 0.45].map((long, index) =>
           box(
             `line-${index}`,
             { x: 0, y: 4 + index * 8, width: width * long, height: 3 },
             {
-              fill: inputCheck?.verdict === "block" ? "danger" : inputCheck ? "gateway" : "faint",
+              fill: gateway ? "gateway" : "faint",
             },
           ),
         )
       : [],
+  check: (view, area) =>
+    (checkAtGate(view)?.scores ?? [])
+      .slice(0, 3)
+      .flatMap(({ category, score, verdict }, index) =>
+        bar(category, area, 1 + index * 8, share(score, 1), verdict === "allow" ? "safety" : "danger"),
+      ),
   window: ({ context }, area) =>
     context
       ? [

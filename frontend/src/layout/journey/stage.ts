@@ -11,25 +11,33 @@ import { streamShapes } from "./stream";
 import { tokenShapes } from "./tokens";
 import { windowShapes } from "./window";
 
-export const STAGE_HEIGHT = 560;
+/** What the pictures were made for; where there is less room they show fewer rows, down to the least. */
+export const FULL_HEIGHT = 560;
+export const LEAST_HEIGHT = 400;
 /** The release's part of it, below the draw. */
 const STREAM_HEIGHT = 204;
+const LEAST_STREAM_HEIGHT = 176;
 const MARGIN = 4;
 
+export interface Size {
+  width: number;
+  height: number;
+}
+
 /**
- * Shapes of the scene at the playhead in a box of `width` by STAGE_HEIGHT. `beat`, 0 to 1, is how far the newest event's
+ * Shapes of the scene at the playhead in a box of this size. `beat`, 0 to 1, is how far the newest event's
  * showing has come; `question` is the message's text, where the log has it.
  */
-export function stageShapes(view: TraceView, width: number, beat: number, question: string | null): Shape[] {
-  if (!(width > 0)) return [];
-  const area = { x: MARGIN, y: 6, width: Math.max(1, width - 2 * MARGIN), height: STAGE_HEIGHT - 12 };
+export function stageShapes(view: TraceView, size: Size, beat: number, question: string | null): Shape[] {
+  if (!(size.width > 0)) return [];
+  const area = { x: MARGIN, y: 6, width: Math.max(1, size.width - 2 * MARGIN), height: size.height - 12 };
   const scene = sceneAt(view);
-  if (scene === "message") return messageShapes(view, area, beat, question);
+  if (scene === "message" || scene === "check") return messageShapes(view, area, beat, question);
   return PICTURES[scene](view, area, beat);
 }
 
 const PICTURES: Record<
-  Exclude<SceneId, "message">,
+  Exclude<SceneId, "message" | "check">,
   (view: TraceView, area: Area, beat: number) => Shape[]
 > = {
   window: windowShapes,
@@ -43,7 +51,9 @@ const PICTURES: Record<
 };
 
 function answerShapes(view: TraceView, area: Area, beat: number): Shape[] {
-  const drawHeight = area.height - STREAM_HEIGHT;
+  const spare = FULL_HEIGHT - 12 - area.height;
+  const streamHeight = Math.max(LEAST_STREAM_HEIGHT, STREAM_HEIGHT - spare);
+  const drawHeight = area.height - streamHeight;
   const y = area.y + drawHeight;
   return [
     ...drawShapes(view, { ...area, height: drawHeight }, beat).map((shape) => ({
@@ -51,6 +61,6 @@ function answerShapes(view: TraceView, area: Area, beat: number): Shape[] {
       key: `draw-${shape.key}`,
     })),
     line("between", [area.x, y - 10, area.x + area.width, y - 10]),
-    ...streamShapes(view, { ...area, y: y + 4, height: STREAM_HEIGHT - 4 }, beat),
+    ...streamShapes(view, { ...area, y: y + 4, height: streamHeight - 4 }, beat),
   ];
 }
