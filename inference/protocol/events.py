@@ -128,8 +128,13 @@ class Limit(Value, frozen=True, kw_only=True):
     name: Literal["requests", "input_tokens", "output_tokens", "concurrency", "budget", "message_bytes"]
     limit: int
     remaining: int
+    """Before this request took anything of it."""
     reset_unix_us: int | None = None
     """When it is full again; None where it does not refill by itself."""
+    num_taken: int | None = None
+    """What this request took of it; a place among the open ones comes back when it ends. None: not recorded."""
+    refill_per_s: float | None = None
+    """What comes back in a second by itself, 0 where nothing does; None: not recorded."""
 
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):

@@ -51,7 +51,15 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
         few = f"At most {MAX_STEPPED} answers may be open whose tokens you choose."
         raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
-    return [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before) for before in range(num_new)]
+    return concurrency(free, num_new)
+
+
+def concurrency(free: int, num_new: int) -> list[Limit]:
+    """Where the limit of open requests stands for each of so many that begin together."""
+    return [
+        Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before, num_taken=1, refill_per_s=0)
+        for before in range(num_new)
+    ]
 
 
 def room(user_id: int) -> int:

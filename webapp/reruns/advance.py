@@ -19,8 +19,8 @@ from inference.eventlog.event_log import Fenced
 from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle import services
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, num_free, room, start
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency, num_free, room, start
 from webapp.lifecycle.stop import stop as stop_request
 from webapp.lifecycle.workers import workers
 from webapp.reruns.models import Rerun, Run
@@ -86,8 +86,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
         run.num_tries += 1
         run.request.save(force_insert=True)
         run.save(update_fields=["request", "num_tries"])
-    limits = [Limit(name="concurrency", limit=MAX_IN_FLIGHT, remaining=free - before) for before in range(num_new)]
-    return list(zip(runs, limits, strict=False))
+    return list(zip(runs, concurrency(free, num_new), strict=False))
 
 
 def _num_open(rerun: Rerun) -> int:

@@ -254,6 +254,11 @@ export const TERMS = {
     sentence: "How many requests one user may have open at once; an ended one makes room.",
     exhibit: null,
   },
+  refill: {
+    sentence:
+      "A bucket is drained by what a request takes and fills again: at a fixed rate, or when requests end.",
+    exhibit: null,
+  },
   budget: { sentence: "How much may be spent until it is set anew.", exhibit: "economics" },
   messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: null },
   inputPrice: {

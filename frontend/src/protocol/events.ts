@@ -377,9 +377,14 @@ export interface LensLayer {
 export interface Limit {
   name: "budget" | "concurrency" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
   limit: number;
+  /** Before this request took anything of it. */
   remaining: number;
   /** When it is full again; None where it does not refill by itself. */
   reset_unix_us: number | null;
+  /** What this request took of it; a place among the open ones comes back when it ends. None: not recorded. */
+  num_taken: number | null;
+  /** What comes back in a second by itself, 0 where nothing does; None: not recorded. */
+  refill_per_s: number | null;
 }
 
 /** What is added to one token's logit. */

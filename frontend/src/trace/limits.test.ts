@@ -1,0 +1,66 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Limit } from "../protocol/events";
+import { fullAfter, levelAt } from "./limits";
+
+const limit = (rest: Partial<Limit>): Limit => ({
+  name: "input_tokens",
+  limit: 1000,
+  remaining: 600,
+  reset_unix_us: null,
+  num_taken: 200,
+  refill_per_s: 10,
+  ...rest,
+});
+
+it("is drained by the request and fills at its rate, no further than its brim", () => {
+  expect(levelAt(limit({}), 0, false)).toEqual({ left: 400, held: 0 });
+  expect(levelAt(limit({}), 5e6, false)).toEqual({ left: 450, held: 0 });
+  expect(levelAt(limit({}), 1e9, true)).toEqual({ left: 1000, held: 0 });
+  expect(fullAfter(limit({}), { left: 400, held: 0 })).toBe(60e6);
+});
+
+it("gets a place among the open requests back when this one ends, and not before", () => {
+  const open = limit({ name: "concurrency", limit: 8, remaining: 8, num_taken: 1, refill_per_s: 0 });
+  expect(levelAt(open, 9e6, false)).toEqual({ left: 7, held: 1 });
+  expect(levelAt(open, 9e6, true)).toEqual({ left: 8, held: 0 });
+  expect(fullAfter(open, { left: 7, held: 1 })).toBeNull();
+});
+
+it("is not told of a trace from before it was recorded", () => {
+  const old = { name: "requests", limit: 8, remaining: 8, reset_unix_us: null };
+  expect(levelAt(old as Limit, 0, false)).toBeNull();
+  expect(levelAt(limit({ refill_per_s: null }), 0, false)).toBeNull();
+});
+
+it("never falls after the gate, stays within its bounds, and is full when it says", () => {
+  const amount = fc.integer({ min: 0, max: 100_000 });
+  fc.assert(
+    fc.property(
+      amount,
+      amount,
+      amount,
+      fc.double({ min: 0, max: 1e4, noNaN: true }),
+      amount,
+      amount,
+      (most, remaining, taken, rate, a, b) => {
+        const bucket = limit({
+          limit: most,
+          remaining: Math.min(most, remaining),
+          num_taken: taken,
+          refill_per_s: rate,
+        });
+        const [early, late] = [
+          levelAt(bucket, Math.min(a, b), false)!,
+          levelAt(bucket, Math.max(a, b), false)!,
+        ];
+        expect(late.left).toBeGreaterThanOrEqual(early.left);
+        expect(late.left).toBeLessThanOrEqual(most);
+        const left = levelAt(bucket, 0, false)!;
+        const until = fullAfter(bucket, left);
+        if (until !== null && taken <= bucket.remaining)
+          expect(levelAt(bucket, until, false)!.left).toBeCloseTo(most, 3);
+      },
+    ),
+  );
+});
