@@ -29,6 +29,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 # ---- request -------------------------------------------------------------------------------------------------------
 
 
+class ServerPhase(Value, frozen=True, kw_only=True):
+    """One entry of a Server-Timing header."""
+
+    name: str
+    duration_us: int | None = None
+    """None: the server named no duration."""
+
+
 class ClientTiming(Value, frozen=True, kw_only=True):
     """What the browser measured, in µs since the epoch by its own clock, except where a duration is said."""
 
@@ -58,6 +66,8 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     """Resource Timing: TLS handshake, a duration."""
     http_version: str | None = None
     """Resource Timing: nextHopProtocol."""
+    server_timing: tuple[ServerPhase, ...] | None = None
+    """The Server-Timing header on the reply to the POST; None: not recorded."""
 
 
 Surface = Literal["chat", "anthropic", "openai", "replay"]

@@ -23,7 +23,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import log_key
-from inference.protocol.events import ClientTiming, Frame, GatewayChecked, RequestAccepted, RequestObserved
+from inference.protocol.events import ClientTiming, Frame, GatewayChecked, RequestAccepted, RequestObserved, ServerPhase
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
@@ -380,6 +380,20 @@ def test_the_list_tells_in_which_conversations_an_answer_is_written(alice: Clien
     for answer in answers_of(sent):
         assert alice.post(f"/api/requests/{answer['request_id']}/cancel").status_code == 202
     assert is_streaming() == [False]
+
+
+def test_the_browser_tells_what_the_server_timing_header_said(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    path = f"/api/requests/{request_id}/observed"
+    for wrong in ([{"name": "two words"}], [{"name": "a", "duration_us": -1}], [{"name": "a"}] * 17):
+        status, body = post(alice, path, {"server_timing": wrong})
+        assert (status, body["error"]["field"]) == (400, "client.server_timing")
+    assert post(alice, path, {"server_timing": [{"name": "auth", "duration_us": 1200}]})[0] == 204
+    event = store.load_frames(request_id)[-1].events[0]
+    assert isinstance(event, RequestObserved)
+    assert event.client.server_timing == (ServerPhase(name="auth", duration_us=1200),)
 
 
 def test_the_session_names_the_projects_version(alice: Client) -> None:

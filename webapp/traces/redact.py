@@ -63,8 +63,10 @@ _KEPT: dict[type[Any], str] = {
     "max_tokens",
     Usage: "uncached_input cache_read cache_write_5m cache_write_1h output",
     ev.ClientTiming: "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
-    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us dns_us tcp_us tls_us http_version",
-    ev.Limit: "name limit remaining reset_unix_us",
+    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us dns_us tcp_us tls_us http_version "
+    "server_timing",
+    ev.ServerPhase: "name duration_us",
+    ev.Limit: "name limit remaining reset_unix_us num_taken refill_per_s",
     ev.SafetyScore: "category score threshold verdict",
     ev.CacheShape: "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks",
     ev.BillLine: "kind num_tokens unit_price_nano amount_nano",

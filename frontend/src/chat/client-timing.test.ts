@@ -39,7 +39,7 @@ it("estimates the clock offset from the four times of the POST, as NTP does", ()
   clock.sent();
   const ahead = 3_600_000_000;
   const server = unixUs() + ahead;
-  clock.responded(server, server);
+  clock.responded({ received_unix_us: server, responded_unix_us: server, server_timing: null });
   expect(Math.abs(clock.timing.clock_offset_us! - ahead)).toBeLessThan(50_000);
 });
 
@@ -48,7 +48,7 @@ it("holds the clock offset to what arrived: nothing does before it was made", ()
   clock.sent();
   const server = unixUs();
   // The reply was ready 200 ms before the page took it, or so it seems.
-  clock.responded(server, server - 200_000);
+  clock.responded({ received_unix_us: server, responded_unix_us: server - 200_000, server_timing: null });
   expect(clock.timing.clock_offset_us).toBeLessThan(-90_000);
   clock.heard(unixUs() - 2000);
   const offset = clock.complete().clock_offset_us!;

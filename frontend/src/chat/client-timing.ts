@@ -1,5 +1,5 @@
 /** The browser's own moments of one request, in µs since the epoch by this browser's clock. */
-import type { ClientTiming } from "../protocol/events";
+import type { ClientTiming, ServerPhase } from "../protocol/events";
 
 export function unixUs(at = performance.now()): number {
   return Math.round((performance.timeOrigin + at) * 1000);
@@ -16,6 +16,13 @@ export function network(entries: PerformanceResourceTiming[]): Partial<ClientTim
     tls_us: post.secureConnectionStart ? micros(post.secureConnectionStart, post.connectEnd) : 0,
     http_version: post.nextHopProtocol,
   };
+}
+
+/** What the reply to the POST tells of its own times. */
+interface Reply {
+  received_unix_us: number;
+  responded_unix_us: number;
+  server_timing: ServerPhase[] | null;
 }
 
 export class ClientClock {
@@ -35,9 +42,11 @@ export class ClientClock {
   }
 
   /** Offset as NTP estimates it: the mean of the two one-way differences. A reply that a busy page takes late spoils it. */
-  responded(receivedUnixUs: number, respondedUnixUs: number): void {
+  responded({ received_unix_us, responded_unix_us, server_timing }: Reply): void {
+    const [receivedUnixUs, respondedUnixUs] = [received_unix_us, responded_unix_us];
     const now = unixUs();
     this.timing.responded_unix_us = now;
+    this.timing.server_timing = server_timing;
     const sent = this.timing.sent_unix_us!;
     this.timing.clock_offset_us = Math.round((receivedUnixUs - sent + (respondedUnixUs - now)) / 2);
     this.most = receivedUnixUs - sent;
@@ -52,6 +61,14 @@ export class ClientClock {
   /** The request's events have begun to arrive. */
   connected(): void {
     this.timing.connected_unix_us ??= unixUs();
+    this.readNetwork();
+  }
+
+  /** Soon, and again at the end: the entry may come late, and the next message's sending takes it away. */
+  private readNetwork(): void {
+    if (this.timing.http_version !== undefined) return;
+    const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
+    Object.assign(this.timing, network(entries));
   }
 
   /** Text has arrived. A frame's callbacks run before its paint, and a task that they post runs after it. */
@@ -72,8 +89,7 @@ export class ClientClock {
 
   /** All that is known, the network's part included. */
   complete(): ClientTiming {
-    const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-    Object.assign(this.timing, network(entries));
+    this.readNetwork();
     if (this.timing.clock_offset_us != null)
       this.timing.clock_offset_us = Math.min(this.most, Math.max(this.least, this.timing.clock_offset_us));
     return {
@@ -90,6 +106,7 @@ export class ClientClock {
       tcp_us: null,
       tls_us: null,
       http_version: null,
+      server_timing: null,
       ...this.timing,
     };
   }

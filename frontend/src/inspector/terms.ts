@@ -158,6 +158,18 @@ export const TERMS = {
       "A header in which the server tells how long each part of its answer took; DevTools shows it too.",
     exhibit: "streaming",
   },
+  authPhase: {
+    sentence: "From the request's arrival until the server knew who asks.",
+    exhibit: null,
+  },
+  validatePhase: {
+    sentence: "Reading the body, finding the conversation and checking the settings.",
+    exhibit: null,
+  },
+  startPhase: {
+    sentence: "Taking a place among the open requests, writing the rows, and handing the work to the queue.",
+    exhibit: null,
+  },
   guess: {
     sentence:
       "Tokens proposed by something quicker than the model, which checks several of them in one pass.",

@@ -135,6 +135,8 @@ export interface ClientTiming {
   tls_us: number | null;
   /** Resource Timing: nextHopProtocol. */
   http_version: string | null;
+  /** The Server-Timing header on the reply to the POST; None: not recorded. */
+  server_timing: ServerPhase[] | null;
 }
 
 /** The prompt, segment by segment, in order and without gaps. */
@@ -683,6 +685,13 @@ export interface SegmentChange {
   num_tokens: number;
   /** What it was before: its beginning, at most 200 characters; never in a trace. */
   text: string;
+}
+
+/** One entry of a Server-Timing header. */
+export interface ServerPhase {
+  name: string;
+  /** None: the server named no duration. */
+  duration_us: number | null;
 }
 
 /** One request to come. */

@@ -204,7 +204,7 @@ export class Chat {
   }
 
   private answer(started: Started, clock: ClientClock): void {
-    clock.responded(started.received_unix_us, started.responded_unix_us);
+    clock.responded(started);
     this.conversation!.messages.push(started.assistant_message, ...started.siblings);
     this.conversation!.leaf_id = started.assistant_message.id;
     this.follow(started.assistant_message, clock);

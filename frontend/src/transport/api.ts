@@ -11,10 +11,12 @@ import type {
   SafetyChecked,
   SamplingParams,
   Segment,
+  ServerPhase,
   Simulation,
   SimulationRequest,
   Usage,
 } from "../protocol/events";
+import { serverTiming } from "./server-timing";
 
 export interface ApiProblem {
   code: string;
@@ -277,6 +279,7 @@ export interface Started {
   siblings: Message[];
   received_unix_us: number;
   responded_unix_us: number;
+  server_timing: ServerPhase[] | null;
 }
 
 export interface Sent extends Started {
@@ -344,6 +347,21 @@ export interface ProbeProgress {
 export const UNREACHABLE = "The server could not be reached. Is it running?";
 
 async function call<T>(method: string, path: string, body?: unknown, outlivesPage = false): Promise<T> {
+  return (await answered<T>(method, path, body, outlivesPage)).data;
+}
+
+/** Begins answers; what the server's phases took is in the reply's header. */
+async function start<T extends Started>(path: string, body: unknown): Promise<T> {
+  const { data, headers } = await answered<T>("POST", path, body);
+  return { ...data, server_timing: serverTiming(headers.get("Server-Timing")) };
+}
+
+async function answered<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  outlivesPage = false,
+): Promise<{ data: T; headers: Headers }> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
@@ -356,10 +374,11 @@ async function call<T>(method: string, path: string, body?: unknown, outlivesPag
   } catch {
     throw new ApiError(0, { code: "offline", message: UNREACHABLE });
   }
-  if (response.status === 204) return undefined as T;
+  const { headers: replied } = response;
+  if (response.status === 204) return { data: undefined as T, headers: replied };
   const data: unknown = await response.json().catch(() => null);
   if (!response.ok) throw new ApiError(response.status, problemOf(data, response.status));
-  return data as T;
+  return { data: data as T, headers: replied };
 }
 
 /** A settled request's trace as it is kept, and the event that came after it was saved; null where there is none. */
@@ -394,11 +413,11 @@ export const api = {
   changeConversation: (id: string, body: object) =>
     call<Conversation>("PATCH", `/api/conversations/${id}`, body),
   deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
-  send: (id: string, body: NewMessage) => call<Sent>("POST", `/api/conversations/${id}/messages`, body),
-  regenerate: (id: string, body: object) => call<Started>("POST", `/api/messages/${id}/regenerate`, body),
+  send: (id: string, body: NewMessage) => start<Sent>(`/api/conversations/${id}/messages`, body),
+  regenerate: (id: string, body: object) => start<Started>(`/api/messages/${id}/regenerate`, body),
   step: (id: string, body: StepCommand) => call<void>("POST", `/api/requests/${id}/step`, body),
   fork: (id: string, body: ForkPlace & { client?: Partial<ClientTiming>; is_stepped?: boolean }) =>
-    call<Started>("POST", `/api/requests/${id}/fork`, body),
+    start<Started>(`/api/requests/${id}/fork`, body),
   cancel: (id: string) => call<void>("POST", `/api/requests/${id}/cancel`),
   observed: (id: string, body: Partial<ClientTiming>) =>
     call<void>("POST", `/api/requests/${id}/observed`, body),

@@ -1,27 +1,14 @@
-/** The Server-Timing header of the reply to the POST that sent a request, while this page still has it. */
+/** The Server-Timing header of a reply (W3C Server Timing), which a page of the same origin may read. */
+import type { ServerPhase } from "../protocol/events";
 
-export interface ServerTiming {
-  name: string;
-  /** µs; null: it has none. */
-  us: number | null;
-}
-
-/** What the browser kept of replies is told apart by when they ended. */
-const SAME_REPLY_US = 50_000;
-
-/** respondedUnixUs: when the reply to the POST was complete, µs since the epoch. */
-export function serverTimings(respondedUnixUs: number | null): ServerTiming[] {
-  if (respondedUnixUs === null) return [];
-  const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-  const distance = ({ responseEnd }: PerformanceResourceTiming) =>
-    Math.abs((performance.timeOrigin + responseEnd) * 1000 - respondedUnixUs);
-  const replies = entries.filter(({ name }) =>
-    /\/api\/(conversations|messages|requests)\/[^/]+\/\w+$/.test(name),
-  );
-  const nearest = replies.toSorted((a, b) => distance(a) - distance(b))[0];
-  if (!nearest || distance(nearest) > SAME_REPLY_US) return [];
-  return nearest.serverTiming.map(({ name, description, duration }) => ({
-    name: description || name,
-    us: duration ? duration * 1000 : null,
-  }));
+/** Null where the reply has none. An entry that is not understood is left out. */
+export function serverTiming(header: string | null): ServerPhase[] | null {
+  if (header === null) return null;
+  return header.split(",").flatMap((entry) => {
+    const [name, ...rest] = entry.split(";").map((part) => part.trim());
+    if (!name) return [];
+    const given = rest.find((part) => /^dur\s*=/i.test(part))?.split("=")[1];
+    const ms = Number.parseFloat(given?.replaceAll('"', "") ?? "");
+    return [{ name, duration_us: ms >= 0 ? Math.round(ms * 1000) : null }];
+  });
 }
