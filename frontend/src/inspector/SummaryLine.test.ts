@@ -50,7 +50,7 @@ it("tells what the cache had of the prompt as soon as that is known", () => {
 });
 
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
-  const figures = ["cached 0", "text after 310\u00a0ms", "2 tokens", "5 tok/s"];
+  const figures = ["cached 0", "first text sent after 310\u00a0ms", "2 tokens", "5 tok/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
 });
 
@@ -76,7 +76,13 @@ it.each([
 
 it("shows a message's kept figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
-  const figures = ["context 54", "cached 48", "text after 81.8\u00a0ms", "8 tokens", "0.000000856\u00a0USD"];
+  const figures = [
+    "context 54",
+    "cached 48",
+    "first text sent after 81.8\u00a0ms",
+    "8 tokens",
+    "0.000000856\u00a0USD",
+  ];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
   const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);

@@ -114,6 +114,89 @@ export const TERMS = {
       "Text leaves the worker when its characters are whole and the output check has passed it; until then it is held.",
     exhibit: "streaming",
   },
+  firstTextSent: {
+    sentence:
+      "From the request's acceptance until the server let its first text go: the server's part of the wait.",
+    exhibit: "streaming",
+  },
+  firstTextSeen: {
+    sentence:
+      "From the key press until the first text stood on the screen: network, server and browser together.",
+    exhibit: "streaming",
+  },
+  pressToSend: {
+    sentence: "What the page itself did between the key press and handing the request to the network.",
+    exhibit: "streaming",
+  },
+  network: {
+    sentence: "On the way between browser and server, told apart by the estimated offset of their clocks.",
+    exhibit: "streaming",
+  },
+  handOver: {
+    sentence: "Through the queue, from the web process to the worker that prepares the prompt.",
+    exhibit: null,
+  },
+  assembly: {
+    sentence: "Choosing which messages fit into the window, and putting them into the model's chat form.",
+    exhibit: "context",
+  },
+  outputCheck: {
+    sentence: "A classifier reads the answer piece by piece; text waits in the worker until it was read.",
+    exhibit: "safety",
+  },
+  between: {
+    sentence: "Time that no event covers: it is measured, and what happened in it is not recorded.",
+    exhibit: null,
+  },
+  allPhases: {
+    sentence: "From the first to the last moment that is known; the rows above add up to it exactly.",
+    exhibit: null,
+  },
+  safetyScore: {
+    sentence:
+      "How sure the classifier is, 0 to 1; from the threshold (the tick) on, the category's verdict applies.",
+    exhibit: "safety",
+  },
+  checkTime: { sentence: "What the classifier took for this piece of text.", exhibit: "safety" },
+  heldTime: {
+    sentence: "How long the oldest text of this piece waited in the worker before the check had passed it.",
+    exhibit: "safety",
+  },
+  policy: {
+    sentence: "The classifier and the thresholds in force then; a later change does not touch this trace.",
+    exhibit: "safety",
+  },
+  layer: {
+    sentence: "One of the model's repeated parts: each looks back at all tokens once, then reworks this one.",
+    exhibit: "prefill",
+  },
+  layerGuess: {
+    sentence: "The token the model would say if it stopped after this layer (the logit lens).",
+    exhibit: "sampling",
+  },
+  attention: {
+    sentence: "How much each head looks at each earlier token while it computes this one; a row sums to 1.",
+    exhibit: "cache",
+  },
+  neighbours: {
+    sentence:
+      "Tokens whose learnt vectors point the same way: cosine 1 is the same direction, 0 none in common.",
+    exhibit: "tokenizer",
+  },
+  origin: {
+    sentence: "Whether the block was found in the cache, or computed for this request.",
+    exhibit: "cache",
+  },
+  storedBlock: {
+    sentence: "A full block stays findable for later requests that begin with the same tokens.",
+    exhibit: "cache",
+  },
+  price: { sentence: "What one token of the kind cost, by the prices in force then.", exhibit: "economics" },
+  acceptedGuesses: {
+    sentence:
+      "Guesses that the model itself drew too; from the first that it did not, all later ones are dropped.",
+    exhibit: "prefill",
+  },
   bill: {
     sentence: "Tokens of each kind times their price; tokens from the cache cost less than computed ones.",
     exhibit: "economics",

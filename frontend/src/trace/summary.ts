@@ -31,7 +31,7 @@ export function summaryOfTrace(view: TraceView): Summary {
   return summary(outcome, outcome === "running" ? phaseOf(view) : ENDINGS[outcome], [
     context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
-    releases[0] && `text after ${duration(releases[0].at)}`,
+    releases[0] && `first text sent after ${duration(releases[0].at)}`,
     tokens.length > 0 && counted(tokens.length, "token"),
     speed !== null && `${speed.toFixed(0)} tok/s`,
     bill && money(bill.total_nano, bill.currency),
@@ -64,7 +64,7 @@ export function summaryOfMessage({ status, error, figures }: Message): Summary |
     context > 0 && `context ${count(context)}`,
     // None may also mean that the server did not report it.
     usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,
-    first_token_us !== null && `text after ${duration(first_token_us)}`,
+    first_token_us !== null && `first text sent after ${duration(first_token_us)}`,
     outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
     cost_nano !== null && money(cost_nano, currency),
   ]);
