@@ -232,9 +232,9 @@ def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, bas
 
 
 def test_the_timeline_is_searched_and_tells_details_by_keys(page: Page, base: str, recorded: str, scheme: str) -> None:
+    page.evaluate("localStorage.setItem('sightglass-timeline', 'open')")
     page.goto(base + recorded)
     plot = page.get_by_test_id("timeline-plot")
-    page.get_by_role("button", name="Timeline", exact=True).click()
     plot.focus()
     page.keyboard.press("/")
     field = page.get_by_role("searchbox", name="Search spans and events")
