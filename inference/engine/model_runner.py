@@ -46,4 +46,5 @@ def _chunk(share: Scheduled) -> Chunk:
     sequence = share.sequence
     start = sequence.num_computed_tokens
     ids = sequence.ids[start : start + share.num_tokens]
-    return Chunk([*ids, *share.drafts], start, sequence.block_table, share.num_logits)
+    is_prompt = sequence.num_unread_tokens > 0
+    return Chunk([*ids, *share.drafts], start, sequence.block_table, share.num_logits, is_prompt)

@@ -238,7 +238,8 @@ class Scheduler:
                     continue
             readers.append(sequence)
             num_pending = sequence.num_pending_tokens
-            num_tokens = min(budget, num_pending)
+            # What was generated is never read together with the prompt: it is computed as it was then.
+            num_tokens = min(budget, sequence.num_unread_tokens or num_pending)
             self._charge_prompt(sequence, num_tokens)
             step.shares.append(Scheduled(sequence, num_tokens, is_partial=num_tokens < num_pending))
             budget -= num_tokens

@@ -87,6 +87,12 @@ class Sequence:
         return len(self.ids) - self.num_computed_tokens
 
     @property
+    def num_unread_tokens(self) -> int:
+        """Of those that the client sent, how many are not yet computed; what was generated, kept ones too, is not
+        counted."""
+        return max(0, len(self.request.prompt_ids) - self.num_computed_tokens)
+
+    @property
     def is_prefilling(self) -> bool:
         return not self.output_ids or self.num_pending_tokens > 1
 

@@ -19,7 +19,13 @@ enum { BLOCK = 16, SCORE_ROWS = 12, VALUE_ROWS = 6, FEW_ROWS = 6 };
 typedef uint16_t bf16;
 
 static inline __m512bh pairs(const bf16 *source) { return (__m512bh)_mm512_loadu_si512(source); }
-static inline __m512bh pair(const bf16 *source) { return (__m512bh)_mm512_set1_epi32(*(const int32_t *)source); }
+static inline __m512bh pair(const void *source) { return (__m512bh)_mm512_set1_epi32(*(const int32_t *)source); }
+
+/* sum += 2 products in each lane; why it is written so is told in matrix.h. */
+static inline __m512 dot_pairs(__m512 sum, __m512bh a, __m512bh b) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+}
 
 static inline void store16(bf16 *target, __m512 values) {
     _mm256_storeu_si256((__m256i *)target, (__m256i)_mm512_cvtneps_pbh(values));
@@ -51,7 +57,7 @@ typedef struct {
 
 /* scores[r][key] of blocks first to last (excluded); `num` is constant where inlined. */
 __attribute__((always_inline)) static inline void score_rows(
-    const Context *context, const bf16 *const *queries, int first, int last, const int num, float *scores,
+    const Context *context, const int32_t *queries, int first, int last, const int num, float *scores,
     int64_t pitch) {
     for (int block = first; block < last; block++) {
         const bf16 *keys = context->keys + context->table[block] * context->stride;
@@ -68,17 +74,43 @@ __attribute__((always_inline)) static inline void score_rows(
             }
             __m512bh key = pairs(keys + i * 32);
 #pragma GCC unroll 12
-            for (int r = 0; r < num; r++) sum[r] = _mm512_dpbf16_ps(sum[r], key, pair(queries[r] + 2 * i));
+            for (int r = 0; r < num; r++) sum[r] = dot_pairs(sum[r], key, pair(queries + i * num + r));
         }
         for (int r = 0; r < num; r++) _mm512_storeu_ps(scores + r * pitch + (int64_t)(block - first) * BLOCK, sum[r]);
+    }
+}
+
+/* Many rows: two blocks at a time, so that a query is loaded once for both. */
+__attribute__((always_inline)) static inline void score_two(
+    const Context *context, const int32_t *queries, int block, const int num, float *scores, int64_t pitch) {
+    const bf16 *one = context->keys + context->table[block] * context->stride;
+    const bf16 *two = context->keys + context->table[block + 1] * context->stride;
+    __m512 sum[2 * SCORE_ROWS];
+#pragma GCC unroll 24
+    for (int i = 0; i < 2 * num; i++) sum[i] = _mm512_setzero_ps();
+    for (int i = 0; i < context->head_dim / 2; i++) {
+        __m512bh first = pairs(one + i * 32), second = pairs(two + i * 32);
+#pragma GCC unroll 12
+        for (int r = 0; r < num; r++) {
+            __m512bh query = pair(queries + i * num + r);
+            sum[2 * r] = dot_pairs(sum[2 * r], first, query);
+            sum[2 * r + 1] = dot_pairs(sum[2 * r + 1], second, query);
+        }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < num; r++) {
+        _mm512_storeu_ps(scores + r * pitch, sum[2 * r]);
+        _mm512_storeu_ps(scores + r * pitch + BLOCK, sum[2 * r + 1]);
     }
 }
 
 #define SCORE_CASE(n) \
     case n: score_rows(context, queries, first, last, n, scores, pitch); break;
 
-static void score(const Context *context, const bf16 *const *queries, int first, int last, int num, float *scores,
+static void score(const Context *context, const int32_t *queries, int first, int last, int num, float *scores,
                   int64_t pitch) {
+    for (; num == SCORE_ROWS && first + 1 < last; first += 2, scores += 2 * BLOCK)
+        score_two(context, queries, first, SCORE_ROWS, scores, pitch);
     switch (num) {
         SCORE_CASE(1) SCORE_CASE(2) SCORE_CASE(3) SCORE_CASE(4) SCORE_CASE(5) SCORE_CASE(6)
         SCORE_CASE(7) SCORE_CASE(8) SCORE_CASE(9) SCORE_CASE(10) SCORE_CASE(11) SCORE_CASE(12)
@@ -131,7 +163,7 @@ __attribute__((always_inline)) static inline void mix_rows(
             for (int r = 0; r < num; r++) {
                 __m512bh weight = pair(weights[r] + (int64_t)(block - first) * BLOCK + 2 * i);
 #pragma GCC unroll 4
-                for (int z = 0; z < lanes; z++) sum[r][z] = _mm512_dpbf16_ps(sum[r][z], value[z], weight);
+                for (int z = 0; z < lanes; z++) sum[r][z] = dot_pairs(sum[r][z], value[z], weight);
             }
         }
     }
@@ -166,11 +198,12 @@ typedef struct {
 
 /* Up to SCORE_ROWS rows; scores: scratch of num rows of `pitch` floats, pitch a multiple of 16. */
 static void attend(const Context *context, const Row *rows, int num, float *scores, int64_t pitch) {
-    const bf16 *queries[SCORE_ROWS], *weights[SCORE_ROWS];
+    int32_t queries[context->head_dim / 2 * num]; /* [pairs of dimensions][rows]: side by side as they are needed */
+    const bf16 *weights[SCORE_ROWS];
     float *outs[SCORE_ROWS], inverse[SCORE_ROWS];
     int low = rows[0].low, high = rows[0].high;
     for (int r = 0; r < num; r++) {
-        queries[r] = rows[r].query;
+        for (int i = 0; i < context->head_dim / 2; i++) queries[i * num + r] = ((const int32_t *)rows[r].query)[i];
         outs[r] = rows[r].out;
         weights[r] = (const bf16 *)(scores + r * pitch);
         low = rows[r].low < low ? rows[r].low : low;

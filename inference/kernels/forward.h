@@ -6,6 +6,7 @@
 #include "attention.h"
 #include "matrix.h"
 #include "parallel.h"
+#include "prompt_matrix.h"
 #include "vector_math.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
 
 typedef struct {
     int64_t num_tokens, num_chunks, num_logits;
+    int64_t num_decoded;       /* the first so many tokens; the others are of prompts and use the prompt's form */
     const int32_t *ids;        /* [num_tokens] */
     const int32_t *positions;  /* [num_tokens] */
     const int32_t *chunks;     /* [num_tokens]: which chunk a token belongs to */
@@ -50,14 +52,15 @@ typedef struct {
     bf16 *query;    /* [tokens][heads * head_dim] */
     float *mixed;   /* [tokens][heads * head_dim] */
     Rows rows, wide, logit_rows;
-    float *scores;  /* [threads][SCORE_ROWS][pitch] */
-    int64_t pitch;
+    float *scratch; /* [threads]: scores [SCORE_ROWS][pitch] or gates [GATE_ROWS][MAX_SPAN] */
+    int64_t pitch, scratch_size;
     int32_t *wanted_memory;
     _Atomic int *next; /* a counter of pieces taken, per stage */
     int num_stages;
 } Pass;
 
-enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, STAGES = 9 };
+/* Stages of the prompts' products have numbers PROMPTS above those of the decoded tokens': both go on together. */
+enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 132, GATE_ROWS = 66, PROMPTS = 9, STAGES = 2 * PROMPTS };
 
 /* Shares out `count` pieces of a stage, `step` at a time. Each thread walks through the same stages in the same order. */
 #define FOR_PIECES(pass, stage, count, step, first, last)                                                       \
@@ -78,16 +81,35 @@ static inline __m512 scaled(const float *x, const float *weight, __m512 factor) 
     return _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x), factor), _mm512_loadu_ps(weight));
 }
 
-static void norm_row(const float *x, const float *weight, int64_t size, float eps, Rows *rows, int64_t row) {
-    __m512 factor = _mm512_set1_ps(inverse_rms(x, size, eps));
-    for (int64_t i = 0; i < size; i += GROUP)
-        quantize_group(scaled(x + i, weight + i, factor), scaled(x + i + 16, weight + i + 16, factor), rows, row,
-                       size / GROUP, i / GROUP);
+/* Rows of decoded tokens, whole blocks of them: those of prompts come behind. */
+static int64_t prompt_start(const Batch *batch) { return (batch->num_decoded + MAX_ROWS - 1) / MAX_ROWS * MAX_ROWS; }
+
+/* Rounds a token's x, or weight * factor * x, as its matrix wants it. */
+static void round_token(const Batch *batch, const Matrix *matrix, const float *x, const float *weight, float factor,
+                        Rows *rows, int64_t token) {
+    const __m512 by = _mm512_set1_ps(factor);
+    int64_t size = matrix->num_in;
+    if (token < batch->num_decoded) {
+        for (int64_t i = 0; i < size; i += GROUP) {
+            __m512 low = weight ? scaled(x + i, weight + i, by) : _mm512_loadu_ps(x + i);
+            __m512 high = weight ? scaled(x + i + 16, weight + i + 16, by) : _mm512_loadu_ps(x + i + 16);
+            quantize_group(low, high, rows, token, size / GROUP, i / GROUP);
+        }
+        return;
+    }
+    for (int64_t first = 0; first < size; first += matrix->span) {
+        __m512 values[MAX_SPAN / 16];
+        for (int64_t i = 0; i < matrix->span; i += 16)
+            values[i / 16] = weight ? scaled(x + first + i, weight + first + i, by) : _mm512_loadu_ps(x + first + i);
+        quantize_span(values, matrix, rows, prompt_start(batch), token - batch->num_decoded, first / matrix->span);
+    }
 }
 
-static void quantize_row(const float *x, int64_t size, Rows *rows, int64_t row) {
-    for (int64_t i = 0; i < size; i += GROUP)
-        quantize_group(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16), rows, row, size / GROUP, i / GROUP);
+static void norm_token(Pass *pass, const Matrix *matrix, const float *weight, int64_t token) {
+    const Model *model = pass->model;
+    const float *x = pass->x + token * model->hidden;
+    float factor = inverse_rms(x, model->hidden, model->norm_eps);
+    round_token(pass->batch, matrix, x, weight, factor, &pass->rows, token);
 }
 
 /* x += post-normed update, where the model has a post-norm. */
@@ -107,14 +129,14 @@ static void embed(Pass *pass, int64_t token) {
     for (int64_t i = 0; i < model->hidden; i++) x[i] *= model->embedding_scale;
 }
 
-/* Pieces of a matrix product: a tile of outputs, and up to PANEL of the step's tokens. */
+/* Pieces of a matrix product: a tile of outputs, and a panel of the step's tokens. */
 typedef struct {
-    int64_t num_panels, num_pieces, step, num_tokens;
+    int64_t num_panels, num_pieces, step, num_tokens, panel;
 } Pieces;
 
-static Pieces pieces_of(int64_t num_tiles, int64_t num_tokens, int64_t step) {
-    int64_t num_panels = (num_tokens + PANEL - 1) / PANEL;
-    return (Pieces){num_panels, num_tiles * num_panels, num_panels > 1 ? 1 : step, num_tokens};
+static Pieces pieces_of(int64_t num_tiles, int64_t num_tokens, int64_t step, int64_t panel) {
+    int64_t num_panels = (num_tokens + panel - 1) / panel;
+    return (Pieces){num_panels, num_tiles * num_panels, num_panels > 1 ? 1 : step, num_tokens, panel};
 }
 
 typedef struct {
@@ -122,7 +144,7 @@ typedef struct {
 } Piece;
 
 static Piece piece_at(const Pieces *pieces, int64_t index) {
-    int64_t first = index % pieces->num_panels * PANEL, last = first + PANEL;
+    int64_t first = index % pieces->num_panels * pieces->panel, last = first + pieces->panel;
     return (Piece){index / pieces->num_panels, first, last < pieces->num_tokens ? last : pieces->num_tokens};
 }
 
@@ -142,11 +164,40 @@ static void multiply(const Matrix *matrix, const Rows *rows, Piece piece, float 
     }
 }
 
+static void add_bias(const Matrix *matrix, int64_t first, int64_t num, float *out) {
+    if (!matrix->bias) return;
+    for (int64_t i = 0; i < num; i += TILE)
+        _mm512_storeu_ps(out + i, _mm512_add_ps(_mm512_loadu_ps(out + i), _mm512_loadu_ps(matrix->bias + first + i)));
+}
+
+/* The same by the prompt's form: four tiles; the piece's tokens count from the first of a prompt. What is not wanted,
+ * of the last rows and the last tiles, is computed beside the place where the rest goes. */
+static void multiply_prompt(const Batch *batch, const Matrix *matrix, const Rows *rows, Piece piece, float *out,
+                            int adds) {
+    float beside[PROMPT_ROWS][WIDTH] = {0};
+    int64_t pitch = matrix->num_out, left = pitch - piece.tile * WIDTH, width = left < WIDTH ? left : WIDTH;
+    for (int64_t row = piece.first; row < piece.last; row += PROMPT_ROWS) {
+        int64_t num = piece.last - row < PROMPT_ROWS ? piece.last - row : PROMPT_ROWS;
+        int is_whole = num == PROMPT_ROWS && width == WIDTH;
+        float *target = out + (batch->num_decoded + row) * pitch + piece.tile * WIDTH;
+        for (int64_t r = 0; !is_whole && adds && r < num; r++) memcpy(beside[r], target + r * pitch, width * 4);
+        product_prompt(matrix, piece.tile, rows, prompt_start(batch), row, is_whole ? target : beside[0],
+                       is_whole ? pitch : WIDTH, adds);
+        for (int64_t r = 0; !is_whole && r < num; r++) memcpy(target + r * pitch, beside[r], width * 4);
+        for (int64_t r = 0; r < num; r++) add_bias(matrix, piece.tile * WIDTH, width, target + r * pitch);
+    }
+}
+
 static void multiply_all(Pass *pass, int stage, const Matrix *matrix, const Rows *rows, float *out, int adds) {
-    Pieces pieces = pieces_of((matrix->num_out + TILE - 1) / TILE, pass->batch->num_tokens, TILE_STEP);
+    const Batch *batch = pass->batch;
+    Pieces pieces = pieces_of((matrix->num_out + TILE - 1) / TILE, batch->num_decoded, TILE_STEP, PANEL);
     FOR_PIECES(pass, stage, pieces.num_pieces, pieces.step, first, last)
         for (int64_t i = first; i < last; i++)
             multiply(matrix, rows, piece_at(&pieces, i), out, matrix->num_out, adds);
+    int64_t num_fours = (matrix->num_out + WIDTH - 1) / WIDTH, num_prompt = batch->num_tokens - batch->num_decoded;
+    Pieces prompts = pieces_of(num_fours, num_prompt, 1, PROMPT_PANEL);
+    FOR_PIECES(pass, stage + PROMPTS, prompts.num_pieces, 1, i, end)
+        multiply_prompt(batch, matrix, rows, piece_at(&prompts, i), out, adds);
 }
 
 /* act(gate) * up of 32 neighbouring outputs, quantised: four tiles, gate and up by turns. */
@@ -164,6 +215,38 @@ static void gate(Pass *pass, const Matrix *matrix, Piece piece) {
                            groups, piece.tile);
         }
     }
+}
+
+/* The same by the prompt's form, for up to GATE_ROWS tokens: a span of outputs; of four tiles two are of the gate. */
+static void gate_prompt(Pass *pass, const Layer *layer, Piece piece, float *gates) {
+    int64_t start = prompt_start(pass->batch), num = layer->down.span / (2 * TILE);
+    float part[PROMPT_ROWS][FOUR][TILE];
+    for (int64_t i = 0; i < num; i++)
+        for (int64_t row = piece.first; row < piece.last; row += PROMPT_ROWS) {
+            product_prompt(&layer->gate_up, piece.tile * num + i, &pass->rows, start, row, part[0][0], WIDTH, 0);
+            for (int r = 0; r < PROMPT_ROWS; r++)
+                for (int side = 0; side < 2; side++) {
+                    __m512 value = _mm512_loadu_ps(part[r][2 * side]);
+                    value = pass->model->is_gelu ? gelu16(value) : silu16(value);
+                    _mm512_storeu_ps(gates + (row - piece.first + r) * MAX_SPAN + (2 * i + side) * TILE,
+                                     _mm512_mul_ps(value, _mm512_loadu_ps(part[r][2 * side + 1])));
+                }
+        }
+    for (int64_t row = piece.first; row < piece.last; row++) {
+        __m512 values[MAX_SPAN / 16];
+        for (int64_t i = 0; i < 2 * num; i++) values[i] = _mm512_loadu_ps(gates + (row - piece.first) * MAX_SPAN + i * 16);
+        quantize_span(values, &layer->down, &pass->wide, start, row, piece.tile);
+    }
+}
+
+static void gate_all(Pass *pass, int stage, const Layer *layer, float *gates) {
+    int64_t intermediate = pass->model->intermediate, num_decoded = pass->batch->num_decoded;
+    Pieces pieces = pieces_of(intermediate / GROUP, num_decoded, 1, PANEL);
+    FOR_PIECES(pass, stage, pieces.num_pieces, 1, i, end) gate(pass, &layer->gate_up, piece_at(&pieces, i));
+    if (pass->batch->num_tokens == num_decoded) return;
+    Pieces prompts = pieces_of(intermediate / layer->down.span, pass->batch->num_tokens - num_decoded, 1, GATE_ROWS);
+    FOR_PIECES(pass, stage + PROMPTS, prompts.num_pieces, 1, i, end)
+        gate_prompt(pass, layer, piece_at(&prompts, i), gates);
 }
 
 static void rotate(const Model *model, const float *rotation, float *head) {
@@ -272,7 +355,7 @@ static void project(Team *team, Pass *pass, int64_t index, int stage) {
         for (int64_t t = first; t < last; t++) {
             if (index) add_update(pass, layer[-1].post_mlp_norm, t);
             else embed(pass, t);
-            norm_row(pass->x + t * model->hidden, layer->attention_norm, model->hidden, model->norm_eps, &pass->rows, t);
+            norm_token(pass, &layer->qkv, layer->attention_norm, t);
         }
     barrier(team);
     multiply_all(pass, stage + 1, &layer->qkv, &pass->rows, pass->qkv, 0);
@@ -283,14 +366,15 @@ static void project(Team *team, Pass *pass, int64_t index, int stage) {
 }
 
 /* The other stages: attention and MLP, added to the residual stream. */
-static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, float *scratch) {
     const Model *model = pass->model;
     const Layer *layer = &model->layers[index];
     int64_t num_tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
-    attend_pieces(team, pass, index, stage + 3, scores);
+    attend_pieces(team, pass, index, stage + 3, scratch);
     barrier(team);
     FOR_PIECES(pass, stage + 4, num_tokens, ROW_STEP, first, last)
-        for (int64_t t = first; t < last; t++) quantize_row(pass->mixed + t * heads_width, heads_width, &pass->wide, t);
+        for (int64_t t = first; t < last; t++)
+            round_token(pass->batch, &layer->output, pass->mixed + t * heads_width, NULL, 1, &pass->wide, t);
     barrier(team);
     int has_post = layer->post_attention_norm != NULL;
     multiply_all(pass, stage + 5, &layer->output, &pass->wide, has_post ? pass->update : pass->x, !has_post);
@@ -298,11 +382,10 @@ static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, 
     FOR_PIECES(pass, stage + 6, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) {
             add_update(pass, layer->post_attention_norm, t);
-            norm_row(pass->x + t * model->hidden, layer->mlp_norm, model->hidden, model->norm_eps, &pass->rows, t);
+            norm_token(pass, &layer->gate_up, layer->mlp_norm, t);
         }
     barrier(team);
-    Pieces gates = pieces_of(model->intermediate / GROUP, num_tokens, 1);
-    FOR_PIECES(pass, stage + 7, gates.num_pieces, 1, i, end) gate(pass, &layer->gate_up, piece_at(&gates, i));
+    gate_all(pass, stage + 7, layer, scratch);
     barrier(team);
     has_post = layer->post_mlp_norm != NULL;
     multiply_all(pass, stage + 8, &layer->down, &pass->wide, has_post ? pass->update : pass->x, !has_post);
@@ -367,11 +450,11 @@ static void gather_wanted(const Pass *pass) {
 
 static void compute(Team *team, int thread, void *argument) {
     Pass *pass = argument;
-    float *scores = pass->scores + thread * SCORE_ROWS * pass->pitch;
+    float *scratch = pass->scratch + thread * pass->scratch_size;
     int last = (int)pass->model->num_layers - 1;
     for (int layer = 0; layer < last; layer++) {
         project(team, pass, layer, layer * STAGES);
-        mix_and_transform(team, pass, layer, layer * STAGES, scores);
+        mix_and_transform(team, pass, layer, layer * STAGES, scratch);
     }
     /* Of the last layer the others' keys and values are all that is needed. */
     project(team, pass, last, last * STAGES);
@@ -380,7 +463,7 @@ static void compute(Team *team, int thread, void *argument) {
     barrier(team);
     Pass wanted = *pass;
     wanted.batch = &pass->wanted;
-    mix_and_transform(team, &wanted, last, last * STAGES, scores);
+    mix_and_transform(team, &wanted, last, last * STAGES, scratch);
     compute_logits(team, &wanted, (last + 1) * STAGES);
 }
 
@@ -414,10 +497,11 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     pass->qkv = carve(&at, tokens * (heads_width + 2 * model->num_kv_heads * model->head_dim) * 4);
     pass->query = carve(&at, tokens * heads_width * 2);
     pass->mixed = carve(&at, tokens * heads_width * 4);
-    pass->rows = carve_rows(&at, tokens, model->hidden);
-    pass->wide = carve_rows(&at, tokens, widest);
+    pass->rows = carve_rows(&at, tokens + 2 * MAX_ROWS, model->hidden);
+    pass->wide = carve_rows(&at, tokens + 2 * MAX_ROWS, widest);
     pass->logit_rows = carve_rows(&at, 2 * pass->batch->num_logits, model->hidden);
-    pass->scores = carve(&at, team->num_threads * SCORE_ROWS * pass->pitch * 4);
+    pass->scratch_size = SCORE_ROWS * pass->pitch > GATE_ROWS * MAX_SPAN ? SCORE_ROWS * pass->pitch : GATE_ROWS * MAX_SPAN;
+    pass->scratch = carve(&at, team->num_threads * pass->scratch_size * 4);
     pass->wanted_memory = carve(&at, (2 * pass->batch->num_logits + pass->batch->num_chunks + 1) * 4);
     pass->next = carve(&at, pass->num_stages * (int64_t)sizeof(_Atomic int));
     return at;
@@ -427,13 +511,14 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
 static Batch wanted_of(const Batch *batch, int32_t *memory) {
     Batch wanted = *batch;
     int32_t *positions = memory, *chunks = positions + batch->num_logits, *starts = chunks + batch->num_logits;
-    wanted.num_tokens = batch->num_logits;
+    wanted.num_tokens = batch->num_logits, wanted.num_decoded = 0;
     wanted.positions = positions, wanted.chunks = chunks, wanted.starts = starts;
     memset(starts, 0, (batch->num_chunks + 1) * sizeof(int32_t));
     for (int64_t i = 0; i < batch->num_logits; i++) {
         positions[i] = batch->positions[batch->logit_rows[i]];
         chunks[i] = batch->chunks[batch->logit_rows[i]];
         starts[chunks[i] + 1]++;
+        wanted.num_decoded += batch->logit_rows[i] < batch->num_decoded;
     }
     for (int64_t chunk = 0; chunk < batch->num_chunks; chunk++) starts[chunk + 1] += starts[chunk];
     return wanted;

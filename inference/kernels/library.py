@@ -31,9 +31,10 @@ class Matrix(Structure):
         ("num_in", c_int32),
         ("num_out", c_int32),
         ("bits", c_int32),
-        ("reserved", c_int32),
+        ("span", c_int32),
         ("tile_bytes", c_int64),
         ("tiles", c_void_p),
+        ("prompt_tiles", c_void_p),
         ("bias", c_void_p),
     )
 
@@ -90,6 +91,7 @@ class Batch(Structure):
         ("num_tokens", c_int64),
         ("num_chunks", c_int64),
         ("num_logits", c_int64),
+        ("num_decoded", c_int64),
         ("ids", c_void_p),
         ("positions", c_void_p),
         ("chunks", c_void_p),

@@ -1,4 +1,5 @@
 /* Quantised matrix products: weights in tiles of 16 outputs, activations rounded to 8 bits in groups of 32.
+ * What prompts are multiplied by is another form, see prompt_matrix.h.
  *
  * A tile holds 16 outputs, group after group of 32 inputs: one stream of whole cache lines, read from front to back. The
  * codes stand so that one VNNI instruction multiplies 4 inputs of all 16 outputs (u8 weights by s8 activations):
@@ -18,10 +19,11 @@
 enum { GROUP = 32, TILE = 16, MAX_ROWS = 8, GROUP_BYTES_4 = 320, GROUP_BYTES_8 = 576 };
 
 typedef struct {
-    int32_t num_in, num_out, bits, reserved;
+    int32_t num_in, num_out, bits, span; /* span: see prompt_matrix.h */
     int64_t tile_bytes;
     const uint8_t *tiles;
-    const float *bias; /* [num_out], or NULL */
+    const uint8_t *prompt_tiles; /* or NULL */
+    const float *bias;           /* [num_out], or NULL */
 } Matrix;
 
 /* Rows rounded to 8 bits: value = code * scale. The sums are of the rounded values: their error cancels against that of
@@ -67,6 +69,13 @@ static inline __m512 load_half(const uint8_t *source) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)source));
 }
 
+/* sum += 4 products of u8 by s8 in each lane. GCC gives the intrinsic a register of its own for the sum and copies to and
+ * fro, through memory where there are many; told that it is the same one, it does not. */
+static inline __m512i dot(__m512i sum, __m512i weights, __m512i codes) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(codes));
+    return sum;
+}
+
 static inline __m512i spread(const int8_t *codes) { return _mm512_set1_epi32(*(const int32_t *)codes); }
 
 /* out[r] = 16 outputs of row r of a block. `num` is a constant wherever this is inlined. */
@@ -86,10 +95,10 @@ __attribute__((always_inline)) static inline void product4(
             __m512i both = _mm512_loadu_si512(tile + j * 64);
             __m512i low = _mm512_and_si512(both, mask), high = _mm512_and_si512(_mm512_srli_epi16(both, 4), mask);
 #pragma GCC unroll 8
-            for (int r = 0; r < num; r++) sum[r] = _mm512_dpbusd_epi32(sum[r], low, spread(codes + j * 32 + r * 4));
+            for (int r = 0; r < num; r++) sum[r] = dot(sum[r], low, spread(codes + j * 32 + r * 4));
 #pragma GCC unroll 8
             for (int r = 0; r < num; r++)
-                sum[r] = _mm512_dpbusd_epi32(sum[r], high, spread(codes + (j + 4) * 32 + r * 4));
+                sum[r] = dot(sum[r], high, spread(codes + (j + 4) * 32 + r * 4));
         }
         __m512 scale = load_half(tile + 256), minimum = load_half(tile + 288);
 #pragma GCC unroll 8
@@ -118,7 +127,7 @@ __attribute__((always_inline)) static inline void product8(
         for (int j = 0; j < 8; j++) {
             __m512i weights = _mm512_loadu_si512(tile + j * 64);
 #pragma GCC unroll 8
-            for (int r = 0; r < num; r++) sum[r] = _mm512_dpbusd_epi32(sum[r], weights, spread(codes + j * 32 + r * 4));
+            for (int r = 0; r < num; r++) sum[r] = dot(sum[r], weights, spread(codes + j * 32 + r * 4));
         }
         __m512 scale = _mm512_loadu_ps(tile + 512);
 #pragma GCC unroll 8

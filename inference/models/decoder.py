@@ -32,6 +32,9 @@ class Chunk:
     """The block of each BLOCK_SIZE tokens; covers start + len(ids)."""
     num_logits: int = 1
     """Logits wanted after the last so many tokens (0: the chunk ends inside a prompt)."""
+    is_prompt: bool = False
+    """Whether all were sent, none generated: the decoder may compute them in a form that is faster for many. It goes by
+    what they are, never by how many, so that their results depend on nothing else."""
 
     @property
     def end(self) -> int:

@@ -1,6 +1,7 @@
 """The decoder on the kernels: one call per step, for quantised models on CPUs that have them.
 
 A token's results are the same bit by bit whatever is computed beside it: alone or in a batch, in one chunk or in many.
+They depend on whether it belongs to a prompt, which has a form of the weights that is faster for many rows.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from inference.kernels.library import Batch, Kernels, Layer, Matrix, Model
 from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.native_weights import Arrays, num_outputs
+from inference.models.native_weights import Arrays, has_prompt_form, num_outputs, span_of
 
 _HUGE_PAGE = 2 << 20
+_CACHE_LINE = 64
 _NORMS = ("attention_norm", "mlp_norm", "post_attention_norm", "post_mlp_norm", "query_norm", "key_norm")
 
 
@@ -33,6 +35,16 @@ def _allocate(num_bytes: int) -> NDArray[np.uint8]:
     whole = np.frombuffer(memory, np.uint8)
     start = -whole.ctypes.data % _HUGE_PAGE
     return whole[start : start + num_bytes]
+
+
+def _copy(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
+    """Their bytes, behind each other in whole cache lines: a load that lies across two costs twice."""
+    sizes = [-(-array.nbytes // _CACHE_LINE) * _CACHE_LINE for array in arrays.values()]
+    memory, copies = _allocate(sum(sizes)), {}
+    for (name, array), start in zip(arrays.items(), accumulate(sizes, initial=0), strict=False):
+        copies[name] = memory[start : start + array.nbytes]
+        copies[name][:] = array.reshape(-1).view(np.uint8)
+    return copies
 
 
 class NativeCache:
@@ -57,8 +69,8 @@ class NativeDecoder:
         """weights: from pack_native; they are copied."""
         self.config = config
         self._kernels = kernels
-        self._memory: list[NDArray[np.generic]] = []
-        self._weights = {name: self._own(array) for name, array in weights.items()}
+        self._weights = _copy(weights)
+        self._has_prompt_form = has_prompt_form(config)
         self._frequencies = [np.array(config.rope_frequencies(is_sliding)) for is_sliding in self._rotations()]
         self._model = self._build_model()
         self._logits = np.empty((0, config.vocab_size), np.float32)
@@ -71,8 +83,22 @@ class NativeDecoder:
 
     def forward(self, chunks: list[Chunk], kv: NativeCache) -> NDArray[np.float32]:
         """See decoder.Decoder."""
+        order = sorted(range(len(chunks)), key=lambda index: self._is_prompt(chunks[index]))
+        logits = self._compute([chunks[index] for index in order], kv)
+        if order == sorted(order):
+            return logits
+        ends = accumulate(chunks[index].num_logits for index in order)
+        rows = {index: range(end - chunks[index].num_logits, end) for index, end in zip(order, ends, strict=True)}
+        return logits[[row for index in range(len(chunks)) for row in rows[index]]]
+
+    def _is_prompt(self, chunk: Chunk) -> bool:
+        return chunk.is_prompt and self._has_prompt_form
+
+    def _compute(self, chunks: list[Chunk], kv: NativeCache) -> NDArray[np.float32]:
+        """Prompts come last."""
         lengths = [len(chunk.ids) for chunk in chunks]
         starts = list(accumulate(lengths, initial=0))
+        num_decoded = starts[sum(not self._is_prompt(chunk) for chunk in chunks)]
         positions = np.concatenate([np.arange(chunk.start, chunk.end, dtype=np.int32) for chunk in chunks])
         rows = _logit_rows(chunks, starts)
         logits = self._room_for(len(rows))
@@ -89,7 +115,7 @@ class NativeDecoder:
             "logits": logits,
         }
         addresses = {name: array.ctypes.data for name, array in arrays.items()}
-        self._kernels.forward(self._model, Batch(len(positions), len(chunks), len(rows), **addresses))
+        self._kernels.forward(self._model, Batch(len(positions), len(chunks), len(rows), num_decoded, **addresses))
         return logits
 
     def _room_for(self, num_rows: int) -> NDArray[np.float32]:
@@ -108,11 +134,6 @@ class NativeDecoder:
     def _rotations(self) -> list[bool]:
         """Whether each kind of rotation in use is that of sliding layers."""
         return [False, True] if self.config.sliding_layers else [False]
-
-    def _own(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
-        memory = _allocate(array.nbytes) if array.nbytes >= _HUGE_PAGE else np.empty(array.nbytes, np.uint8)
-        memory[:] = array.reshape(-1).view(np.uint8)
-        return memory
 
     def _build_model(self) -> Model:
         config, weights = self.config, self._weights
@@ -157,13 +178,15 @@ class NativeDecoder:
     def _matrix(self, name: str, num_in: int) -> Matrix:
         bits = 4 if f"{name}.4" in self._weights else 8
         tiles, bias = self._weights[f"{name}.{bits}"], self._weights.get(f"{name}.bias")
-        num_out = num_outputs(self.config, name.rpartition(".")[2])
+        prompt, num_out = self._weights.get(f"{name}.prompt"), num_outputs(self.config, name.rpartition(".")[2])
         return Matrix(
             num_in=num_in,
             num_out=num_out,
             bits=bits,
             tile_bytes=tiles.nbytes // -(-num_out // 16),
             tiles=tiles.ctypes.data,
+            span=span_of(num_in),
+            prompt_tiles=prompt.ctypes.data if prompt is not None else None,
             bias=bias.ctypes.data if bias is not None else None,
         )
 

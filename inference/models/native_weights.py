@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,12 +15,14 @@ from inference.models.packed_cache import PackedCache, source_key
 from inference.models.source import ModelSource
 from inference.models.tensor_shapes import OUTPUT
 
-FORMAT = "native-1"
+FORMAT = "native-2"
 """Of packed weights; raised when their layout changes."""
 
 _FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
 """Formats whose every group of 32 is 4-bit codes with a scale and a minimum, which are kept."""
 _PLAIN = ("F32", "F16", "BF16")
+_SPANS = (192, 128, 64)
+"""How many inputs may be turned together in the prompts' form; the first that divides all is taken."""
 _K_GROUPS = 8
 """Groups of 32 in a block of Q4_K."""
 _NORMS = {
@@ -89,7 +92,10 @@ def _pack_layer(source: ModelSource, layer: int) -> Arrays:
         parts = [source.array(f"blk.{layer}.{part}.bias") for part in _MATRICES["qkv"]]
         arrays["qkv.bias"] = _padded(np.concatenate(parts))
     for name, parts_of in _MATRICES.items():
-        arrays |= _pack(source, name, [f"blk.{layer}.{part}.weight" for part in parts_of], name == "gate_up")
+        tensors = [f"blk.{layer}.{part}.weight" for part in parts_of]
+        arrays |= _pack(source, name, tensors, name == "gate_up")
+        if has_prompt_form(source.config):
+            arrays[f"{name}.prompt"] = _prompt_tiles([source.array(tensor) for tensor in tensors], name == "gate_up")
     return arrays
 
 
@@ -100,6 +106,39 @@ def _pack(source: ModelSource, name: str, tensors: Sequence[str], is_interleaved
     if is_interleaved:
         return {f"{name}.{bits}": np.stack([pack(source, [tensor]) for tensor in tensors], axis=1).reshape(-1)}
     return {f"{name}.{bits}": pack(source, tensors).reshape(-1)}
+
+
+def span_of(num_in: int) -> int:
+    """Inputs of a matrix that are turned together in the prompts' form; 0 where it has none."""
+    return next((span for span in _SPANS if num_in % span == 0), 0)
+
+
+def has_prompt_form(config: ModelConfig) -> bool:
+    """Whether all of a layer's matrices can be had in the form that is faster for prompts."""
+    widths = (config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim)
+    return all(map(span_of, widths))
+
+
+def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) -> Bytes:
+    """All tiles, four by four, as drawn in kernels/prompt_matrix.h, of weights [rows, num_in]."""
+    tiles = [_by_tile(part) for part in parts]
+    rows = np.stack(tiles, axis=1) if is_interleaved else np.concatenate(tiles)
+    num_in = rows.shape[-1]
+    turn = _turn(span_of(num_in))
+    turned = _padded(rows.reshape(-1, num_in), 4 * TILE).reshape(-1, len(turn)) @ (turn / np.square(turn[0]).sum())
+    halves = turned.reshape(-1, 4, TILE, 2 * num_in // len(turn), len(turn) // 2)
+    scales = np.maximum(np.abs(halves).max(axis=-1), 1e-30) / np.float32(127)
+    codes = (np.rint(halves / scales[..., None]) + 128).astype(np.uint8)
+    codes = codes.reshape(-1, 4, TILE, num_in // 4, 4).transpose(0, 3, 1, 2, 4).reshape(len(codes), -1)
+    factors = np.ascontiguousarray(scales.transpose(0, 3, 1, 2)).view(np.uint8).reshape(len(codes), -1)
+    return np.concatenate([codes, factors], axis=1).reshape(-1)
+
+
+def _turn(size: int) -> NDArray[np.float32]:
+    """What a span is multiplied by, symmetric; see kernels/prompt_matrix.h."""
+    pair = np.array([[1, 1], [1, -1]], np.float32)
+    outer = {64: np.eye(1), 128: pair, 192: np.eye(3) - 2 / 3}[size]
+    return np.asarray(reduce(np.kron, [outer, *[pair] * 6]), np.float32)
 
 
 def _tiles4(source: ModelSource, tensors: Sequence[str]) -> Bytes:
@@ -176,8 +215,8 @@ def _by_tile(rows: NDArray[_T]) -> NDArray[_T]:
     return _padded(rows).reshape(-1, TILE, *rows.shape[1:])
 
 
-def _padded(rows: NDArray[_T]) -> NDArray[_T]:
-    missing = -len(rows) % TILE
+def _padded(rows: NDArray[_T], multiple: int = TILE) -> NDArray[_T]:
+    missing = -len(rows) % multiple
     return np.concatenate([rows, np.zeros((missing, *rows.shape[1:]), rows.dtype)]) if missing else rows
 
 

@@ -128,6 +128,8 @@ class Simulator:
         scheduled = [share.sequence for share in step.shares]
         assert len(set(map(id, scheduled))) == len(scheduled)
         assert step.num_rows <= (self.limits.mixed_budget if decoding else self.limits.token_budget)
+        # What was sent and what was generated are computed in different ways.
+        assert all(share.num_rows <= (share.sequence.num_unread_tokens or share.num_rows) for share in step.shares)
         assert step.num_rows > 0 or not (self.scheduler.running or self.scheduler.waiting)
         assert len(self.scheduler.running) <= self.limits.max_num_running
         for sequence in decoding:  # nobody who writes is passed over

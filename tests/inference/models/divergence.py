@@ -37,10 +37,10 @@ def float_logits(path: Path, ids: list[int]) -> NDArray[np.float32]:
 
 
 def all_logits(decoder: Decoder[Any], ids: list[int], num_prefilled: int) -> NDArray[np.float32]:
-    """Logits after every token: so many in one chunk, then one token at a time."""
+    """Logits after every token: so many in one chunk, as a prompt, then one token at a time."""
     num_blocks = -(-len(ids) // 16)
     kv, table = decoder.build_cache(num_blocks), list(range(num_blocks))
-    rows = [decoder.forward([Chunk(ids[:num_prefilled], 0, table, num_prefilled)], kv).copy()]
+    rows = [decoder.forward([Chunk(ids[:num_prefilled], 0, table, num_prefilled, is_prompt=True)], kv).copy()]
     for start in range(num_prefilled, len(ids)):
         rows.append(decoder.forward([Chunk([ids[start]], start, table)], kv).copy())
     return np.concatenate(rows)

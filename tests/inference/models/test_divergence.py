@@ -1,6 +1,7 @@
 """No fast format lies further from float than llama.cpp's own computation does on the same file.
 
-Measured, mean nats (decode, prefill, llama.cpp): Q4_1 0.0009, 0.0008, 0.0037; Q4_0 0.0009, 0.0009, 0.0037; Q8_0 0.0005,
+Measured, mean nats (decode, prefill, llama.cpp): the kernels' Q4_1 0.0037, 0.0030, 0.0041; Q4_0 0.0031, 0.0031, 0.0036;
+Q8_0 0.0030, 0.0028, 0.0032; PyTorch's Q4_1 0.0009, 0.0008, 0.0037; Q4_0 0.0009, 0.0009, 0.0037; Q8_0 0.0005,
 0.0005, 0.0031; Gemma's mix of Q4_K, Q5_0 and Q6_K as int8 per channel 0.012, 0.001, 0.016.
 """
 
@@ -61,5 +62,8 @@ def test_pytorch(case: Case) -> None:
 def test_kernels(case: Case, kernels: Kernels) -> None:
     decoder = load_decoder(open_model(case.path), kernels=kernels)
     assert isinstance(decoder, NativeDecoder)
-    # Prefill and decode are the same bit by bit: see test_native.py.
-    assert kl_from_float(decoder, case.reference, case.ids, num_prefilled=len(case.ids)).mean() <= case.allowed
+    # What is decoded is the same bit by bit in one chunk as token by token (see test_native.py), prompts are not.
+    decode = kl_from_float(decoder, case.reference, case.ids)
+    prefill = kl_from_float(decoder, case.reference, case.ids, num_prefilled=len(case.ids))
+    assert decode.mean() <= case.allowed
+    assert prefill.mean() <= case.allowed

@@ -26,6 +26,8 @@ IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)
 TOLERANCE = 0.06
 """Of the logits' root mean square: activations are rounded to 8 bits in groups of 32, and a tiny random model averages
 little of it out."""
+PROMPT_TOLERANCE = 0.09
+"""The weights, too, are rounded to 8 bits, both in larger groups; random ones have no outliers to spread."""
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -58,20 +60,21 @@ def test_logits_are_those_of_the_torch_decoder(
 ) -> None:
     path = write_gguf(tmp_path / "model.gguf", folder, quantization)
     expected = run(load_decoder(GgufFile(path), dtype=torch.float32))
-    actual = step_by_step(load(path, kernels))
-    assert rms(actual - expected) < TOLERANCE * rms(expected)
+    decoder = load(path, kernels)
+    for is_prompt, tolerance in ((False, TOLERANCE), (True, PROMPT_TOLERANCE)):
+        assert rms(step_by_step(decoder, is_prompt) - expected) < tolerance * rms(expected)
 
 
 def rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def step_by_step(decoder: NativeDecoder) -> np.ndarray:
+def step_by_step(decoder: NativeDecoder, is_prompt: bool = False) -> np.ndarray:
     """As test_families.run."""
     kv, table = decoder.build_cache(8), [5, 1, 7, 0, 2, 6]
-    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33)], kv).copy()]
-    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37)], kv).copy()]
-    rows += [decoder.forward([Chunk([IDS[n]], n, table)], kv).copy() for n in range(70, len(IDS))]
+    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33, is_prompt)], kv).copy()]
+    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37, is_prompt)], kv).copy()]
+    rows += [decoder.forward([Chunk([IDS[n]], n, table, 1, is_prompt)], kv).copy() for n in range(70, len(IDS))]
     return np.concatenate(rows)
 
 
@@ -94,24 +97,31 @@ def test_a_model_whose_weights_are_not_quantised_is_left_to_torch(folder: Safete
     assert obstacle(folder) == "its weights are not quantised"
 
 
-def whole(decoder: NativeDecoder, kv: NativeCache, table: list[int]) -> np.ndarray:
-    return decoder.forward([Chunk(IDS, 0, table, len(IDS))], kv).copy()
+def whole(decoder: NativeDecoder, kv: NativeCache, table: list[int], is_prompt: bool = False) -> np.ndarray:
+    return decoder.forward([Chunk(IDS, 0, table, len(IDS), is_prompt)], kv).copy()
 
 
-def test_results_are_the_same_bit_by_bit_in_chunks_of_any_size(llama: NativeDecoder) -> None:
-    expected = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5])
-    assert np.array_equal(step_by_step(llama), expected)
+@pytest.mark.parametrize("is_prompt", [False, True])
+def test_results_are_the_same_bit_by_bit_in_chunks_of_any_size(llama: NativeDecoder, is_prompt: bool) -> None:
+    expected = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt)
+    assert np.array_equal(step_by_step(llama, is_prompt), expected)
 
 
-def test_results_are_the_same_bit_by_bit_alone_and_in_a_batch(llama: NativeDecoder) -> None:
+@pytest.mark.parametrize("is_prompt", [False, True])
+def test_results_are_the_same_bit_by_bit_alone_and_in_a_batch(llama: NativeDecoder, is_prompt: bool) -> None:
     kv, generator = llama.build_cache(64), np.random.default_rng(5)
-    alone = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5])
+    alone = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt)
     others = [
-        Chunk([int(token) for token in generator.integers(VOCAB, size=size)], 0, list(range(at, at + 3)))
+        Chunk([int(token) for token in generator.integers(VOCAB, size=size)], 0, list(range(at, at + 3)), 1, size > 16)
         for at, size in zip(range(10, 60, 4), [1, 2, 7, 16, 17, 31, 32, 33, 40, 1, 9, 48], strict=False)
     ]
-    batch = [*others[:5], Chunk(IDS, 0, [0, 1, 2, 3, 4, 5], len(IDS)), *others[5:]]
+    batch = [*others[:5], Chunk(IDS, 0, [0, 1, 2, 3, 4, 5], len(IDS), is_prompt), *others[5:]]
     assert np.array_equal(llama.forward(batch, kv)[5 : 5 + len(IDS)], alone)
+
+
+def test_a_prompt_has_a_form_of_its_own(llama: NativeDecoder) -> None:
+    decoded, prompt = (whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt) for is_prompt in (False, True))
+    assert 0 < rms(decoded - prompt) < PROMPT_TOLERANCE * rms(decoded)
 
 
 def test_sequences_may_share_blocks_that_they_read(llama: NativeDecoder) -> None:
