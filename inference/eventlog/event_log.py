@@ -37,7 +37,7 @@ class EventLog(Protocol):
         """From now on refuse appends of attempts older than this one."""
 
     def claim(self, request_id: str, attempt: int) -> bool:
-        """Whether this call is the first to claim the attempt: a task that is delivered twice runs once."""
+        """Whether this call is the first to claim the attempt: what is delivered twice runs once. Raises Fenced."""
 
     def cancel(self, request_id: str) -> None:
         """Set the flag that the engine reads each step."""
@@ -51,11 +51,16 @@ class EventLog(Protocol):
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
         """Those that came after the first so many; below 0: the last so many."""
 
-    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
-        """Give the worker that was called what it waits for; None: it need not wait any longer."""
+    def hand_over(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
+    ) -> None:
+        """As append, and give the worker that was called what it waits for, at once. Raises as append."""
+
+    def withdraw(self, request_id: str) -> None:
+        """Nothing is to be generated any more: who waits for a handover, or will, hears that."""
 
     def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
-        """Wait for what is handed over to this attempt. Raises NothingHandedOver."""
+        """Wait for what is handed over to this attempt, at most 5 s; None: withdrawn. Raises NothingHandedOver."""
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""
@@ -64,7 +69,7 @@ class EventLog(Protocol):
         """All frames, the last first; only as many are fetched as are looked at, and a few more."""
 
     def retire(self, request_id: str) -> None:
-        """The events are saved elsewhere: they, and what was handed over, may go soon. Numbering and fencing stay."""
+        """The events are saved elsewhere: they may go soon. Withdraws; numbering and fencing stay."""
 
     def forget(self, request_id: str) -> None:
         """What the events told is to be gone at once. Numbering and fencing stay, so that nothing late begins anew."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from inference.eventlog.event_log import MAX_COMMANDS, Fenced, NothingHandedOver
-from inference.protocol.codec import Handover
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import GenerationRequest, StepCommand
 
@@ -20,7 +19,8 @@ class _Log:
     frames: list[Frame] = field(default_factory=list)
     commands: list[StepCommand] = field(default_factory=list)
     last_seq: int = 0
-    handover: Handover | None = None
+    handed_over: list[GenerationRequest | None] = field(default_factory=list)
+    """At most one."""
 
 
 class MemoryEventLog:
@@ -48,15 +48,17 @@ class MemoryEventLog:
 
     def claim(self, request_id: str, attempt: int) -> bool:
         with self._lock:
-            claimed = self._logs.setdefault(request_id, _Log()).claimed
-            is_first = attempt not in claimed
-            claimed.add(attempt)
+            log = self._logs.setdefault(request_id, _Log())
+            if attempt < log.attempt:
+                raise _fenced(request_id, attempt, log.attempt)
+            is_first = attempt not in log.claimed
+            log.claimed.add(attempt)
             return is_first
 
     def _own(self, request_id: str, attempt: int) -> _Log:
         log = self._logs.setdefault(request_id, _Log())
         if attempt < log.attempt:
-            raise Fenced(f"{request_id} belongs to attempt {log.attempt}, not {attempt}")
+            raise _fenced(request_id, attempt, log.attempt)
         log.attempt = attempt
         return log
 
@@ -78,18 +80,27 @@ class MemoryEventLog:
         with self._lock:
             return self._logs.get(request_id, _Log()).commands[after:]
 
-    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
+    def hand_over(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
+    ) -> None:
+        self.append(request_id, events, attempt)
+        self._give(request_id, generation)
+
+    def withdraw(self, request_id: str) -> None:
+        self._give(request_id, None)
+
+    def _give(self, request_id: str, generation: GenerationRequest | None) -> None:
         with self._lock:
-            self._logs.setdefault(request_id, _Log()).handover = Handover(attempt, generation)
+            self._logs.setdefault(request_id, _Log()).handed_over = [generation]
             self._lock.notify_all()
 
     def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
         with self._lock:
             log = self._logs.setdefault(request_id, _Log())
-            if not self._lock.wait_for(lambda: log.handover is not None, timeout_s):
-                raise NothingHandedOver(f"nothing came for {request_id} within {timeout_s:.0f} s")
-            assert log.handover is not None
-            return log.handover.generation if log.handover.attempt == attempt else None
+            if not self._lock.wait_for(lambda: log.handed_over, timeout_s):
+                raise NothingHandedOver(f"nothing was handed over for {request_id}")
+            (generation,) = log.handed_over
+            return generation if generation is not None and generation.attempt == attempt else None
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         with self._lock:
@@ -100,14 +111,20 @@ class MemoryEventLog:
         return reversed(self.read(request_id))
 
     def retire(self, request_id: str) -> None:
-        """Nothing: this log ends with its process."""
+        """The events stay: this log ends with its process."""
+        self.withdraw(request_id)
 
     def forget(self, request_id: str) -> None:
         with self._lock:
             log = self._logs.get(request_id, _Log())
             log.frames.clear()
             log.commands.clear()
+        self.withdraw(request_id)
 
     def last_seq(self, request_id: str) -> int:
         with self._lock:
             return self._logs.get(request_id, _Log()).last_seq
+
+
+def _fenced(request_id: str, attempt: int, owner: int) -> Fenced:
+    return Fenced(f"{request_id} belongs to attempt {owner}, not {attempt}")

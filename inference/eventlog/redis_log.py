@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import redis
@@ -20,7 +20,6 @@ from redis.retry import Retry
 from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced, NothingHandedOver
 from inference.eventlog.keys import commands_key, handover_key, log_key, meta_key, parse_entry
 from inference.protocol.codec import (
-    Handover,
     decode_events,
     decode_handover,
     decode_step,
@@ -31,8 +30,8 @@ from inference.protocol.codec import (
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import GenerationRequest, StepCommand
 
-# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
-# appends. Returns last seq or an error.
+# KEYS: meta, log, handover. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's
+# count of appends, what is handed over (empty: nothing). Returns last seq or an error.
 _APPEND = """
 local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
 local attempt = tonumber(ARGV[1])
@@ -48,24 +47,39 @@ if count > 0 then
   redis.call('XADD', KEYS[2], last .. '-0', 'seq', last - count + 1, 'events', ARGV[3])
   redis.call('HSET', KEYS[1], 'seq', last, writer, ARGV[6] .. ':' .. last)
   redis.call('EXPIRE', KEYS[2], ARGV[4])
+  if ARGV[7] ~= '' then
+    redis.call('DEL', KEYS[3])
+    redis.call('RPUSH', KEYS[3], ARGV[7])
+    redis.call('EXPIRE', KEYS[3], ARGV[4])
+  end
 end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return last
 """
 
+# KEYS: meta. ARGV: attempt, claim, expiry in s. Returns whose the attempt is, also when the first try's reply was lost.
+_CLAIM = """
+local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
+if tonumber(ARGV[1]) < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
+redis.call('HSETNX', KEYS[1], 'claim:' .. ARGV[1], ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+return redis.call('HGET', KEYS[1], 'claim:' .. ARGV[1])
+"""
+
 _NUM_BACKWARDS = 8
 """Frames fetched at once by who looks for one near the end."""
 _SOCKET_TIMEOUT_S = 10
-_BLOCK_S = 5.0
-"""How long one command waits at most: less than its connection does."""
 
 
 class RedisEventLog:
     """EventLog on a redis-py client that does not decode responses."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, waiting: redis.Redis | None = None) -> None:
+        """waiting: for who waits for a handover, so that however many do, the others' connections stay free."""
         self._client = client
+        self._waiting = waiting or client
         self._append = client.register_script(_APPEND)
+        self._claim = client.register_script(_CLAIM)
         self._writer = secrets.token_hex(4)
         self._numbers = itertools.count(1)
 
@@ -75,15 +89,13 @@ class RedisEventLog:
 
         Trouble with the connection is met by trying again, after 0.1 s, 0.2 s and so on up to 1 s.
         """
-        pool = redis.BlockingConnectionPool.from_url(
-            url,
-            max_connections=max_connections,
-            timeout=10,
-            socket_timeout=_SOCKET_TIMEOUT_S,
-            retry=Retry(ExponentialBackoff(cap=1, base=0.05), num_retries),
-            retry_on_error=[redis.ConnectionError, redis.TimeoutError, OSError],
-        )
-        return cls(redis.Redis(connection_pool=pool))
+        options: dict[str, Any] = {
+            "socket_timeout": _SOCKET_TIMEOUT_S,
+            "retry": Retry(ExponentialBackoff(cap=1, base=0.05), num_retries),
+            "retry_on_error": [redis.ConnectionError, redis.TimeoutError, OSError],
+        }
+        pool = redis.BlockingConnectionPool.from_url(url, max_connections=max_connections, timeout=10, **options)
+        return cls(redis.Redis(connection_pool=pool), redis.Redis.from_url(url, **options))
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)
@@ -96,23 +108,17 @@ class RedisEventLog:
     def fence(self, request_id: str, attempt: int) -> None:
         self._run(request_id, attempt, 0, b"")
 
-    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes) -> int:
-        keys = [meta_key(request_id), log_key(request_id)]
-        args: list[int | str | bytes] = [attempt, num_events, events, EXPIRY_S, self._writer, next(self._numbers)]
-        try:
+    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes, handover: bytes = b"") -> int:
+        keys = [meta_key(request_id), log_key(request_id), handover_key(request_id)]
+        number = next(self._numbers)
+        args: list[int | str | bytes] = [attempt, num_events, events, EXPIRY_S, self._writer, number, handover]
+        with _fencing(request_id):
             return int(self._append(keys=keys, args=args))
-        except redis.ResponseError as error:
-            if "FENCED" in str(error):
-                raise Fenced(f"{request_id}: {error}") from None
-            raise
 
     def claim(self, request_id: str, attempt: int) -> bool:
-        name, claim = f"claim:{attempt}", f"{self._writer}:{next(self._numbers)}"
-        pipeline = self._client.pipeline()
-        pipeline.hsetnx(meta_key(request_id), name, claim)
-        pipeline.hget(meta_key(request_id), name)  # whose it is, also when the first try's reply was lost
-        pipeline.expire(meta_key(request_id), EXPIRY_S)
-        _, owner, _ = pipeline.execute()
+        claim = f"{self._writer}:{next(self._numbers)}"
+        with _fencing(request_id):
+            owner: Any = self._claim(keys=[meta_key(request_id)], args=[attempt, claim, EXPIRY_S])
         return bool(owner == claim.encode())
 
     def cancel(self, request_id: str) -> None:
@@ -138,23 +144,32 @@ class RedisEventLog:
         rows: Any = self._client.lrange(commands_key(request_id), after, -1)
         return [decode_step(row) for row in rows]
 
-    def hand_over(self, request_id: str, attempt: int, generation: GenerationRequest | None) -> None:
+    def hand_over(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
+    ) -> None:
+        self._run(request_id, attempt, len(events), encode_events(events), encode_handover(generation))
+
+    def withdraw(self, request_id: str) -> None:
         key = handover_key(request_id)
         pipeline = self._client.pipeline()
         pipeline.delete(key)
-        pipeline.rpush(key, encode_handover(Handover(attempt, generation)))
+        pipeline.rpush(key, encode_handover(None))
         pipeline.expire(key, EXPIRY_S)
         pipeline.execute()
 
     def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
-        key, deadline = handover_key(request_id), time.monotonic() + timeout_s
-        while (left := deadline - time.monotonic()) > 0:
+        key = handover_key(request_id)
+        data: Any = None
+        try:
             # Moved within its own list, it stays where it is: a reply that is lost can be asked for again.
-            data: Any = self._client.blmove(key, key, min(left, _BLOCK_S))  # type: ignore[arg-type]
-            if data is not None:
-                found = decode_handover(data)
-                return found.generation if found.attempt == attempt else None
-        raise NothingHandedOver(f"nothing came for {request_id} within {timeout_s:.0f} s")
+            data = self._waiting.blmove(key, key, timeout_s)  # type: ignore[arg-type]
+        except redis.ResponseError as error:
+            if "UNBLOCKED" not in str(error):  # what a server that ceases to be the first one says
+                raise
+        if data is None:
+            raise NothingHandedOver(f"nothing was handed over for {request_id}")
+        generation = decode_handover(data)
+        return generation if generation is not None and generation.attempt == attempt else None
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
@@ -168,17 +183,27 @@ class RedisEventLog:
             rows = self._client.xrevrange(log_key(request_id), max=before, count=_NUM_BACKWARDS)
 
     def retire(self, request_id: str) -> None:
-        pipeline = self._client.pipeline(transaction=False)
-        pipeline.expire(log_key(request_id), RETIRED_EXPIRY_S)
-        pipeline.delete(handover_key(request_id))
-        pipeline.execute()
+        self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
+        self.withdraw(request_id)
 
     def forget(self, request_id: str) -> None:
-        self._client.delete(log_key(request_id), commands_key(request_id), handover_key(request_id))
+        self._client.delete(log_key(request_id), commands_key(request_id))
+        self.withdraw(request_id)
 
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")
         return int(value or 0)
+
+
+@contextmanager
+def _fencing(request_id: str) -> Iterator[None]:
+    """Raises Fenced where a script says so."""
+    try:
+        yield
+    except redis.ResponseError as error:
+        if "FENCED" in str(error):
+            raise Fenced(f"{request_id}: {error}") from None
+        raise
 
 
 def _frame(entry_id: bytes, fields: Mapping[bytes, bytes]) -> Frame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -11,18 +10,10 @@ from inference.protocol.events import AnyEvent, AnyProbe, Frame
 from inference.protocol.request import GenerationRequest, ProbeRequest, StepCommand
 from inference.protocol.simulation import Simulation, SimulationRequest
 
-
-class Handover(NamedTuple):
-    """What `prepare` gives the worker; generation None: nothing is to be generated."""
-
-    attempt: int
-    generation: GenerationRequest | None
-
-
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
-_handover_decoder = msgspec.json.Decoder(Handover)
+_handover_decoder: msgspec.json.Decoder[GenerationRequest | None] = msgspec.json.Decoder(GenerationRequest | None)
 _step_decoder = msgspec.json.Decoder(StepCommand)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
@@ -54,11 +45,12 @@ def decode_frame(data: bytes | str) -> Frame:
     return _frame_decoder.decode(data)
 
 
-def encode_handover(handover: Handover) -> bytes:
-    return _encoder.encode(handover)
+def encode_handover(generation: GenerationRequest | None) -> bytes:
+    """What `prepare` gives the worker; None: nothing is to be generated."""
+    return _encoder.encode(generation)
 
 
-def decode_handover(data: bytes | str) -> Handover:
+def decode_handover(data: bytes | str) -> GenerationRequest | None:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
     return _handover_decoder.decode(data)
 

@@ -9,19 +9,21 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init, worker_shutting_down
+from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
-from inference.eventlog.event_log import Fenced, NothingHandedOver
+from inference.eventlog.event_log import EXPIRY_S, Fenced, NothingHandedOver
 from inference.grammar.source import GrammarError
+from inference.protocol.request import GenerationRequest
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
 
-_PREPARATION_S = 120.0
-"""How long a task waits for its prompt: longer than the watchdog waits for a request to be prepared."""
+_LOOK_S = 1.0
+"""How long a task that waits for its prompt does not look whether the worker is to stop."""
 
 
 class InferenceApp(Celery):
@@ -60,15 +62,38 @@ def generate(request_id: str, attempt: int) -> None:
     """Run one GenerationRequest and hand it to settle."""
     assert app.host is not None
     try:
-        if not app.host.log.claim(request_id, attempt):
-            raise AlreadyRunning(f"{request_id} was delivered before")
-        request = app.host.log.receive(request_id, attempt, _PREPARATION_S)
-        if request is None:  # refused while it was prepared
-            return
-        arrived_ns = time.monotonic_ns()
-        failure = Generation(app.host.services(), request, arrived_ns).run()
-    except (Fenced, AlreadyRunning, NothingHandedOver) as error:
-        logger.warning("gave up: %s", error)
+        request = _receive(app.host, request_id, attempt)
+    except (Fenced, AlreadyRunning, NothingHandedOver, RedisError) as error:
+        # Nobody else generates it: the watchdog finds it, as it finds one whose worker is lost.
+        logger.warning("gave up %s: %s", request_id, error)
+        return
+    if request is not None:
+        _run(app.host, request, time.monotonic_ns())
+
+
+def _receive(host: Host, request_id: str, attempt: int) -> GenerationRequest | None:
+    """What is to be generated; None: nothing any more. However a request ends, whoever waits for it hears that.
+
+    Raises Fenced, AlreadyRunning, RedisError, NothingHandedOver when the worker is told to stop or a log would be gone.
+    """
+    if not host.log.claim(request_id, attempt):
+        raise AlreadyRunning(f"{request_id} was delivered before")
+    deadline = time.monotonic() + EXPIRY_S
+    while True:
+        try:
+            return host.log.receive(request_id, attempt, _LOOK_S)
+        except NothingHandedOver:
+            if host.is_stopping or time.monotonic() > deadline:
+                raise
+
+
+def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
+    request_id = request.request_id
+    failure: Failure | None
+    try:
+        failure = Generation(host.services(), request, arrived_ns).run()
+    except (Fenced, AlreadyRunning) as error:
+        logger.warning("gave up %s: %s", request_id, error)
         return
     except GrammarError as error:
         failure = Failure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")

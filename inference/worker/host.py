@@ -59,6 +59,10 @@ class Host:
         threading.Thread(target=self._load, name="load", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._is_stopping.is_set()
+
     def services(self) -> Services:
         """Wait until the model is loaded. Raises ModelUnavailable."""
         self._is_done.wait()

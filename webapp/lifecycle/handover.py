@@ -7,16 +7,14 @@ The worker is called at once and waits for the prompt: the call is on its way wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import EXPIRY_S
 from inference.protocol.events import AnyEvent, GenerationQueued
 from inference.protocol.request import GenerationRequest
 from webapp.celery import app
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
-
-_threads = ThreadPoolExecutor(8, "call")
 
 
 class AlreadyPrepared(Exception):
@@ -29,7 +27,7 @@ class Handover:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._log = services.event_log()
-        self._call = _threads.submit(self._call_worker)
+        self._call = services.beside().submit(self._call_worker)
 
     def _call_worker(self) -> int:
         """The tasks that wait in front of ours."""
@@ -38,7 +36,7 @@ class Handover:
         if not self._log.claim(f"{request_id}:prepare", attempt):
             raise AlreadyPrepared(f"{request_id} was delivered before")
         num_ahead = _queue_depth()
-        app.send_task("inference.generate", args=[request_id, attempt])
+        app.send_task("inference.generate", args=[request_id, attempt], expires=EXPIRY_S)
         return num_ahead
 
     def note(self, done: Sequence[AnyEvent]) -> None:
@@ -50,16 +48,15 @@ class Handover:
         """Log what was done and let the worker begin. Raises as note."""
         clock, attempt = RequestClock(self._request.accepted_unix_us), self._request.attempt
         num_ahead = self._call.result()
-        self.note([*done, GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=num_ahead)])
-        self._log.hand_over(self._request.pk, attempt, generation)
+        queued = GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=num_ahead)
+        self._log.hand_over(self._request.pk, [*done, queued], attempt, generation)
 
     def withdraw(self) -> None:
         """There will be no prompt. Raises AlreadyPrepared: then this is not ours to end."""
         error = self._call.exception()
         if isinstance(error, AlreadyPrepared):
             raise error
-        if error is None:
-            self._log.hand_over(self._request.pk, self._request.attempt, None)
+        self._log.withdraw(self._request.pk)
 
 
 def _queue_depth() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
@@ -42,11 +41,10 @@ class Preparation:
     def run(self) -> None:
         """Raises Failure."""
         # At the same time: classifier and tokenizer leave the interpreter free while they compute.
-        with ThreadPoolExecutor(1, "assemble") as beside:
-            packing = beside.submit(self._pack)
-            text = self._words()
-            check = services.guard().check(text, "input", self._request.principal)
-            checked = check.event(self._clock.at(), "input", 0, len(text))
+        packing = services.beside().submit(self._pack)
+        text = self._words()
+        check = services.guard().check(text, "input", self._request.principal)
+        checked = check.event(self._clock.at(), "input", 0, len(text))
         refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
         if refusal is not None:
             self._handover.note([checked])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,6 +32,12 @@ class PromptServices:
 @cache
 def event_log() -> EventLog:
     return RedisEventLog.from_url(settings.ENVIRONMENT.redis_url)
+
+
+@cache
+def beside() -> ThreadPoolExecutor:
+    """Threads for what a task does beside its own: two for each of a worker's eight, and some more."""
+    return ThreadPoolExecutor(32, "beside")
 
 
 @cache

@@ -94,33 +94,47 @@ def generation(attempt: int) -> GenerationRequest:
 
 def test_who_waits_is_given_what_is_handed_over(log: EventLog) -> None:
     with ThreadPoolExecutor() as beside:
-        received = beside.submit(log.receive, "r", 1, 20)
-        log.hand_over("r", 1, generation(1))
+        received = beside.submit(log.receive, "r", 1, 5)
+        log.hand_over("r", [text(1)], 1, generation(1))
         assert received.result() == generation(1)
-    log.hand_over("other", 1, None)
-    assert log.receive("other", 1, 20) is None
+    assert [frame.seq for frame in log.read("r")] == [1]
 
 
 def test_what_was_handed_over_can_be_asked_for_again_when_the_reply_was_lost(log: EventLog) -> None:
-    log.hand_over("r", 1, generation(1))
+    log.hand_over("r", [text(1)], 1, generation(1))
     assert log.receive("r", 1, 1) == log.receive("r", 1, 1) == generation(1)
-    log.hand_over("r", 2, generation(2))
+    log.hand_over("r", [text(2)], 2, generation(2))
     assert log.receive("r", 2, 1) == generation(2)
     assert log.receive("r", 1, 1) is None
 
 
-def test_nobody_waits_for_a_handover_without_end(log: EventLog) -> None:
-    with pytest.raises(NothingHandedOver, match="within 0 s"):
+def test_nothing_is_handed_over_or_claimed_by_an_attempt_that_was_overtaken(log: EventLog) -> None:
+    log.fence("r", 2)
+    with pytest.raises(Fenced):
+        log.hand_over("r", [text(1)], 1, generation(1))
+    with pytest.raises(Fenced):
+        log.claim("r", 1)
+    with pytest.raises(NothingHandedOver):
         log.receive("r", 1, 0.01)
 
 
-def test_what_was_handed_over_goes_with_the_log(redis_client: redis.Redis) -> None:
+@pytest.mark.parametrize("end", ["withdraw", "retire", "forget"])
+def test_whoever_waits_or_will_wait_for_what_has_ended_hears_it(log: EventLog, end: str) -> None:
+    with ThreadPoolExecutor() as beside:
+        received = beside.submit(log.receive, "r", 1, 5)
+        getattr(log, end)("r")
+        assert received.result() is None
+    log.hand_over("s", [text(1)], 1, generation(1))
+    getattr(log, end)("s")
+    assert log.receive("s", 1, 1) is None
+
+
+def test_what_is_handed_over_expires(redis_client: redis.Redis) -> None:
     log = RedisEventLog(redis_client)
-    log.hand_over("r", 1, generation(1))
-    log.receive("r", 1, 1)
-    assert 0 < redis_client.ttl(handover_key("r")) <= EXPIRY_S
-    log.retire("r")
-    assert not redis_client.exists(handover_key("r"))
+    for give in (lambda: log.hand_over("r", [text(1)], 1, generation(1)), lambda: log.withdraw("r")):
+        give()
+        log.receive("r", 1, 1)
+        assert 0 < redis_client.ttl(handover_key("r")) <= EXPIRY_S
 
 
 def test_an_empty_append_is_refused(log: EventLog) -> None:

@@ -23,6 +23,7 @@ from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
+    GenerationQueued,
     GenerationStarted,
     TextReleased,
     TokenSampled,
@@ -34,6 +35,7 @@ from webapp.supervisor.child import Child
 ROOT = Path(__file__).parents[3]
 _START_S = 60
 """Generous: other test runs may share the machine."""
+NUM_THREADS = 64
 
 
 class Site:
@@ -64,12 +66,12 @@ class Site:
     def ask(self, text: str, **params: object) -> str:
         request_id = f"req_{next(self._numbers)}"
         self.call(request_id)
-        self.log.hand_over(request_id, 1, self.request(request_id, text, **params))
+        self.hand_over(request_id, text, **params)
         return request_id
 
-    def request(self, request_id: str, text: str, **params: object) -> GenerationRequest:
+    def hand_over(self, request_id: str, text: str, **params: object) -> None:
         settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
-        return GenerationRequest(
+        generation = GenerationRequest(
             request_id=request_id,
             attempt=1,
             model="smollm2",
@@ -78,6 +80,7 @@ class Site:
             accepted_unix_us=unix_us(),
             cache_salt="",
         )
+        self.log.hand_over(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1, generation)
 
     def call(self, request_id: str) -> None:
         self._app.send_task("inference.generate", args=[request_id, 1], queue="generate")
@@ -117,7 +120,7 @@ def start(redis_url: str, template: ChatTemplate, tmp_path_factory: pytest.TempP
         number = next(databases)
         url = redis_url.replace("db=0", f"db={number}")
         command = [sys.executable, "-m", "celery", "-A", "inference.worker.app", "worker", "-n", f"test{number}@%h"]
-        options = ["-P", "threads", "-c", "64", "-Q", "generate", "--without-gossip", "--without-mingle"]
+        options = ["-P", "threads", "-c", str(NUM_THREADS), "-Q", "generate", "--without-gossip", "--without-mingle"]
         # One thread: two that share a busy core wait for each other at every matrix product.
         own = {"SIGHTGLASS_REDIS_URL": url, "SIGHTGLASS_THREADS": "1", "PYTHONPATH": str(ROOT)}
         environment = os.environ | own | settings
@@ -151,7 +154,7 @@ def test_a_question_is_answered_and_the_log_adds_up(site: Site) -> None:
     assert "Paris" in text
     assert b"".join(token.piece for token in tokens).decode() == text
     assert [token.position for token in tokens] == list(range(len(tokens)))
-    started, finished = events[0], events[-1]
+    started, finished = events[1], events[-1]
     assert isinstance(started, GenerationStarted) and isinstance(finished, GenerationFinished)
     assert (finished.finish_reason, finished.usage.output) == ("stop", len(tokens))
     assert tokens[-1].is_special
@@ -179,15 +182,26 @@ def test_stop_ends_an_answer_in_the_middle(site: Site) -> None:
 
 def test_a_worker_called_before_the_prompt_is_ready_waits_for_it_and_a_withdrawn_one_leaves_nothing(site: Site) -> None:
     site.call("req_withdrawn")
-    site.log.hand_over("req_withdrawn", 1, None)
+    site.log.withdraw("req_withdrawn")
     site.call("req_late")
     # The calls are taken in order: once this one is answered, both have been waiting.
     first = site.ask("Say hello.", max_tokens=2)
     assert site.settled() == {first: None}
-    site.log.hand_over("req_late", 1, site.request("req_late", "Say hello.", max_tokens=2))
+    site.hand_over("req_late", "Say hello.", max_tokens=2)
     assert site.settled() == {"req_late": None}
     assert isinstance(site.events("req_late")[-1], GenerationFinished)
     assert site.events("req_withdrawn") == []
+
+
+def test_calls_for_what_has_ended_hold_no_thread(site: Site) -> None:
+    """More than the worker has threads: as after an outage, when all that waited has failed."""
+    for number in range(NUM_THREADS + 6):
+        site.log.withdraw(f"req_ended_{number}")
+        if number % 2:
+            site.log.fence(f"req_ended_{number}", 2)
+        site.call(f"req_ended_{number}")
+    request_id = site.ask("Say hello.", max_tokens=2)
+    assert site.settled() == {request_id: None}
 
 
 def test_requests_at_the_same_time_share_a_batch(site: Site) -> None:
@@ -212,7 +226,7 @@ def test_a_missing_model_is_said_by_status_and_by_each_request(start: Start) -> 
     failure = site.settled()[request_id]
     assert isinstance(failure, dict)
     assert failure["code"] == "model_unavailable"
-    assert site.events(request_id) == []
+    assert [type(event) for event in site.events(request_id)] == [GenerationQueued]
 
 
 def test_a_worker_told_to_stop_settles_what_runs_and_goes(site: Site) -> None:

@@ -13,7 +13,6 @@ import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
-from inference.eventlog.keys import handover_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import (
     AnyEvent,
@@ -105,8 +104,7 @@ def asked_of_workers(client: redis.Redis) -> list[GenerationRequest]:
     """What workers were called for and given, oldest first, of requests that are not settled yet."""
     messages = [json.loads(each) for each in client.lrange("generate", 0, -1)]  # type: ignore[union-attr]
     calls = [json.loads(base64.b64decode(message["body"]))[0] for message in reversed(messages)]
-    open_calls = [(request_id, attempt) for request_id, attempt in calls if client.exists(handover_key(request_id))]
-    handed_over = [services.event_log().receive(request_id, attempt, 1) for request_id, attempt in open_calls]
+    handed_over = [services.event_log().receive(request_id, attempt, 1) for request_id, attempt in calls]
     return [generation for generation in handed_over if generation is not None]
 
 

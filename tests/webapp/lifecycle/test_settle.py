@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 import redis
-from django.contrib.auth.models import User
 from django.db import connection
 
 from inference.eventlog.clock import unix_us
@@ -21,13 +20,12 @@ from inference.protocol.events import (
     GenerationForked,
     GenerationStarted,
     PromptTokenized,
-    RequestAccepted,
     RequestFailed,
     RequestFinished,
     TextReleased,
     TokenSampled,
 )
-from inference.protocol.request import FinishReason, SamplingParams, Usage
+from inference.protocol.request import FinishReason, Usage
 from tests.webapp.traces.test_archive import token
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
@@ -45,31 +43,6 @@ from webapp.traces.models import Trace
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LOST = {"stage": "generation", "code": "worker_lost", "message": "The worker was lost. Send it again."}
-
-
-@pytest.fixture
-def request_(redis_client: object) -> Request:
-    """An accepted request whose log has its first event."""
-    request = Request.objects.create(
-        user=User.objects.create_user("alice"),
-        surface="chat",
-        model="smollm2-135m-instruct",
-        title="A question",
-        accepted_unix_us=unix_us(),
-        input={"messages": [{"role": "user", "content": "Hello", "source": "message:m"}]},
-    )
-    log(
-        request,
-        RequestAccepted(
-            at=0,
-            request_id=request.pk,
-            surface="chat",
-            model=request.model,
-            params=SamplingParams(),
-            accepted_unix_us=request.accepted_unix_us,
-        ),
-    )
-    return request
 
 
 def log(request: Request, *events: AnyEvent) -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 
 from inference.eventlog.keys import log_key
 from inference.protocol.events import AnyEvent, ContextAssembled, ContextCompared, Segment
-from tests.webapp.lifecycle.test_settle import generate, log, next_turn, request_, saved, tokenized  # noqa: F401
+from tests.webapp.lifecycle.test_settle import generate, log, next_turn, saved, tokenized
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.traces.archive import unpacked
@@ -38,7 +38,7 @@ def context(text: str) -> AnyEvent:
 
 
 @pytest.fixture
-def turns(request_: Request) -> tuple[Request, Request]:  # noqa: F811
+def turns(request_: Request) -> tuple[Request, Request]:
     """The same but for the system prompt, which was edited in between."""
     turn(request_, f"ab{SECRET}")
     second = next_turn(request_)

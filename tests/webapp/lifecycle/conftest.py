@@ -1,0 +1,35 @@
+"""One request as the gateway leaves it."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import RequestAccepted
+from inference.protocol.request import SamplingParams
+from webapp.lifecycle import services
+from webapp.lifecycle.models import Request
+
+
+@pytest.fixture
+def request_(redis_client: object) -> Request:
+    """An accepted request whose log has its first event."""
+    request = Request.objects.create(
+        user=User.objects.create_user("alice"),
+        surface="chat",
+        model="smollm2-135m-instruct",
+        title="A question",
+        accepted_unix_us=unix_us(),
+        input={"messages": [{"role": "user", "content": "Hello", "source": "message:m"}]},
+    )
+    accepted = RequestAccepted(
+        at=0,
+        request_id=request.pk,
+        surface="chat",
+        model=request.model,
+        params=SamplingParams(),
+        accepted_unix_us=request.accepted_unix_us,
+    )
+    services.event_log().append(request.pk, [accepted], request.attempt)
+    return request
