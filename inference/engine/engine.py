@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+_OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "cublas_status_alloc_failed")
 """How torch says it, on a CPU and on a GPU."""
 _MEMORY_TRIES, _MEMORY_PAUSE_S = 20, 0.05
 """What a step of one token waits for memory that somebody else may give back, before its request fails."""
@@ -125,6 +125,8 @@ class Engine:
         self._slots: dict[str, _Slot] = {}
         self._num_memory_failures = 0
         self.num_steps = 0
+        self.is_device_lost = False
+        """Every further step would fail, which only a new process can mend."""
         config = runner.config
         self.window = min(config.context_length, runner.num_blocks * runner.block_size)
         self.architecture = config.architecture
@@ -301,6 +303,15 @@ class Engine:
             logger.exception("a step failed")
             for share in step.shares:
                 share.sequence.finish("error", _FAILED)
+            self._probe()
+
+    def _probe(self) -> None:
+        """Some of a GPU's errors stay: whatever this process asks of it afterwards fails too."""
+        try:
+            self._runner.wait()
+        except RuntimeError:
+            logger.exception("the device computes no more")
+            self.is_device_lost = True
 
     def _run(self, step: Step) -> list[_Results]:
         """What each share gave, up to its first token; nothing when memory ran out and less is to be tried."""

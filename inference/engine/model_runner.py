@@ -41,6 +41,10 @@ class ModelRunner:
         """Compute every share; returns logits, [sum of num_logits, vocab_size], in the shares' order."""
         return self._decoder.forward([_chunk(share) for share in shares], self._kv)
 
+    def wait(self) -> None:
+        """See Decoder.wait."""
+        self._decoder.wait()
+
 
 def _chunk(share: Scheduled) -> Chunk:
     sequence = share.sequence

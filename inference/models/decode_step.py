@@ -51,6 +51,15 @@ def num_used_blocks(chunk: Chunk) -> int:
     return -(-chunk.end // BLOCK_SIZE)
 
 
+def padded_table(chunk: Chunk, num_blocks: int) -> list[int]:
+    """The blocks up to the chunk's end, then the last of them again.
+
+    What a mask hides must be finite, for 0 times NaN is NaN; with its own block a sequence depends on nobody else.
+    """
+    used = list(chunk.block_table[: num_used_blocks(chunk)])
+    return used + used[-1:] * (num_blocks - len(used))
+
+
 class DecodeStep:
     """All steps of one bucket: the first one is plain and warms up, the second is captured, and then it is replayed."""
 
@@ -78,8 +87,7 @@ class DecodeStep:
         """
         self._rows[:, :2], self._rows[:, 2:] = 0, self._spare_block
         for row, chunk in zip(self._rows, chunks, strict=False):
-            num_blocks = num_used_blocks(chunk)
-            row[0], row[1], row[2 : 2 + num_blocks] = chunk.ids[0], chunk.start, chunk.block_table[:num_blocks]
+            row[0], row[1], row[2:] = chunk.ids[0], chunk.start, padded_table(chunk, len(row) - 2)
         self._inputs.copy_(self._staged, non_blocking=True)
         if self._graph is None and self._may_capture and self._num_plain:
             self._graph = self._capture(compute)

@@ -65,14 +65,18 @@ class Decoder(Protocol[CacheT]):
     """Whether a token's logits are the same bit by bit whatever is computed beside it."""
 
     def build_cache(self, num_blocks: int) -> CacheT:
-        """Empty; the system gives memory only as blocks are used."""
+        """Empty. Memory is taken as blocks are used where the decoder's device allows that, else at once."""
 
     def forward(self, chunks: list[Chunk], kv: CacheT) -> NDArray[np.float32]:
         """Write every chunk's keys and values to its blocks; returns [sum of num_logits, vocab_size] in chunk order.
 
         Two chunks may share blocks that they read, never one that they write. The result holds until the next call.
-        Raises MemoryError.
+        Raises MemoryError, and RuntimeError of the device's.
         """
+
+    def wait(self) -> None:
+        """Until the device has done all that it was given. Raises RuntimeError if it can do no more; a CPU has nothing
+        to wait for."""
 
 
 def load_decoder(

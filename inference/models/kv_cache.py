@@ -12,7 +12,7 @@ from inference.models.config import ModelConfig
 class KVCache:
     """keys and values: [num_layers, num_blocks, num_kv_heads, BLOCK_SIZE, head_dim]; the keys are already rotated.
 
-    Nothing is written at first, so that the system gives memory only as blocks are used.
+    This class writes nothing at first, so that a CPU's system gives memory only as blocks are used.
     """
 
     def __init__(
@@ -30,9 +30,10 @@ class KVCache:
 
 
 class PagedCache(KVCache):
-    """One that a step of fixed shape reads: one block more, which pads tables and takes what padded rows write.
+    """One that a step of fixed shape reads: zeros at first, and one block more, which padded rows alone write and read.
 
-    All that can be read holds finite numbers: a mask hides a key by a weight of 0, and 0 times NaN is NaN.
+    What a sequence leaves in its blocks must not reach the next one: a mask hides a key by a weight of 0, and 0 times
+    NaN is NaN.
     """
 
     def __init__(self, config: ModelConfig, num_blocks: int, dtype: torch.dtype, device: torch.device) -> None:

@@ -81,6 +81,9 @@ class NativeDecoder:
     def build_cache(self, num_blocks: int) -> NativeCache:
         return NativeCache(self.config, num_blocks)
 
+    def wait(self) -> None:
+        """See decoder.Decoder."""
+
     def forward(self, chunks: list[Chunk], kv: NativeCache) -> NDArray[np.float32]:
         """See decoder.Decoder."""
         order = sorted(range(len(chunks)), key=lambda index: self._is_prompt(chunks[index]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from inference.models.config import ModelConfig
-from inference.models.decode_step import MAX_ROWS, Bucket, DecodeStep, bucket_of, num_used_blocks
+from inference.models.decode_step import MAX_ROWS, Bucket, DecodeStep, bucket_of, num_used_blocks, padded_table
 from inference.models.decoder import Chunk
 from inference.models.device import best_dtype
 from inference.models.kv_cache import PagedCache
@@ -77,7 +77,7 @@ class PagedDecoder:
         self.compute = f"{str(dtype).removeprefix('torch.')}, attention over gathered blocks{graphs}"
 
     def build_cache(self, num_blocks: int) -> ServedCache:
-        """All of it is taken at once."""
+        """Zeros; all of it is taken at once."""
         return ServedCache(self.config, num_blocks, self._dtype, self._device, self._has_graphs)
 
     @torch.inference_mode()
@@ -85,8 +85,17 @@ class PagedDecoder:
         """See decoder.Decoder."""
         is_decode = all(len(chunk.ids) == chunk.num_logits == 1 for chunk in chunks)
         bucket = bucket_of(chunks) if is_decode else None
-        logits = self._plain(chunks, kv) if bucket is None else self._decode(bucket, chunks, kv)
-        return self._to_host(logits)
+        try:
+            logits = self._plain(chunks, kv) if bucket is None else self._decode(bucket, chunks, kv)
+            return self._to_host(logits)
+        except Exception:
+            self.wait()  # the next call writes to pinned memory from which a copy may still be under way
+            raise
+
+    def wait(self) -> None:
+        """See decoder.Decoder."""
+        if self._is_cuda:
+            torch.cuda.synchronize(self._device)
 
     def on_device(self, logits: NDArray[np.float32]) -> Tensor | None:
         """The last forward's result where it was computed, if this is it."""
@@ -113,7 +122,8 @@ class PagedDecoder:
         ordered = [*together, *alone]
         tables = [_table(chunk) for chunk in alone]
         if together:
-            tables.insert(0, _tables(together, kv.spare_block))
+            num_blocks = max(map(num_used_blocks, together))
+            tables.insert(0, _int64([padded_table(chunk, num_blocks) for chunk in together]))
         ids, positions, rows, *found = self._upload(
             _int64([token for chunk in ordered for token in chunk.ids]),
             np.concatenate([np.arange(chunk.start, chunk.end) for chunk in ordered]),
@@ -150,13 +160,6 @@ class PagedDecoder:
 
 def _table(chunk: Chunk) -> NDArray[np.int64]:
     return _int64(chunk.block_table[: num_used_blocks(chunk)])[None]
-
-
-def _tables(chunks: Sequence[Chunk], spare_block: int) -> NDArray[np.int64]:
-    tables = np.full((len(chunks), max(map(num_used_blocks, chunks))), spare_block, np.int64)
-    for row, chunk in zip(tables, chunks, strict=True):
-        row[: num_used_blocks(chunk)] = chunk.block_table[: num_used_blocks(chunk)]
-    return tables
 
 
 def _logit_rows(chunks: Sequence[Chunk], ordered: Sequence[Chunk]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ class Group:
     """Sequences with equally many new tokens, which attend together."""
 
     positions: Tensor  # [num_sequences, num_tokens] int64, of the new tokens
-    table: Tensor  # [num_sequences, num_blocks] int64; the spare block where a sequence has none
+    table: Tensor  # [num_sequences, num_blocks] int64; a sequence with fewer has its last again
     num_keys: int | None = None
     """How many keys the last token sees, of a single sequence; None: the positions tell, by a mask."""
 

@@ -71,6 +71,9 @@ class TorchDecoder:
         dtype = torch.float16 if self._ranking else self._dense_dtype
         return KVCache(self.config, num_blocks, dtype)
 
+    def wait(self) -> None:
+        """See decoder.Decoder."""
+
     @torch.inference_mode()
     def forward(self, chunks: list[Chunk], kv: KVCache, observer: Observer | None = None) -> NDArray[np.float32]:
         """See Decoder.forward; the observer is shown what the step computes."""

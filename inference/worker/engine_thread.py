@@ -25,6 +25,8 @@ twice as long beside a step that uses every core."""
 _IDLE_S = 0.2
 """How often an idle thread looks whether it should stop."""
 
+_DEVICE_LOST = "The device that computes has failed, and the inference worker ends with it. Send the message again."
+
 
 class EngineThread(threading.Thread):
     """Runs Engine.step as long as there is work; reads each running request's cancel flag before each step."""
@@ -86,11 +88,14 @@ class EngineThread(threading.Thread):
         self._is_stopping.set()
 
     def run(self) -> None:
+        """Until it is stopped, or its device is lost."""
         self._flags.start()
         while not self.is_stopping:
             self._take_commands()
             if self.engine.has_work():
                 self._step()
+                if self.engine.is_device_lost:
+                    self.stop(_DEVICE_LOST)
             elif self._jobs:
                 self._cancel()
         self._fail_all(self._farewell)

@@ -98,10 +98,13 @@ class FakeDecoder:
     num_computed: int = 0
     most_rows: int | None = None
     """Beyond so many it is out of memory."""
+    out_of_memory: str = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes."
     poisoned: frozenset[int] = frozenset()
     """After these tokens it gives NaN."""
     steps: list[list[int]] = field(default_factory=list)
     """Rows of each chunk of each step."""
+    lost_after: int | None = None
+    """So many steps it computes, and then no more."""
     us_per_step: int = 4000
     us_per_row: int = 300
     now_us: int = 0
@@ -119,13 +122,18 @@ class FakeDecoder:
 
     def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
         self.steps.append([len(chunk.ids) for chunk in chunks])
+        self.wait()
         if self.most_rows is not None and sum(self.steps[-1]) > self.most_rows:
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes.")
+            raise RuntimeError(self.out_of_memory)
         self.now_us += round((self.us_per_step + self.us_per_row * sum(self.steps[-1])) * self.slowdown())
         for chunk in chunks:
             self._write(chunk, kv)
         rows = [self._row(chunk, end, kv) for chunk in chunks for end in self._ends(chunk)]
         return np.array(rows, dtype=np.float32).reshape(-1, self.config.vocab_size)
+
+    def wait(self) -> None:
+        if self.lost_after is not None and len(self.steps) > self.lost_after:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
     def _write(self, chunk: Chunk, kv: KVCache) -> None:
         self.num_computed += len(chunk.ids)

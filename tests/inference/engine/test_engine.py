@@ -255,9 +255,14 @@ def test_logits_that_are_not_finite_end_that_request_alone_and_are_not_kept() ->
     assert run(served, request("again", bad, 1))["again"].usage.cache_read == 0
 
 
-def test_out_of_memory_shrinks_the_batch_and_loses_nothing() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [FakeDecoder.out_of_memory, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"],
+    ids=["CPU", "cuBLAS"],
+)
+def test_out_of_memory_shrinks_the_batch_and_loses_nothing(said: str) -> None:
     requests = [request(f"r{n}", prompt(n, 90), 10, cache_salt=f"user {n}") for n in range(6)]
-    decoder = FakeDecoder(most_rows=5)
+    decoder = FakeDecoder(most_rows=5, out_of_memory=said)
     runs = run(engine(decoder, limits=LIMITS), *requests)
     assert {each.request_id: alone(each.prompt_ids, 10) for each in requests} == {n: r.ids for n, r in runs.items()}
     failed = sum(sum(rows) > 5 for rows in decoder.steps)

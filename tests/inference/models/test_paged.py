@@ -119,6 +119,42 @@ def test_a_prompt_gives_logits_where_they_are_asked_for(pair: Pair) -> None:
     assert np.abs(pair.paged.forward(chunks, kv) - wanted).max() < TOLERANCE * np.abs(wanted).max()
 
 
+@pytest.mark.parametrize("is_prefilling", [False, True], ids=["decode", "mixed"])
+def test_what_broken_padding_writes_reaches_no_sequence(device: torch.device, is_prefilling: bool) -> None:
+    """Rows left over compute token 0 where no sequence lies; here it is NaN."""
+    weights = Weights({name: each.clone().to(device) for name, each in random_weights(PLAIN).items()})
+    weights.setdefault("head", weights["embedding"].clone())
+    weights["embedding"][0] = float("nan")
+    decoder = PagedDecoder(PLAIN, weights, torch.float32, device)
+    kv = decoder.build_cache(NUM_BLOCKS)
+    lengths, tables = [5, 5, 40], [range(4), range(4, 8), range(8, 12)]
+    for length, table in zip(lengths, tables, strict=True):
+        decoder.forward([Chunk(list(range(3, 3 + length)), 0, table, 0)], kv)
+    more = [Chunk([3, 4, 5], 0, [20], 0)] if is_prefilling else []
+    for step in range(3):
+        chunks = [Chunk([7], length + step, table) for length, table in zip(lengths, tables, strict=True)]
+        assert np.isfinite(decoder.forward(chunks + more if step else chunks, kv)).all()
+
+
+def test_a_step_that_fails_has_waited_for_its_copies() -> None:
+    """The next one writes to the memory that they read."""
+
+    class Watched(PagedDecoder):
+        num_waits = 0
+
+        def wait(self) -> None:
+            self.num_waits += 1
+            super().wait()
+
+    decoder = Watched(PLAIN, random_weights(PLAIN), torch.float32, torch.device("cpu"))
+    kv = decoder.build_cache(1)
+    for ids in ([PLAIN.vocab_size], [1, PLAIN.vocab_size]):
+        with pytest.raises(IndexError):
+            decoder.forward([Chunk(ids, 0, [0])], kv)
+    assert decoder.num_waits == 2
+    assert np.isfinite(decoder.forward([Chunk([1], 0, [0])], kv)).all()
+
+
 class HostWatch(TorchDispatchMode):
     """Collects every operation that takes or makes a tensor in the host's memory."""
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ import pytest
 
 from inference.backends.backend import AlreadyRunning, Description, Job, Refused
 from inference.engine.engine import Engine, load_engine
+from inference.engine.model_runner import ModelRunner
 from inference.engine.scheduler import Limits
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
@@ -39,6 +41,7 @@ from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Generation, Services
+from tests.inference.engine.fakes import CONFIG, FakeDecoder
 from tests.inference.worker.test_output_guard import token as sampled
 
 
@@ -202,6 +205,24 @@ def test_stop_ends_what_runs_and_what_comes_late(engine: Engine, log: TroubledLo
     assert end_of(waiting).message == "bye"
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_a_thread_whose_device_is_lost_ends_and_tells_what_was_done_before(
+    log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    """So the worker ends too; else it would take every request, to fail it."""
+    decoder = FakeDecoder(replace(CONFIG, vocab_size=tokenizer.vocab_size), lost_after=6)
+    thread = EngineThread(Engine(ModelRunner(decoder), tokenizer), log)
+    short, long = job(tokenizer, "a", max_tokens=6), job(tokenizer, "b")
+    thread.submit(short)
+    thread.submit(long)
+    thread.start()
+    assert end_of(short).finish_reason == "length"
+    assert end_of(long).finish_reason == "error"
+    thread.join(5)
+    assert not thread.is_alive() and thread.is_stopping
+    failure = Generation(services(thread, log, tokenizer, guard), request(tokenizer, "c"), time.monotonic_ns()).run()
+    assert failure is not None and failure.code == "worker_lost"
 
 
 def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> Services:
