@@ -1,14 +1,16 @@
 """Sentence vectors kept for a while: a system prompt comes with every request, and answers begin alike.
 
 No text is kept, only digests under the tenant's name: how fast a check was must not tell one tenant what another wrote.
+A vector tells some of its text all the same (arXiv 2310.06816), so none is kept for long.
 """
 
 from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +19,23 @@ from inference.safety.minilm import MiniLM
 
 _CAPACITY = 1024
 """Vectors of 384 float32: 1.5 MB."""
+_KEPT_S = 600
+"""After their last use."""
 
 Floats = NDArray[np.float32]
 
 
 class RecentVectors:
-    """MiniLM.embed with a memory; the least recently used is forgotten first. Safe between threads."""
+    """MiniLM.embed with a memory of ten minutes; the least recently used is forgotten first. Safe between threads."""
 
-    def __init__(self, model: MiniLM, capacity: int = _CAPACITY) -> None:
+    def __init__(self, model: MiniLM, capacity: int = _CAPACITY, now: Callable[[], float] = time.monotonic) -> None:
+        """now: seconds, never fewer than before."""
         self._model = model
         self._capacity = capacity
+        self._now = now
         self._lock = threading.Lock()
-        self._vectors: OrderedDict[bytes, Floats] = OrderedDict()
+        self._vectors: OrderedDict[bytes, tuple[Floats, float]] = OrderedDict()
+        """Each with the time of its last use, by which they are in order."""
 
     def embed(self, texts: Sequence[str], tenant: str) -> Floats:
         """Unit vectors, [num_texts, 384] float32: those that embed gives, whose rows depend on no other row."""
@@ -43,15 +50,21 @@ class RecentVectors:
 
     def _find(self, keys: list[bytes]) -> list[Floats | None]:
         with self._lock:
-            return [self._vectors.get(key) for key in keys]
+            self._forget()
+            return [self._vectors[key][0] if key in self._vectors else None for key in keys]
 
     def _keep(self, keys: list[bytes], vectors: Floats) -> None:
         with self._lock:
+            now = self._now()
             for key, vector in zip(keys, vectors, strict=True):
-                self._vectors[key] = vector.copy()  # a row alone would keep its whole pack
+                self._vectors[key] = vector.copy(), now  # a row alone would keep its whole pack
                 self._vectors.move_to_end(key)
-            while len(self._vectors) > self._capacity:
-                self._vectors.popitem(last=False)
+            self._forget()
+
+    def _forget(self) -> None:
+        oldest = self._now() - _KEPT_S
+        while self._vectors and (len(self._vectors) > self._capacity or next(iter(self._vectors.values()))[1] < oldest):
+            self._vectors.popitem(last=False)
 
 
 def _digest(text: str, tenant: str) -> bytes:

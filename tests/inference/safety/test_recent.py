@@ -9,6 +9,7 @@ import pytest
 
 from inference.safety.minilm import MiniLM, bundled_minilm
 from inference.safety.recent import RecentVectors
+from tests.inference.engine.fakes import SetClock
 
 TEXTS = ["You are helpful.", "What is the capital of France?", "Bread \ud800 is baked."]
 
@@ -54,6 +55,17 @@ def test_the_least_recently_used_is_forgotten_first(counting: CountingModel) -> 
     for text in (TEXTS[0], TEXTS[1], TEXTS[0], TEXTS[2], TEXTS[0], TEXTS[1]):
         recent.embed([text], "alice")
     assert counting.embedded == [TEXTS[0], TEXTS[1], TEXTS[2], TEXTS[1]]
+
+
+def test_what_was_not_used_for_ten_minutes_is_forgotten(counting: CountingModel) -> None:
+    clock = SetClock()
+    recent = RecentVectors(counting, now=clock)  # type: ignore[arg-type]
+    for clock.now, text in ((0, TEXTS[0]), (0, TEXTS[1]), (500, TEXTS[0]), (1000, TEXTS[0]), (1001, TEXTS[1])):
+        recent.embed([text], "alice")
+    assert counting.embedded == [TEXTS[0], TEXTS[1], TEXTS[1]]
+    clock.now = 2000
+    recent.embed([TEXTS[2]], "bob")
+    assert len(recent._vectors) == 1
 
 
 def test_no_text_and_no_tenant_is_kept(model: MiniLM) -> None:
