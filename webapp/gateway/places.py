@@ -12,15 +12,17 @@ from webapp.reruns.models import Rerun
 
 
 def places(found: Sequence[Request]) -> dict[str, dict[str, Any]]:
-    """Of each: `conversation_id`, `message_id`, `answer`, `rerun_id`, `run` and `seed`, each null where there is none.
+    """Of each: `conversation_id`, `message_id`, `answer`, `rerun_id`, `run` and `seed`, each null where there is none,
+    or none any more since the request was found.
 
     answer: {"index", "num"} among the answers to the same message, from 0; run: {"index", "num", "settings"}, where
     `num` counts deleted runs too and `settings` is what the set's grid gave it.
     """
     answers, runs = _answers(found), _runs(found)
-    seeds = Request.objects.filter(pk__in=[each.pk for each in found]).values_list("pk", "params__seed")
+    ids = [each.pk for each in found]
+    seeds = dict(Request.objects.filter(pk__in=ids).values_list("pk", "params__seed"))
     nothing = dict.fromkeys(("conversation_id", "message_id", "answer", "rerun_id", "run"))
-    return {pk: nothing | answers.get(pk, {}) | runs.get(pk, {}) | {"seed": seed} for pk, seed in seeds}
+    return {pk: nothing | answers.get(pk, {}) | runs.get(pk, {}) | {"seed": seeds.get(pk)} for pk in ids}
 
 
 def _answers(found: Iterable[Request]) -> dict[str, dict[str, Any]]:
@@ -49,4 +51,5 @@ def _runs(found: Iterable[Request]) -> dict[str, dict[str, Any]]:
             "run": {"index": run.index, "num": sets[run.rerun_id].num_planned, "settings": run.settings},
         }
         for run in runs
+        if run.rerun_id in sets
     }

@@ -60,7 +60,8 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 def delete(request: Request) -> None:
     """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
 
-    With its last run goes a set of runs, which has the prompt too. The bill and the usage are the ledger's, and stay.
+    With its last run goes a set of runs, which has the prompt too; of two that go at once, the second sees that it is
+    the last. The bill and the usage are the ledger's, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
@@ -69,6 +70,7 @@ def delete(request: Request) -> None:
             Request.objects.filter(pk=request_id).update(input={})
         else:
             rerun_id = Run.objects.filter(request=request).values_list("rerun_id", flat=True).first()
+            Rerun.objects.select_for_update().filter(pk=rerun_id).first()
             request.delete()
             Rerun.objects.filter(pk=rerun_id, runs=None).delete()
         transaction.on_commit(lambda: services.event_log().forget(request_id), robust=True)

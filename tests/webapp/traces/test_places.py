@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tests.webapp.traces.test_filters import found, saved, signed_in
 from webapp.chat.models import Conversation, Message
+from webapp.gateway.requests import summary
 from webapp.lifecycle.models import Request
 from webapp.reruns.models import Rerun, Run
-from webapp.traces import views
+from webapp.traces import library, store, views
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +69,19 @@ def test_a_run_says_which_of_how_many_also_when_others_are_gone(alice: User) -> 
     assert places == {
         pk: (rerun_id, {"index": n, "num": 4, "settings": {"temperature": n}}) for n, pk in enumerate(ids) if n
     }
+
+
+def test_what_goes_while_a_page_is_made_is_no_error(alice: User) -> None:
+    """Between the query that found it and those that say where it stands."""
+    _, ids = rerun(alice, ["done"])
+    alone = saved(alice)
+    found = list(library.listed(alice.pk).select_related("message", "run"))
+    store.delete(Request.objects.get(pk=ids[0]))
+    Request.objects.filter(pk=alone).delete()
+    assert len(found) == 2
+    for row, request in zip(views.listed(found), found, strict=True):
+        assert (row["id"], row["run"], row["seed"], row["marks"]) == (request.pk, None, None, None)
+        assert summary(request)["rerun_id"] is None
 
 
 def test_a_set_is_one_row_of_a_folded_list_and_all_of_them_by_its_filter(alice: User) -> None:
