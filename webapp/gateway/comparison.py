@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from inference.protocol.events import ContextCompared, first
 from webapp.gateway.errors import ApiError, api, not_found
 from webapp.gateway.requests import find
-from webapp.lifecycle.fork_preparation import frames_of
+from webapp.lifecycle.models import Request
 from webapp.lifecycle.turn_before import TurnBeforeGone, with_texts
+from webapp.traces import store
 from webapp.traces.archive import TraceFileError
 
 
@@ -17,8 +19,10 @@ from webapp.traces.archive import TraceFileError
 def compared(request: HttpRequest, request_id: str) -> HttpResponse:
     """The request's context.compared with the texts that no trace but the other one has."""
     found = find(request, request_id)
+    if not found.is_settled and not _is_settled_now(found):
+        raise not_found("comparison")
     try:
-        frames = frames_of(found)
+        frames = store.load_frames(found.pk)
         known = first((event for frame in frames for event in frame.events), ContextCompared)
         if known is None:
             raise not_found("comparison")
@@ -30,3 +34,10 @@ def compared(request: HttpRequest, request_id: str) -> HttpResponse:
     except TraceFileError:
         raise ApiError(409, "trace_unreadable", "The saved trace of one of the two turns is damaged.") from None
     return HttpResponse(msgspec.json.encode(event), content_type="application/json")
+
+
+def _is_settled_now(found: Request) -> bool:
+    """The page has the event a moment before: settle holds the row from its end in the log until the trace is saved."""
+    with transaction.atomic():
+        current = Request.objects.select_for_update().only("finished_at").filter(pk=found.pk).first()
+    return current is not None and current.is_settled

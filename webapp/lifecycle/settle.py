@@ -53,6 +53,8 @@ class _Ready:
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
     """Converges from wherever an earlier run stopped."""
+    if not Request.objects.filter(pk=request_id, finished_at=None).exists():
+        return
     # Before the lock: a Redis that hangs, or a long trace to be read or packed, holds up no other writer.
     frames = services.event_log().read(request_id)
     ready = _Ready(frames, compare_with_turn_before(request_id, frames), Packing(frames))

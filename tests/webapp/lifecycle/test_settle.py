@@ -156,6 +156,19 @@ def test_later_runs_change_nothing(request_: Request) -> None:
     check_settled_once(request_)
 
 
+def test_a_later_run_reads_nothing(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that is delivered again finds the end in the database."""
+    generate(request_)
+    settle(request_.pk)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise redis.ConnectionError
+
+    monkeypatch.setattr(RedisEventLog, "read", refuse)
+    settle(request_.pk)
+    check_settled_once(request_)
+
+
 def test_a_complete_answer_is_not_failed_by_the_watchdog(request_: Request) -> None:
     generate(request_)
     Request.objects.update(accepted_unix_us=request_.accepted_unix_us - 60_000_000)

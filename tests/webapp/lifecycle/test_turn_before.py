@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import base64
+import threading
 from typing import Any
 
 import pytest
 import redis
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
 from inference.eventlog.keys import log_key
 from inference.protocol.events import AnyEvent, ContextAssembled, ContextCompared, Segment
 from tests.webapp.lifecycle.test_settle import generate, log, next_turn, saved, tokenized
+from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.traces.archive import unpacked
@@ -80,12 +84,39 @@ def test_neither_log_nor_trace_has_it_and_its_owner_is_told(
     assert event["at"] == known.at
 
 
-def test_a_running_request_is_asked_for_by_its_log(turns: tuple[Request, Request], alice: Client) -> None:
-    """The page has the comparison before the trace is saved."""
+def test_it_is_told_once_the_trace_is_saved_and_without_the_log(
+    turns: tuple[Request, Request], alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise redis.ConnectionError
+
     _, second = turns
     Request.objects.filter(pk=second.pk).update(finished_at=None)
-    Trace.objects.filter(pk=second.pk).delete()
+    monkeypatch.setattr(services.event_log(), "read", refuse)
+    assert ask(alice, second)[0] == 404
+    Request.objects.filter(pk=second.pk).update(finished_at=timezone.now())
     assert ask(alice, second)[0] == 200
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite's tests share one connection")
+def test_a_page_that_asks_while_the_trace_is_saved_waits_for_it(turns: tuple[Request, Request], alice: Client) -> None:
+    """It has the event a moment before."""
+    _, second = turns
+    Request.objects.filter(pk=second.pk).update(finished_at=None)
+    answers: list[int] = []
+
+    def look() -> None:
+        answers.append(ask(alice, second)[0])
+        connection.close()
+
+    page = threading.Thread(target=look)
+    with transaction.atomic():
+        Request.objects.select_for_update().get(pk=second.pk)
+        page.start()
+        page.join(0.5)  # it waits for this transaction, or would have its answer long before
+        Request.objects.filter(pk=second.pk).update(finished_at=timezone.now())
+    page.join(10)
+    assert answers == [200]
 
 
 def test_with_the_turn_it_is_gone(turns: tuple[Request, Request], alice: Client) -> None:
