@@ -7,7 +7,7 @@ events, columns}. A file may come from anybody, so reading it is bounded and eve
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -126,23 +126,6 @@ def _events(frames: Sequence[Frame]) -> list[AnyEvent]:
 
 def _file(body: bytes) -> bytes:
     return MAGIC + hashlib.sha256(body).digest() + body
-
-
-def changed(data: bytes, change: Callable[[AnyEvent], AnyEvent]) -> bytes:
-    """The same file with its events changed, but for the generated tokens, which are not looked at.
-
-    Raises TraceFileError.
-    """
-    document = _document(unpacked(data))
-    try:
-        before = decode_events(document.events)
-    except _WRONG as error:
-        raise TraceFileError(f"The trace's events are not valid: {error}") from error
-    after = tuple(map(change, before))
-    if after == before:
-        return data
-    document.events = encode_events(after)
-    return _file(zstandard.ZstdCompressor(level=_LEVEL).compress(msgspec.msgpack.encode(document)))
 
 
 def decode(data: bytes) -> Archive:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from inference.eventlog.keys import commands_key, log_key, meta_key
@@ -85,6 +89,25 @@ def test_a_set_of_runs_goes_with_its_last_run(user: User, redis_client: redis.Re
     assert not Rerun.objects.exists()
 
 
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time")
+def test_a_set_goes_also_when_its_last_two_runs_go_at_once(user: User, redis_client: redis.Redis) -> None:
+    for run in set_of(user, 2).runs.all():
+        Run.objects.filter(pk=run.pk).update(request=saved(user))
+    first, second = Request.objects.all()
+
+    def delete_second() -> None:
+        store.delete(second)
+        connection.close()
+
+    other = threading.Thread(target=delete_second)
+    with transaction.atomic():
+        store.delete(first)
+        other.start()
+        other.join(0.5)  # it waits for this transaction, or would be done long before
+    other.join(10)
+    assert not Request.objects.exists() and not Rerun.objects.exists()
+
+
 def test_a_set_whose_other_runs_wait_stays(user: User, redis_client: redis.Redis) -> None:
     rerun = set_of(user, 2)
     Run.objects.filter(index=0).update(request=saved(user))
@@ -121,3 +144,20 @@ def test_what_former_versions_left_behind_is_deleted(user: User, redis_client: r
 def test_the_databases_file_is_cleared_of_deleted_rows() -> None:
     with connection.cursor() as cursor:
         assert cursor.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL clears rows in its own time")
+def test_what_was_deleted_before_leaves_the_file_with_the_migration(tmp_path: Path) -> None:
+    path, secret = tmp_path / "old.sqlite3", "my password is hunter2"
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.execute("PRAGMA secure_delete=OFF")
+        old.execute("CREATE TABLE t (text)")
+        old.executemany("INSERT INTO t VALUES (?)", [(secret * 1000,)] * 20)
+        old.execute("DELETE FROM t")
+    assert secret.encode() in path.read_bytes()
+    migration = importlib.import_module("webapp.traces.migrations.0006_free_pages")
+    wrapper = connection.copy("old")
+    wrapper.settings_dict |= {"NAME": str(path)}
+    with closing(wrapper), wrapper.schema_editor(atomic=False) as editor:
+        migration.rewrite_file(apps, editor)
+    assert secret.encode() not in path.read_bytes()

@@ -19,13 +19,14 @@ from tests.webapp.traces.test_bundle import archive
 from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
 from tests.webapp.traces.test_sharing import _built_page, share  # noqa: F401 (a fixture)
 from webapp.traces import store
-from webapp.traces.archive import TraceFileError, changed, decode, encode, unpacked
+from webapp.traces.archive import decode, encode, unpacked
 from webapp.traces.formats import FORMATS, decode_file
 from webapp.traces.htmlfile import ReplayPage, to_html
 from webapp.traces.jsonfile import encode_json
 from webapp.traces.models import Trace
 from webapp.traces.own import own, own_event
 
+MIGRATION = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
 SECRET = "my password is hunter2"
 COMPARED = ContextCompared(
     at=4,
@@ -108,28 +109,31 @@ def test_no_archive_does(redact: str) -> None:
     assert not tells(trace)
 
 
-def test_a_file_is_changed_without_a_look_at_its_tokens() -> None:
+def test_the_migration_changes_a_file_once_and_nothing_else_of_it() -> None:
+    """It has a copy of its own of what it needs, which must say the same."""
     tokens = [token(position) for position in range(3)]
-    before = encode(with_(COMPARED, *tokens), {"title": "T"})
-    after = changed(before, own_event)
-    assert decode(after).frames == with_(KEPT, *tokens)
-    assert decode(after).summary == {"title": "T"}
-    assert tells(unpacked(before)) and not tells(unpacked(after))
-    assert changed(after, own_event) is after
-    with pytest.raises(TraceFileError):
-        changed(after[:-1], own_event)
+    dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
+    for compared in (COMPARED, dated, replace(dated, is_number=False)):
+        before = encode(with_(compared, *tokens), {"title": "T"})
+        after = MIGRATION._stripped(before)
+        assert decode(after).frames == own(with_(compared, *tokens))
+        assert decode(after).summary == {"title": "T"}
+        assert tells(unpacked(before)) and not tells(unpacked(after))
+        assert MIGRATION._stripped(after) is after
 
 
 @pytest.mark.django_db
-def test_traces_that_were_saved_with_such_texts_lose_them() -> None:
+def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCaptureFixture) -> None:
     """As of former versions; one that is damaged stays as it is."""
+    caplog.set_level("INFO")
     alice = signed_in("alice")
     ids = [import_(alice, encode_json(with_(KEPT), {"title": "T"})).json()["id"] for _ in range(3)]
     Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
     Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
     whole = Trace.objects.get(pk=ids[2])
-    migration = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
-    migration.strip_texts_of_others(apps, None)
+    MIGRATION.strip_texts_of_others(apps, None)
+    assert f"the trace of {ids[1]} cannot be read" in caplog.text
+    assert "3 of 3 traces" in caplog.text
     assert not tells(unpacked(bytes(Trace.objects.get(pk=ids[0]).blob)))
     assert store.load_frames(ids[0]) == with_(KEPT)
     assert bytes(Trace.objects.get(pk=ids[1]).blob) == b"damaged"
