@@ -286,7 +286,7 @@ def test_answers_that_do_not_all_fit_are_refused_as_a_whole(alice: Client, conve
 def test_of_answers_that_cannot_all_be_started_none_is_left(
     alice: Client, conversation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started = []
+    started: list[str] = []
 
     def start_two(request: Request, *rest: Any) -> None:
         if len(started) == 2:

@@ -306,13 +306,7 @@ def _unavailable() -> ApiError:
 
 
 def _checked_prompt(text: str) -> str:
-    if not text.strip():
-        return ""
-    try:
-        return checked_text(text)
-    except ApiError as error:
-        message = error.message.replace("The message", "The system prompt")
-        raise ApiError(error.status, error.code, message, "system_prompt") from None
+    return checked_text(text, "system prompt", "system_prompt") if text.strip() else ""
 
 
 def _find(request: HttpRequest, conversation_id: str) -> Conversation:

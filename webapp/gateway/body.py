@@ -85,20 +85,20 @@ def _told(error: msgspec.ValidationError) -> tuple[str, str | None]:
     return f"{place}: {message}.", path or None
 
 
-def checked_text(text: str) -> str:
-    """A message's text. Raises ApiError."""
+def checked_text(text: str, subject: str = "message", field: str = "text") -> str:
+    """A message's text, or that of another subject which stands in another field. Raises ApiError."""
     if all(unicodedata.category(char) in _INVISIBLE for char in text):
-        raise ApiError(400, "empty", "The message is empty. Write something first.", "text")
+        raise ApiError(400, "empty", f"The {subject} is empty. Write something first.", field)
     if "\x00" in text:
-        raise ApiError(400, "invalid_text", "The message has a NUL character; remove it.", "text")
+        raise ApiError(400, "invalid_text", f"The {subject} has a NUL character; remove it.", field)
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        message = f"The message has half a surrogate pair at character {error.start}. Send valid Unicode."
-        raise ApiError(400, "invalid_text", message, "text") from None
+        message = f"The {subject} has half a surrogate pair at character {error.start}. Send valid Unicode."
+        raise ApiError(400, "invalid_text", message, field) from None
     if size > MAX_MESSAGE_BYTES:
-        message = f"The message has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
-        raise ApiError(413, "too_large", message, "text")
+        message = f"The {subject} has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
+        raise ApiError(413, "too_large", message, field)
     return text
 
 
