@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -22,7 +23,7 @@ def library(page: Page, product: Running) -> str:
     page.goto(f"{base}/library")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(NUM_TOKENS)}
     page.locator("input[type=file]").set_input_files(file)
-    expect(page.get_by_role("button", name="Export")).to_be_visible()
+    expect(page.get_by_role("button", name="Export")).to_be_visible(timeout=30_000)
     return f"{base}/library"
 
 
@@ -166,3 +167,24 @@ def test_a_request_is_printed_as_its_text_timeline_and_open_panel(page: Page, li
     boxes = "[...document.querySelectorAll('main, .content, article')]"
     assert page.evaluate(f"{boxes}.filter((at) => at.scrollHeight > at.clientHeight).length") == 0
     page.emulate_media(media="screen")
+
+
+def test_a_folded_timeline_is_saved_and_printed_whole(page: Page, library: str, tmp_path: Path) -> None:
+    page.goto(library)
+    page.locator("a[href^='/requests/']").first.click()
+    open_bill(page)
+    fold = page.get_by_role("button", name="Timeline", exact=True)
+    if fold.get_attribute("aria-expanded") == "true":
+        fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    root = ElementTree.fromstring(save_picture(page, "Timeline as SVG", tmp_path))
+    assert "You waited for" in "".join(root.itertext())
+    lanes = root.findall(".//{http://www.w3.org/1999/xhtml}img")
+    assert max(int(re.findall(r"height: ?(\d+)px", lane.attrib["style"])[-1]) for lane in lanes) > 200
+    png = save_picture(page, "Timeline as PNG", tmp_path)
+    assert page.evaluate(_LOOK, base64.b64encode(png).decode())["height"] > 400
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    expect(fold).to_have_attribute("aria-expanded", "false")
