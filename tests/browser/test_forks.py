@@ -103,6 +103,7 @@ def test_a_fork_begun_on_a_request_page_is_shown_there(page: Page) -> None:
     rows.nth(1).hover()
     rows.nth(1).get_by_role("button").click()
     page.wait_for_url(lambda url: "/requests/req_" in url and not url.startswith(path))
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("Chosen or written by a person")
     page.get_by_role("tab", name="Tokens").click()
     expect(page.get_by_test_id("kept-token").first).to_be_visible()
     expect(tree(page)).to_have_count(4)

@@ -46,3 +46,9 @@ it("counts the tokens of a fork from the first that it took over", () => {
   expect([fork.selected, fork.view.tokens.length]).toEqual([6, 2]);
   expect(searchOf(placeIn(fork, null))).toBe("?token=7");
 });
+
+it("looks at a token that is still to come, and goes along with what comes", () => {
+  const running = new RequestTrace("req_running");
+  goTo(running, placeOf("?token=3"));
+  expect([running.selected, running.isLive]).toEqual([2, true]);
+});

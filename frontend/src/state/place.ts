@@ -1,4 +1,5 @@
 /** A place in a request as an address names it: a panel, and a token or a moment. */
+import { numKept } from "../trace/view";
 import type { RequestTrace } from "./request-trace.svelte";
 
 export interface Place {
@@ -36,9 +37,10 @@ export function placeIn(trace: RequestTrace, panel: string | null): Place {
   return { panel, token: isAtToken ? trace.selected! + 1 : null, time: Math.round(trace.position) };
 }
 
-/** A token that there is not, or not yet, leads nowhere. */
+/** A token that there is not leads nowhere; one that was kept, or may still come, is looked at without going back. */
 export function goTo(trace: RequestTrace, { token, time }: Place): void {
   if (token !== null && trace.whole.tokens.some(({ position }) => position === token - 1))
     trace.select(token - 1);
+  else if (token !== null && (!trace.isEnded || token <= numKept(trace.whole))) trace.selected = token - 1;
   else if (token === null && time !== null) trace.seek(time);
 }
