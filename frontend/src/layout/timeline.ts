@@ -113,6 +113,8 @@ function tickLabel(at: number, step: number): string {
 
 export interface Box {
   isStacked: boolean;
+  /** Of what is written on the canvas, px. */
+  typeSize: number;
   nameWidth: number;
   /** Of the canvas. */
   width: number;
@@ -130,16 +132,21 @@ export const AXIS_HEIGHT = 24;
 /** Under this width a lane's name stands above its bars. */
 const STACKED_BELOW = 480;
 const NAME_WIDTH = 136;
+/** From this width on the screen is large, and rows and type are with it. */
+const LARGE_FROM = 1500;
+const LARGE_NAME_WIDTH = 168;
 
-/** Density follows the pointer, never the height of the box. */
+/** Density follows the pointer and the width, never the height of the box. */
 export function box(width: number, numRows: number, isCoarse: boolean): Box {
   const isStacked = width < STACKED_BELOW;
-  const nameWidth = isStacked ? 0 : NAME_WIDTH;
-  const rowHeight = isCoarse ? 44 : isStacked ? 38 : 26;
-  const barHeight = isCoarse && !isStacked ? 20 : 13;
+  const isLarge = width >= LARGE_FROM;
+  const nameWidth = isStacked ? 0 : isLarge ? LARGE_NAME_WIDTH : NAME_WIDTH;
+  const rowHeight = isCoarse ? 44 : isStacked ? 38 : isLarge ? 34 : 26;
+  const barHeight = (isCoarse && !isStacked) || isLarge ? 20 : 13;
   const barTop = isStacked ? rowHeight - barHeight - 7 : Math.round((rowHeight - barHeight - 4) / 2);
   return {
     isStacked,
+    typeSize: isLarge ? 13 : 11,
     nameWidth,
     width: Math.max(0, Math.floor(width) - nameWidth),
     height: AXIS_HEIGHT + numRows * rowHeight + 1,

@@ -55,7 +55,7 @@ export function paintPath(ctx: Context, { box, on, waits }: Picture, palette: Pa
 }
 
 function paintAxis(ctx: Context, { box, on, ticks, gaps }: Picture, palette: Palette): void {
-  ctx.font = `10.5px ${palette.mono}`;
+  ctx.font = `${box.typeSize}px ${palette.mono}`;
   ctx.fillStyle = palette.faint;
   const edges = gaps.map((gap) => [on.toX(gap.start), on.toX(gap.end)] as const);
   for (const { x, label } of ticks) {
@@ -127,7 +127,7 @@ function paintFlag(ctx: Context, { box, on }: Picture, at: number, palette: Pale
 
 /** A figure on the axis, over its ticks. */
 function tag(ctx: Context, text: string, middle: number, box: Box, palette: Palette): void {
-  ctx.font = `10.5px ${palette.mono}`;
+  ctx.font = `${box.typeSize}px ${palette.mono}`;
   const width = ctx.measureText(text).width + 10;
   const x = Math.max(0, Math.min(box.width - width, middle - width / 2));
   ctx.fillStyle = palette.accent;

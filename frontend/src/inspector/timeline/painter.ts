@@ -182,7 +182,7 @@ function fits(ctx: Context, text: string, font: string, room: number): boolean {
   let width = widths.get(key);
   if (width === undefined) {
     if (widths.size > 4000) widths.clear();
-    ctx.font = `10.5px ${font}`;
+    ctx.font = font;
     widths.set(key, (width = ctx.measureText(text).width));
   }
   return width <= room;
@@ -206,9 +206,10 @@ function write(
   halo: string | null = null,
 ): boolean {
   if (width < LEAST_LABEL) return false;
-  const text = texts.find((each) => fits(ctx, each, font, width - 2 * LABEL_PAD));
+  const sized = `${box.typeSize}px ${font}`;
+  const text = texts.find((each) => fits(ctx, each, sized, width - 2 * LABEL_PAD));
   if (!text) return false;
-  ctx.font = `10.5px ${font}`;
+  ctx.font = sized;
   const middle = y + box.barHeight / 2 + 0.5;
   if (halo) {
     ctx.strokeStyle = halo;

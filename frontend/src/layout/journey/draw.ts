@@ -254,7 +254,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
     ...[0, 0.5, 1].map((share) =>
       text(`tick-${share}`, toX(share), on.barTop + BAR + 14, String(share), {
         font: "mono",
-        size: 10,
+        size: 11,
         ink: "faint",
         anchor: share === 0 ? undefined : share === 1 ? "end" : "middle",
       }),

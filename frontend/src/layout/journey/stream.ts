@@ -11,7 +11,7 @@ const SIZE = 13;
 const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
-const BYTES = 9;
+const BYTES = 11;
 /** Where the parts begin: the held tokens, the gate, what the browser has. */
 const HELD_TOP = 22;
 const GATE = 78;

@@ -22,7 +22,7 @@ interface Type {
 
 const typeOf = (size: number): Type => ({
   size,
-  idSize: Math.max(9, size * 0.55),
+  idSize: Math.max(11, size * 0.55),
   pad: size / 3,
   gap: size / 4,
   row: size * 3.1,
