@@ -209,12 +209,21 @@ def test_the_parts_of_the_first_text_add_up(page: Page, plot: Locator) -> None:
     expect(first).to_contain_text("Between stages")
 
 
-def test_two_fingers_zoom_and_one_tap_tells(page: Page, address: str) -> None:
+@pytest.fixture
+def phone(page: Page) -> Iterator[Page]:
+    """A page that is touched."""
     browser = page.context.browser
     assert browser is not None
     state = page.context.storage_state()
-    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, storage_state=state)
-    phone = context.new_page()
+    context = browser.new_context(
+        viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True, storage_state=state
+    )
+    yield context.new_page()
+    context.close()
+
+
+def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) -> None:
+    phone.add_init_script("localStorage.setItem('sightglass-timeline', 'open')")
     phone.goto(address)
     plot = phone.get_by_test_id("timeline-plot")
     expect(phone.get_by_role("button", name="Export")).to_be_visible()
@@ -223,7 +232,7 @@ def test_two_fingers_zoom_and_one_tap_tells(page: Page, address: str) -> None:
     box = plot.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + AXIS_PX + 44 * QUEUE_ROW + 34
-    touch = context.new_cdp_session(phone)
+    touch = phone.context.new_cdp_session(phone)
 
     def fingers(kind: str, *places: float) -> None:
         points = [{"x": place, "y": y, "id": index} for index, place in enumerate(places)]
@@ -237,7 +246,40 @@ def test_two_fingers_zoom_and_one_tap_tells(page: Page, address: str) -> None:
     assert shown(phone) < whole / 3
     phone.touchscreen.tap(x, y)
     expect(phone.get_by_test_id("timeline-note")).to_contain_text("waiting for the engine")
-    context.close()
+    start = window(phone)[0]
+    fingers("touchStart", x)
+    for moved in range(10, 90, 10):
+        fingers("touchMove", x - moved)
+    fingers("touchEnd")
+    assert window(phone)[0] > start
+
+
+def test_a_tap_looks_at_a_token_and_explains_a_label(phone: Page, address: str) -> None:
+    phone.goto(f"{address}?panel=Tokens")
+    phone.get_by_test_id("token").nth(3).tap()
+    panel = phone.get_by_test_id("sampling-panel")
+    expect(panel).to_contain_text(f"token 4 of {NUM_TOKENS}")
+    panel.get_by_role("button", name="the draw", exact=True).tap()
+    expect(phone.get_by_role("link", name="See how it works").locator("visible=true")).to_have_count(1)
+
+
+_SMALL = """(least) => [...document.querySelectorAll("button:not(.term), select, input, a.button, a.quiet, [role=tab]")]
+  .filter((each) => each.checkVisibility({visibilityProperty: true}) && !each.closest(".visually-hidden"))
+  .map((each) => [each.ariaLabel || each.textContent || each.type, each.getBoundingClientRect()])
+  .filter(([, {width, height}]) => width > 1 && Math.min(width, height) < least)
+  .map(([name, {width, height}]) => `${name.trim()}: ${width} by ${height}`)"""
+
+
+@pytest.mark.parametrize("panel", ["Journey", "Timing", "Network"])
+def test_a_finger_hits_what_can_be_pressed(phone: Page, address: str, panel: str) -> None:
+    phone.goto(f"{address}?panel={panel}")
+    expect(phone.get_by_role("tab", name=panel)).to_have_attribute("aria-selected", "true")
+    for name in ("Play", "One token back", "One token forward"):
+        box = phone.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 44
+    assert phone.evaluate(_SMALL, 24) == []
+    assert phone.evaluate("document.documentElement.scrollWidth") == 360
 
 
 def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page: Page, address: str) -> None:
