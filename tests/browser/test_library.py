@@ -222,3 +222,23 @@ def test_the_library_fits_a_phone(page: Page, address: str) -> None:
     expect(phone.get_by_role("region", name="Selected traces")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
     context.close()
+
+
+def test_what_is_still_running_is_not_deleted_and_comes_back(page: Page, address: str) -> None:
+    base = address.removesuffix("/library")
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
+    headers = {"X-CSRFToken": token, "Referer": base}
+    conversation = page.request.post(f"{base}/api/conversations", headers=headers, data={}).json()["id"]
+    # Every token waits to be asked for, so it runs for as long as the test does.
+    body = {"text": "a question of time", "is_stepped": True}
+    sent = page.request.post(f"{base}/api/conversations/{conversation}/messages", headers=headers, data=body)
+    assert sent.ok, sent.text()
+    page.goto(address)
+    row = page.locator("tbody tr").filter(has_text="a question of time")
+    row.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_role("alert")).to_contain_text("was not deleted: The request is still running. Stop it first.")
+    expect(row).to_have_count(1)
+    request_id = sent.json()["assistant_message"]["request_id"]
+    assert page.request.post(f"{base}/api/requests/{request_id}/cancel", headers=headers).ok

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ListedTrace } from "../transport/api";
-import { idsOf, nameOf, runsText, statusOfSet, when, withoutGone } from "./rows";
+import { costOfSet, idsOf, nameOf, runsText, statusOfSet, when, withoutGone } from "./rows";
 
 const RUN = { id: "b", title: "Why?", surface: "replay", fork_position: null } as ListedTrace;
 const SET: ListedTrace = {
@@ -15,6 +15,20 @@ it("stands for all runs of a set, and for those that are left of it", () => {
   expect(withoutGone(SET, new Set(["a", "b"]))).toBeNull();
   expect(withoutGone(RUN, new Set(["b"]))).toBeNull();
   expect(withoutGone(RUN, new Set(["a"]))).toBe(RUN);
+});
+
+it("says nothing of what is left of a set while its runs are not known, and their own sum where they are", () => {
+  const set: ListedTrace = { ...SET, set: { ...SET.set!, cost_nano: 30 } };
+  expect(withoutGone(set, new Set())).toBe(set);
+  expect(costOfSet(set, undefined)).toBe(30);
+  const left = withoutGone(set, new Set(["a"]))!;
+  expect([statusOfSet(left, undefined), costOfSet(left, undefined)]).toEqual(["", null]);
+  const runs = [
+    { ...RUN, id: "a", status: "done", cost_nano: 10 },
+    { ...RUN, status: "stopped", cost_nano: 20 },
+  ] as ListedTrace[];
+  expect([statusOfSet(left, runs), costOfSet(left, runs)]).toEqual(["1 stopped", 20]);
+  expect(costOfSet(left, [{ ...RUN, cost_nano: null } as ListedTrace])).toBeNull();
 });
 
 it("says how many runs there are and how they ended, newly where some are gone", () => {

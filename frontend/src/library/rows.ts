@@ -23,11 +23,13 @@ export function runsText({ set, run }: ListedTrace): string {
     : `${counted(num, "run")} of one set`;
 }
 
-/** Without those that are being deleted; null: nothing is left of the row. */
+/** Without those that are being deleted; null: nothing is left of the row. What the others come to is not known yet. */
 export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boolean }): ListedTrace | null {
-  const ids = idsOf(trace).filter((id) => !gone.has(id));
+  const all = idsOf(trace);
+  const ids = all.filter((id) => !gone.has(id));
   if (!ids.length) return null;
-  return trace.set ? { ...trace, set: { ...trace.set, ids } } : trace;
+  if (ids.length === all.length) return trace;
+  return { ...trace, set: { ...trace.set!, ids, status: {}, cost_nano: null } };
 }
 
 /** The status, told apart where one word of the server covers several ends. */
@@ -42,6 +44,14 @@ export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefine
   for (const { id, status } of runs ?? [])
     if (set!.ids.includes(id)) num.set(status, (num.get(status) ?? 0) + 1);
   return [...num].map(([status, number]) => `${number} ${status}`).join(", ");
+}
+
+/** What those that were billed cost together; null: none was, or it is not known. */
+export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): number | null {
+  const billed = (runs ?? []).flatMap(({ id, cost_nano }) =>
+    set!.ids.includes(id) ? (cost_nano ?? []) : [],
+  );
+  return billed.length ? billed.reduce((sum, cost) => sum + cost, 0) : set!.cost_nano;
 }
 
 const MOMENT: Intl.DateTimeFormatOptions = {

@@ -13,6 +13,9 @@ interface Deletion {
   send: () => Promise<unknown>;
 }
 
+/** Some were deleted and some were not: rejected by `send`, whose message is said as it is. */
+export class PartlyDeleted extends Error {}
+
 export class Deletions {
   /** The last one, while it can be undone. */
   pending = $state.raw<Deletion | null>(null);
@@ -51,7 +54,8 @@ export class Deletions {
     this.pending = null;
     pending?.send().catch((error: Error) => {
       this.showAgain(pending);
-      this.problem = `“${pending.label}” was not deleted: ${error.message}`;
+      const isPart = error instanceof PartlyDeleted;
+      this.problem = isPart ? error.message : `“${pending.label}” was not deleted: ${error.message}`;
     });
   }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Deletions } from "./deletions.svelte";
+import { Deletions, PartlyDeleted } from "./deletions.svelte";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -50,4 +50,14 @@ it("shows again what the server refused to delete, and says why", async () => {
   await vi.runAllTimersAsync();
   expect(deletions.gone.has("a")).toBe(false);
   expect(deletions.problem).toContain("Stop it first.");
+});
+
+it("shows again what is left where some were deleted, in the words of whoever knows how many", async () => {
+  const deletions = new Deletions();
+  const send = () => Promise.reject(new PartlyDeleted("1 of 2 traces was not deleted."));
+  deletions.start("a", "2 traces", send, "", ["a", "b"]);
+  deletions.commit();
+  await vi.runAllTimersAsync();
+  expect([...deletions.gone]).toEqual([]);
+  expect(deletions.problem).toBe("1 of 2 traces was not deleted.");
 });

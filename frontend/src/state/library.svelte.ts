@@ -8,6 +8,8 @@ import {
   type Selection,
   type TagCount,
 } from "../transport/api";
+import { counted } from "../trace/format";
+import { PartlyDeleted } from "./deletions.svelte";
 
 const MAX_TAGS = 20;
 
@@ -71,6 +73,46 @@ export class Library {
     await this.attempt(async () => {
       const runs = await this.runsOf(set);
       if (query === this.query) this.unfolded.set(set, runs);
+    });
+  }
+
+  /** One, which the server refuses while its request is open. */
+  async deleteTrace(id: string): Promise<void> {
+    await api.deleteTrace(id);
+    await this.reloadSets([id]);
+  }
+
+  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and lists anew what is there. */
+  async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
+    const { num_traces } = await api.deleteTraces(selection);
+    const isByIds = "ids" in selection;
+    if (isByIds && num_traces >= listed.length) return this.reloadSets(listed);
+    await this.load();
+    const here = new Set(this.list.flatMap(({ id, set }) => set?.ids ?? [id]));
+    const numLeft = isByIds ? listed.length - num_traces : listed.filter((id) => here.has(id)).length;
+    if (numLeft)
+      throw new PartlyDeleted(
+        `${numLeft} of ${counted(listed.length, "trace")} ${numLeft === 1 ? "was" : "were"} not deleted. What is still running can be deleted when it has ended.`,
+      );
+  }
+
+  /** Reads anew the sets of which some of these were: what is left of each, and its runs where they are shown. */
+  async reloadSets(ids: string[]): Promise<void> {
+    const hit = this.list.filter(({ set }) => set?.ids.some((id) => ids.includes(id)));
+    await Promise.all(hit.map(({ rerun_id }) => this.reloadSet(rerun_id!)));
+  }
+
+  private async reloadSet(rerun: string): Promise<void> {
+    const { query } = this;
+    await this.attempt(async () => {
+      const asked = new URLSearchParams(query);
+      asked.set("rerun", rerun);
+      asked.set("is_folded", "true");
+      const { traces } = await api.traces(asked);
+      if (query !== this.query) return;
+      this.list = this.list.flatMap((row) => (row.set && row.rerun_id === rerun ? traces : [row]));
+      if (!traces[0]?.set) this.unfolded.delete(rerun);
+      else if (this.unfolded.has(rerun)) await this.unfold(rerun);
     });
   }
 
