@@ -75,6 +75,25 @@ def test_the_web_page_replays_and_asks_for_nothing(page: Page, library: str, tmp
     context.close()
 
 
+def test_the_web_page_opens_in_a_frame_that_may_keep_nothing(page: Page, library: str, tmp_path: Path) -> None:
+    path = download(page, library, "Web page", tmp_path)
+    around = tmp_path / "around.html"
+    around.write_text(f'<iframe sandbox="allow-scripts" src="{path.as_uri()}" width="1200" height="800"></iframe>')
+    context = page.context.browser.new_context(offline=True)  # type: ignore[union-attr]
+    alone = context.new_page()
+    said: list[str] = []
+    alone.on("pageerror", lambda error: said.append(str(error)))
+    alone.goto(around.as_uri())
+    inside = alone.frame_locator("iframe")
+    expect(inside.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
+    fold = inside.get_by_role("button", name="Timeline", exact=True)
+    is_open = fold.get_attribute("aria-expanded")
+    fold.click()
+    expect(fold).not_to_have_attribute("aria-expanded", is_open or "")
+    assert said == []
+    context.close()
+
+
 def test_a_json_trace_is_imported_on_the_library_page(page: Page, library: str, tmp_path: Path) -> None:
     path = download(page, library, "JSON every event", tmp_path)
     page.locator("input[type=file]").set_input_files(path)
