@@ -1,28 +1,39 @@
 import { expect, it } from "vitest";
-import { isWhole, leftOutSentence } from "./runs";
+import { isWhole, leftOutSentence, type RunEnd } from "./runs";
 
-type Answer = Parameters<typeof isWhole>[0];
+type Answer = NonNullable<RunEnd["answer"]>;
 const done: Answer = { ids: [1, 2], outcome: "done" };
 const cut: Answer = { ids: [1], outcome: "stopped" };
 const none: Answer = { ids: [], outcome: "stopped" };
 const lost: Answer = { ids: [1], outcome: "failed" };
 
-it("counts an answer only when the model came to its end", () => {
+const run = (state: string, answer: Answer | null): RunEnd => ({ state, hasRequest: true, answer });
+const neverAsked = (state: string): RunEnd => ({ state, hasRequest: false, answer: null });
+
+it("counts an answer that came to an end, not one that was broken off", () => {
   const ends = ["done", "length", "withheld", "stopped", "failed", "running"] as const;
   expect(ends.filter((outcome) => isWhole({ ids: [1], outcome }))).toEqual(["done", "length", "withheld"]);
   expect(isWhole({ ids: [], outcome: "done" })).toBe(false);
 });
 
 it("says how many were stopped and how far they had come, also those that never began", () => {
-  const runs = (...states: string[]) => states.map((state) => ({ state }));
-  expect(leftOutSentence(runs("done", "running", "waiting"), [done])).toBe("");
-  expect(leftOutSentence(runs("done", "stopped"), [done, cut])).toBe(
+  expect(leftOutSentence([run("done", done), run("running", null), neverAsked("waiting")])).toBe("");
+  expect(leftOutSentence([run("done", done), run("stopped", cut)])).toBe(
     "1 run was stopped, 1 in the middle of an answer: not among what follows.",
   );
-  expect(
-    leftOutSentence(runs("done", "stopped", "stopped", "stopped", "failed"), [done, cut, none, lost]),
-  ).toBe(
+  const stopped = [run("stopped", cut), run("stopped", none), neverAsked("stopped")];
+  expect(leftOutSentence([run("done", done), ...stopped, run("failed", lost)])).toBe(
     "3 runs were stopped, 1 in the middle of an answer and 2 before its first token; " +
       "1 run failed, 1 in the middle of an answer: not among what follows.",
   );
+});
+
+it("says nothing of where a run ended whose answer is not read", () => {
+  expect(leftOutSentence([run("stopped", null), run("stopped", none), run("failed", null)])).toBe(
+    "2 runs were stopped, 1 before its first token and 1 not read; 1 run failed, 1 not read: not among what follows.",
+  );
+});
+
+it("leaves out no run whose answer is among what follows", () => {
+  expect(leftOutSentence([run("stopped", done)])).toBe("");
 });

@@ -74,23 +74,34 @@ export function median(values: number[]): number | null {
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Whether the model came to an end of its own: what was stopped or failed on the way is no answer to be counted. */
+/**
+ * Whether it is an answer to be counted: it came to its end, be it the model's own, the limit of tokens or the safety
+ * check's. What was stopped or failed on the way is none.
+ */
 export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): boolean {
   return ids.length > 0 && !["running", "stopped", "failed"].includes(outcome);
 }
 
+export interface RunEnd {
+  state: string;
+  /** Whether it was ever asked. */
+  hasRequest: boolean;
+  /** Null: there is none, or it is not read. */
+  answer: Pick<RunAnswer, "ids" | "outcome"> | null;
+}
+
 /** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
-export function leftOutSentence(
-  runs: { state: string }[],
-  answers: Pick<RunAnswer, "ids" | "outcome">[],
-): string {
+export function leftOutSentence(runs: RunEnd[]): string {
   const told = (["stopped", "failed"] as const).flatMap((state) => {
-    const num = runs.filter((run) => run.state === state).length;
-    const begun = answers.filter(({ ids, outcome }) => ids.length && outcome === state).length;
-    const before = num - begun;
+    const ended = runs.filter((run) => run.state === state && !(run.answer && isWhole(run.answer)));
+    const num = ended.length;
+    const begun = ended.filter(({ answer }) => answer?.ids.length).length;
+    const unread = ended.filter(({ hasRequest, answer }) => hasRequest && !answer).length;
+    const before = num - begun - unread;
     const where = [
       begun ? `${count(begun)} in the middle of an answer` : "",
       before ? `${count(before)} before its first token` : "",
+      unread ? `${count(unread)} not read` : "",
     ].filter(Boolean);
     return num
       ? `${counted(num, "run")} ${state === "failed" ? "failed" : num === 1 ? "was stopped" : "were stopped"}, ${where.join(" and ")}`
