@@ -132,6 +132,11 @@ export const TERMS = {
     sentence: "On the way between browser and server, told apart by the estimated offset of their clocks.",
     exhibit: "streaming",
   },
+  paint: {
+    sentence:
+      "From leaving the server until it stood on the screen: the network, the page's work and the painting.",
+    exhibit: "streaming",
+  },
   handOver: {
     sentence: "Through the queue, from the web process to the worker that prepares the prompt.",
     exhibit: null,
@@ -149,7 +154,8 @@ export const TERMS = {
     exhibit: null,
   },
   allPhases: {
-    sentence: "From the first to the last moment that is known; the rows above add up to it exactly.",
+    sentence:
+      "From the first to the last moment known; the rows that are not in parallel, and Unexplained, add up to it.",
     exhibit: null,
   },
   safetyScore: {
@@ -173,10 +179,6 @@ export const TERMS = {
   layerGuess: {
     sentence: "The token the model would say if it stopped after this layer (the logit lens).",
     exhibit: "sampling",
-  },
-  attention: {
-    sentence: "How much each head looks at each earlier token while it computes this one; a row sums to 1.",
-    exhibit: "cache",
   },
   neighbours: {
     sentence:

@@ -27,10 +27,23 @@ function messageCaption(view: TraceView): string {
 }
 
 function checkCaption(view: TraceView): string {
-  const { inputCheck, context } = view;
-  const isBeside = inputCheck && context && inputCheck.at - inputCheck.duration_us < context.at;
-  return `${sentence(view, "safety")}${isBeside ? " Meanwhile the prompt was packed and cut into tokens." : ""}`;
+  const { inputCheck, context, prompt } = view;
+  const wasBeside = (event: Timed | null) =>
+    event !== null && inputCheck !== null && overlap(event, inputCheck);
+  const done = [
+    ...(wasBeside(context) ? ["packed"] : []),
+    ...(wasBeside(prompt) ? ["cut into tokens"] : []),
+  ].join(" and ");
+  return `${sentence(view, "safety")}${done ? ` Meanwhile the prompt was ${done}.` : ""}`;
 }
+
+/** Stamped at its end, as all that takes time. */
+interface Timed {
+  at: number;
+  duration_us: number;
+}
+
+const overlap = (a: Timed, b: Timed) => a.at - a.duration_us < b.at && b.at - b.duration_us < a.at;
 
 function forkCaption(view: TraceView): string {
   return `${sentence(view, "prompt")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;

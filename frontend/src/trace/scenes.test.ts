@@ -91,6 +91,24 @@ it("says of the check what went on beside it", () => {
   expect(caption(at("finished"), "check")).not.toContain("Meanwhile");
 });
 
+it("says of the check only what went on beside it, not what came after", () => {
+  const check = {
+    type: "safety.checked",
+    at: 100,
+    duration_us: 90,
+    layer: "input",
+    verdict: "allow",
+    scores: [{ category: "violence", score: 0.1, threshold: 0.5, verdict: "allow" }],
+  };
+  const packed = { type: "context.assembled", at: 60, duration_us: 20, segments: [], dropped: [] };
+  const cut = { type: "prompt.tokenized", duration_us: 20, ids: [], pieces: [] };
+  const said = (...events: object[]) => caption(foldAll([ACCEPTED, ...(events as AnyEvent[])]), "check");
+  expect(said(packed, check)).toMatch(/Meanwhile the prompt was packed\.$/);
+  expect(said(packed, { ...cut, at: 90 }, check)).toMatch(/packed and cut into tokens\.$/);
+  expect(said(packed, check, { ...cut, at: 140 })).toMatch(/Meanwhile the prompt was packed\.$/);
+  expect(said(check, { ...packed, at: 130 })).not.toContain("Meanwhile");
+});
+
 it("does not take what follows silently for a step", () => {
   const stored: AnyEvent = {
     type: "cache.stored",
