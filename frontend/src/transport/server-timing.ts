@@ -1,14 +1,32 @@
-/** The Server-Timing header of a reply (W3C Server Timing), which a page of the same origin may read. */
+/**
+ * The Server-Timing header of a reply (W3C Server Timing), which a page of the same origin may read; a proxy on the way
+ * may have added to it.
+ */
 import type { ServerPhase } from "../protocol/events";
 
-/** Null where the reply has none. An entry that is not understood is left out. */
+/** What the server takes back of them, with the request (webapp.gateway.body). */
+const MOST_PHASES = 16;
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+
+/** Null where the reply has none. An entry that is not understood is left out, and one with the name of an earlier. */
 export function serverTiming(header: string | null): ServerPhase[] | null {
   if (header === null) return null;
-  return header.split(",").flatMap((entry) => {
-    const [name, ...rest] = entry.split(";").map((part) => part.trim());
-    if (!name) return [];
-    const given = rest.find((part) => /^dur\s*=/i.test(part))?.split("=")[1];
-    const ms = Number.parseFloat(given?.replaceAll('"', "") ?? "");
-    return [{ name, duration_us: ms >= 0 ? Math.round(ms * 1000) : null }];
-  });
+  const phases = new Map<string, ServerPhase>();
+  for (const entry of split(header, ",")) {
+    const [name = "", ...rest] = split(entry, ";");
+    if (NAME.test(name) && !phases.has(name)) phases.set(name, { name, duration_us: durationOf(rest) });
+  }
+  return [...phases.values()].slice(0, MOST_PHASES);
+}
+
+function durationOf(params: string[]): number | null {
+  const given = params.find((param) => /^dur\s*=/i.test(param))?.split("=")[1];
+  const us = Math.round(Number.parseFloat(given?.replaceAll('"', "") ?? "") * 1000);
+  return us >= 0 && Number.isSafeInteger(us) ? us : null;
+}
+
+/** Not within a quoted string, which may hold the separator (RFC 9110, 5.6.4). */
+function split(text: string, separator: "," | ";"): string[] {
+  const parts = text.match(separator === "," ? /("(\\.|[^"\\])*"?|[^",])+/g : /("(\\.|[^"\\])*"?|[^";])+/g);
+  return (parts ?? []).map((part) => part.trim());
 }
