@@ -1,5 +1,6 @@
 /** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
 import type { ContextCompared, Segment } from "../protocol/events";
+import { decodeBase64 } from "./bytes";
 import { counted } from "./format";
 import { usefulBlocks } from "./blocks";
 import { numRead, type TraceView } from "./view";
@@ -106,7 +107,7 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
       "answer-retokenized",
       `${where} is the first difference, inside the answer of the turn before: read back as text, it became other tokens than those that were generated, or it was changed or cut.`,
     ];
-  if (compared.is_number)
+  if (isNumber(compared))
     return [
       "time-stamp",
       `${where} is the first difference: a number is another, as in a date or a time of day. Everything after it has to be computed again.`,
@@ -120,6 +121,13 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
       `${where} is the first difference: ${counted(compared.removed.length, "earlier message")} ${compared.removed.length === 1 ? "is" : "are"} no longer in the prompt (${compared.removed[0]!.reason}), so all that follows moved.`,
     ];
   return ["edited", `${where} is the first difference${segment ? `, in the ${segment.kind} segment` : ""}.`];
+}
+
+/** A trace from before it was recorded has the tokens of both sides instead. */
+function isNumber({ is_number, here, there }: ContextCompared): boolean {
+  const begins = (piece: string | undefined) =>
+    piece !== undefined && /^\s*\d/.test(new TextDecoder().decode(decodeBase64(piece)));
+  return is_number ?? (begins(here[0]) && begins(there[0]));
 }
 
 export function segmentAt(view: TraceView, position: number): Segment | null {
