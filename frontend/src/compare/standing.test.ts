@@ -41,6 +41,17 @@ it("gives short names by what differs: the questions, else the places, else the 
     "Answer 2",
     "Run 1",
   ]);
+  const asked = { ...other, created_at: TRACE.created_at };
+  expect(shortNames([...answers, asked]).slice(0, 2)).toEqual(["Why?, Answer 1", "Why?, Answer 2"]);
+  const twice = shortNames([
+    answers[0]!,
+    { ...answers[0]!, created_at: "2026-01-31T12:00:05Z" },
+    asked,
+    null,
+  ]);
+  expect(twice[0]).toMatch(/^Why\?, Answer 1, .*00:00/);
+  expect(twice[1]).toMatch(/^Why\?, Answer 1, .*00:05/);
+  expect(twice[3]).toBe("");
   const later = { ...TRACE, created_at: "2026-01-31T12:00:05Z" };
   const [one, two] = shortNames([TRACE, later]);
   expect(one).toMatch(/00:00/);

@@ -37,18 +37,29 @@ const MOST_CHARS = 40;
 /** A few words for each of several, as different as they are known to be; null is one not read yet. */
 export function shortNames(traces: (Placed | null)[]): string[] {
   const titles = new Set(traces.flatMap((trace) => trace?.title ?? []));
-  const names = traces.map((trace) => (trace ? shortName(trace, titles.size > 1) : ""));
+  if (titles.size < 2) return toldApart(namesOf(traces, shortPlace), traces, timeOf);
+  return toldApart(toldApart(namesOf(traces, shortTitle), traces, shortPlace), traces, timeOf);
+}
+
+const namesOf = (traces: (Placed | null)[], name: (trace: Placed) => string) =>
+  traces.map((trace) => (trace ? name(trace) : ""));
+
+/** To equal names something more is added. */
+function toldApart(names: string[], traces: (Placed | null)[], more: (trace: Placed) => string): string[] {
   return names.map((name, index) => {
     const isAlone = names.filter((other) => other === name).length === 1;
-    return isAlone || !traces[index] ? name : [name, timeOf(traces[index])].filter(Boolean).join(", ");
+    const trace = traces[index];
+    return isAlone || !trace ? name : [name, more(trace)].filter(Boolean).join(", ");
   });
 }
 
-function shortName(trace: Placed, hasOthersTitle: boolean): string {
-  if (hasOthersTitle) {
-    const title = trace.title || trace.id;
-    return title.length > MOST_CHARS ? `${title.slice(0, MOST_CHARS - 1).trimEnd()}…` : title;
-  }
+function shortTitle({ title, id }: Placed): string {
+  const name = title || id;
+  return name.length > MOST_CHARS ? `${name.slice(0, MOST_CHARS - 1).trimEnd()}…` : name;
+}
+
+/** Empty for one that stands alone. */
+function shortPlace(trace: Placed): string {
   if (trace.run) return `Run ${trace.run.index + 1}`;
   if (trace.answer && trace.answer.num > 1)
     return `Answer ${trace.answer.index + 1}${trace.fork_position === null ? "" : ", a fork"}`;
