@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
 import { ACCEPTED } from "../trace/fixtures";
+import CachePanel from "./CachePanel.svelte";
 import ContextPanel from "./ContextPanel.svelte";
 
 const segment = { kind: "system", role: "system", start: 0, end: 40, source: "conversation:system" };
@@ -54,10 +55,16 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function open(requestId: string): void {
+function open(requestId: string): RequestTrace {
   const trace = new RequestTrace(requestId);
   [ACCEPTED, CONTEXT, COMPARED].forEach((event, index) => trace.receive(event, index + 1));
-  panel = mount(ContextPanel, { target: document.body, props: { trace, view: trace.view } });
+  show(ContextPanel, trace);
+  return trace;
+}
+
+function show(Panel: typeof ContextPanel | typeof CachePanel, trace: RequestTrace): void {
+  if (panel) void unmount(panel);
+  panel = mount(Panel, { target: document.body, props: { trace, view: trace.view } });
   flushSync();
 }
 
@@ -84,4 +91,24 @@ it("asks nobody where there is no server", () => {
   open("");
   expect(asked).toEqual([]);
   expect(text()).toContain("What the turn before said is not in this file.");
+});
+
+it("asks once for a trace, whichever panels want to know", async () => {
+  answer = { status: 200, body: TEXTS };
+  const trace = open("req_a");
+  await vi.waitFor(() => expect(text()).toContain("Be long."));
+  show(CachePanel, trace);
+  show(ContextPanel, trace);
+  expect(text()).toContain("Be long.");
+  expect(asked).toHaveLength(1);
+});
+
+it("asks again at the next look where the server was not reached", async () => {
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("offline")));
+  const trace = open("req_a");
+  await vi.waitFor(() => expect(text()).toContain("could not be reached"));
+  vi.stubGlobal("fetch", () => Promise.resolve(new Response(JSON.stringify(TEXTS))));
+  show(ContextPanel, trace);
+  await vi.waitFor(() => expect(text()).toContain("Before, with 50 tokens: Be long."));
+  expect(text()).not.toContain("could not be reached");
 });

@@ -10,6 +10,7 @@ import type { Socket } from "../transport/socket";
 import { EventStream, type Carrier } from "../transport/stream";
 import { Arrivals, type Arrived } from "./arrivals";
 import { savedEvents } from "./saved-events";
+import { TurnBefore } from "./turn-before.svelte";
 
 /** Times as fast as it was; or at the pace at which each event can be followed. */
 export type Speed = number | "explain";
@@ -46,6 +47,7 @@ export class RequestTrace {
 
   /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
   readonly frames: SentFrame[] = [];
+  readonly turnBefore = new TurnBefore(this);
   private numTextChars = 0;
   private log: TimedEvent[] = [];
   private readonly arrivals = new Arrivals((arrived) => this.read(arrived));

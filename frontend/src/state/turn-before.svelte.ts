@@ -15,24 +15,23 @@ export class TurnBefore {
   /** As it is known so far; null: at the moment shown nothing was compared yet. */
   readonly compared = $derived(this.recorded && (this.read ?? this.recorded));
 
-  /** To be made while a component is made. */
-  constructor(
-    private readonly trace: RequestTrace,
-    hasServer: boolean,
-  ) {
-    $effect(() => {
-      if (!this.recorded || this.isAsked) return;
-      this.isAsked = true;
-      if (hasServer && trace.requestId) void this.ask();
-      else this.why = ELSEWHERE;
-    });
+  constructor(private readonly trace: RequestTrace) {}
+
+  /** Asked for once, by whichever panel needs them first; again only where the server was not reached. To be called in an effect. */
+  need(hasServer: boolean): void {
+    if (!this.recorded || this.isAsked) return;
+    this.isAsked = true;
+    if (hasServer && this.trace.requestId) void this.ask();
+    else this.why = ELSEWHERE;
   }
 
   private async ask(): Promise<void> {
     try {
       this.read = await api.compared(this.trace.requestId);
+      this.why = "";
     } catch (error) {
-      this.why = error instanceof ApiError ? error.message : String(error);
+      this.why = error instanceof Error ? error.message : String(error);
+      this.isAsked = error instanceof ApiError && error.status > 0;
     }
   }
 }
