@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -202,7 +203,9 @@ def test_answers_to_one_message_are_told_apart(page: Page, base: str) -> None:
     ids = [message["request_id"] for message in (sent["assistant_message"], *sent["siblings"])]
     page.goto(f"{base}/library?q=colours&status=done")
     rows = page.get_by_role("row").filter(has_text="Name a few colours.")
+    deadline = time.monotonic() + 30
     while rows.count() < 3:
+        assert time.monotonic() < deadline, rows.all_inner_texts()
         page.reload()
         page.wait_for_load_state("networkidle")
     for index, _ in enumerate(ids):
