@@ -15,7 +15,9 @@ interface JsonTrace {
 }
 
 export async function loadLastRequest(): Promise<Played> {
-  const { traces } = await api.traces(new URLSearchParams({ status: "done", surface: "chat" }));
+  const { traces } = await api.traces(
+    new URLSearchParams({ status: "done", surface: "chat", is_imported: "false" }),
+  );
   const last = traces.find(({ usage }) => usage !== null && usage.output > 0);
   if (!last) return loadExample();
   const response = await fetch(`/api/traces/${last.id}/export?format=json`);

@@ -199,3 +199,12 @@ it("names what is no longer in the prompt, and whether it was left out for room"
   );
   expect(causes).toEqual(["trimmed", "edited"]);
 });
+
+it("knows an empty cache by its blocks, whatever there is to compare with", () => {
+  const started = (num_blocks: number) =>
+    ({ type: "generation.started", at: 3, cache_shape: { num_blocks } }) as unknown as AnyEvent;
+  const cause = (num_blocks: number, more: AnyEvent[]) =>
+    missOf(foldAll([prompt(100), lookUp(0, { num_free_blocks: 80 }), started(num_blocks), ...more]))!.cause;
+  expect([cause(80, []), cause(80, [COMPARED])]).toEqual(["empty", "empty"]);
+  expect(cause(81, [])).toBe("unknown");
+});

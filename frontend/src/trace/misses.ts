@@ -10,6 +10,7 @@ export type Cause =
   | "none"
   | "short"
   | "other-model"
+  | "empty"
   | "expired"
   | "evicted"
   | "never-stored"
@@ -48,6 +49,11 @@ export function missOf(view: TraceView): Miss | null {
     );
   if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
     return because("none", "Nothing that could have been taken over was missed.");
+  if (wasEmpty(view))
+    return because(
+      "empty",
+      "The cache was empty: this worker had computed nothing yet that could be taken over.",
+    );
   if (!compared) return because(...withoutComparison(view));
   if (compared.model !== (view.accepted?.model ?? compared.model))
     return because(
@@ -66,6 +72,11 @@ export function missOf(view: TraceView): Miss | null {
       numCommon < prompt.ids.length ? numCommon : null,
     );
   return because(...differing(view, compared), numCommon);
+}
+
+function wasEmpty({ cache, started }: TraceView): boolean {
+  const numBlocks = started?.cache_shape?.num_blocks;
+  return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
 }
 
 /** What the engine itself knew of the first block that it did not find. */

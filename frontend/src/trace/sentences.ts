@@ -4,7 +4,8 @@ import type { StageId } from "../theme/stages";
 import { count, counted, duration, money, percent } from "./format";
 import { failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
-import { isOver, numKept, type TraceView } from "./view";
+import { keptWords } from "./reading";
+import { isOver, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
   const missing = isOver(view)
@@ -97,7 +98,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   decode: (view) => {
     const speed = tokensPerSecond(view);
     if (!view.tokens.length) return null;
-    const kept = view.forked ? `, after ${counted(numKept(view), "token")} kept from another answer` : "";
+    const kept = view.forked ? `, after ${keptWords(view.forked)}` : "";
     return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
   },
   guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import fc from "fast-check";
-import type { ContextAssembled, ContextCompared } from "../protocol/events";
-import { segmentChanges, totals } from "./turns";
+import type { CacheLookedUp, ContextAssembled, ContextCompared } from "../protocol/events";
+import { cachedOf, segmentChanges, totals } from "./turns";
 
 const SIZES = fc.array(fc.integer({ min: 1, max: 50 }), { maxLength: 12 });
 
@@ -24,5 +24,14 @@ it("says of every segment what became of it, and loses no token", () => {
       expect(kept + added + numChanged).toBe(start);
       expect(removed).toBe(4);
     }),
+  );
+});
+
+it("tells what the cache had beyond the turn before as another request's", () => {
+  const had = (num_cached_tokens: number) =>
+    cachedOf({ num_cached_tokens } as CacheLookedUp, { num_common_tokens: 70 } as ContextCompared);
+  expect(had(64)).toBe("it had 64");
+  expect(had(89)).toBe(
+    "it had 89: 19 more came from another request, such as another answer to the same message",
   );
 });

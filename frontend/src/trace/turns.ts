@@ -1,5 +1,6 @@
 /** What became of the context since the turn before, segment by segment. */
-import type { ContextAssembled, ContextCompared } from "../protocol/events";
+import type { CacheLookedUp, ContextAssembled, ContextCompared } from "../protocol/events";
+import { count } from "./format";
 
 export type Change = "kept" | "added" | "changed";
 
@@ -10,6 +11,15 @@ export function segmentChanges(context: ContextAssembled, { added, changed }: Co
   return context.segments.map((_, index) =>
     isAdded.has(index) ? "added" : isChanged.has(index) ? "changed" : "kept",
   );
+}
+
+/** What the cache had beside what the turn before left in it: answers to the same message share what is behind that. */
+export function cachedOf(
+  { num_cached_tokens: had }: CacheLookedUp,
+  { num_common_tokens: most }: ContextCompared,
+): string {
+  if (had <= most) return `it had ${count(had)}`;
+  return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }
 
 /** Tokens of each kind of change; those of kept, added and changed segments together are the prompt. */

@@ -1,6 +1,7 @@
 /** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration, percent } from "../../trace/format";
+import { messageLength } from "../../trace/reading";
 import { checkAtGate } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";
@@ -38,15 +39,19 @@ function typeset(question: string, { width, height }: Area): { size: number; wri
 
 function saidShapes(question: string | null, view: TraceView, area: Area, beat: number) {
   const { size, written } = question === null ? { size: 17, written: [] } : typeset(question, area);
-  const length = question?.length ?? view.inputCheck?.end ?? null;
-  const characters = length === null ? "" : `, ${counted(length, "character")}`;
   const bytes = question === null ? "" : `, ${counted(new TextEncoder().encode(question).length, "byte")}`;
   const top = area.y + 34;
   const height = Math.max(1, written.length) * size * LEADING;
   const dx = mix(-24, 0, part(beat, 0, 0.7));
   const opacity = part(beat, 0, 0.7);
   const shapes: Shape[] = [
-    text("said", area.x, area.y + 12, `The message${characters}${bytes}`, { ink: "soft" }),
+    text(
+      "said",
+      area.x,
+      area.y + 12,
+      fitted(`${messageLength(view, question)}${bytes}`, area.width, 12, sansWidth),
+      { ink: "soft" },
+    ),
     box("rule", { x: area.x, y: top - 4, width: 2, height: height + 4 }, { fill: "gateway" }),
     ...written.map((words, index) =>
       text(`line-${index}`, area.x + 14 + dx, top + size * (0.95 + index * LEADING), words, {

@@ -1,6 +1,7 @@
 /** What the safety layers said of the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration, percent } from "../../trace/format";
+import { messageLength, messageOf } from "../../trace/reading";
 import { line, missing, type Line, type Teller } from "../walk";
 
 const VERDICTS = {
@@ -15,10 +16,15 @@ export const tellSafety: Teller = (view) => {
   if (!inputCheck && !outputChecks.length) return missing(view, "A safety check");
   const lines: Line[] = [];
   if (inputCheck) {
+    const message = messageOf(view);
+    const read =
+      message === null
+        ? `${messageLength(view, null)}, were read`
+        : `Your message of ${counted([...message].length, "character")} was read`;
     const from = inputCheck.at - inputCheck.duration_us;
     lines.push(
       line(
-        `Your message of ${counted(inputCheck.end - inputCheck.start, "character")} was read in ${duration(inputCheck.duration_us)} and ${VERDICTS[inputCheck.verdict]}.`,
+        `${read} in ${duration(inputCheck.duration_us)} and ${VERDICTS[inputCheck.verdict]}.`,
         from,
         inputCheck.at,
       ),
