@@ -1,6 +1,9 @@
-/** Every table of keys, in the order of the help sheet. */
+/** Every table of keys, in the order of the help sheet, with the pages on which its keys are. */
 import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, STEP_KEYS } from "../chat/keys";
+import { ALIGNED_KEYS, SIDE_KEYS } from "../compare/keys";
 import {
+  BATCH_KEYS,
+  BLOCK_KEYS,
   CANDIDATE_KEYS,
   HEAD_KEYS,
   INSPECTOR_KEYS,
@@ -10,27 +13,73 @@ import {
   TOKEN_KEYS,
   WALK_KEYS,
 } from "../inspector/keys";
-import { SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
+import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
-import type { KeyTable } from "../ui/keys";
+import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
+import { FLOW_KEYS } from "../reruns/keys";
+import { MENU_KEYS, type KeyTable } from "../ui/keys";
 import { APP_KEYS } from "./keys";
+import type { Route } from "./router";
 
-export const SHEET: readonly KeyTable[] = [
-  { title: "Everywhere", where: "on every page", bindings: APP_KEYS },
-  { title: "Message", where: "in the field in which a message is written", bindings: COMPOSER_KEYS },
-  { title: "Chat", where: "beside the inspector", bindings: CHAT_KEYS },
-  { title: "Step mode", where: "on the candidates of the next token", bindings: STEP_KEYS },
-  { title: "Editing", where: "in a conversation's title or a sent message", bindings: EDIT_KEYS },
-  { title: "Inspector", where: "wherever nothing is written", bindings: INSPECTOR_KEYS },
-  { title: "Timeline", where: "with the lanes focused", bindings: TIMELINE_KEYS },
-  { title: "Timeline search", where: "in its field", bindings: SEARCH_KEYS },
-  { title: "Replay", where: "on the slider of moments", bindings: REPLAY_KEYS },
-  { title: "Panels", where: "on a panel's tab", bindings: TAB_KEYS },
-  { title: "Journey", where: "on its picture", bindings: JOURNEY_KEYS },
-  { title: "Answer", where: "on one of its tokens", bindings: TOKEN_KEYS },
-  { title: "Tokens", where: "in the panels that look at one token", bindings: WALK_KEYS },
-  { title: "Sampling", where: "in its panel, of a conversation's answer", bindings: CANDIDATE_KEYS },
-  { title: "Attention", where: "on the map of heads", bindings: HEAD_KEYS },
-  { title: "Exhibits", where: "on the sentences about your own request", bindings: SENTENCE_KEYS },
-  { title: "Width of the inspector", where: "on its border", bindings: BORDER_KEYS },
+type Page = Route["page"];
+
+function on(pages: Page[], tables: [title: string, where: string, bindings: KeyTable["bindings"]][]) {
+  return tables.map(([title, where, bindings]) => ({ title, where, bindings, pages }));
+}
+
+export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
+  ...on(
+    ["chat", "request", "library", "learn", "compare", "rerun", "unknown"],
+    [
+      ["Everywhere", "on every page", APP_KEYS],
+      ["Editing", "in a conversation's title or a sent message", EDIT_KEYS],
+    ],
+  ),
+  ...on(
+    ["chat"],
+    [
+      ["Message", "in the field in which a message is written", COMPOSER_KEYS],
+      ["Chat", "beside the inspector", CHAT_KEYS],
+      ["Step mode", "on the candidates of the next token", STEP_KEYS],
+      ["Width of the inspector", "on its border", BORDER_KEYS],
+    ],
+  ),
+  ...on(
+    ["library"],
+    [
+      ["Traces", "wherever nothing is written", LIBRARY_KEYS],
+      ["List of traces", "on a title, a pin or a box for selecting", ROW_KEYS],
+      ["Selected traces", "wherever nothing else is open", SELECTION_KEYS],
+      ["Tags", "in the field of a new one", TAG_KEYS],
+      ["Views", "in the field of a new one's name", NAMING_KEYS],
+    ],
+  ),
+  ...on(["library", "request"], [["Export", "in its menu", MENU_KEYS]]),
+  ...on(
+    ["chat", "request"],
+    [
+      ["Inspector", "wherever nothing is written", INSPECTOR_KEYS],
+      ["Timeline", "with the lanes focused", TIMELINE_KEYS],
+      ["Lanes", "on the name of one", LANE_KEYS],
+      ["Timeline search", "in its field", SEARCH_KEYS],
+      ["Replay", "on the slider of moments", REPLAY_KEYS],
+      ["Panels", "on a panel's tab", TAB_KEYS],
+      ["Journey", "on its picture", JOURNEY_KEYS],
+      ["Answer", "on one of its tokens", TOKEN_KEYS],
+      ["Tokens", "in the panels that look at one token", WALK_KEYS],
+      ["Sampling", "in its panel, of a conversation's answer", CANDIDATE_KEYS],
+      ["Attention", "on the map of heads", HEAD_KEYS],
+      ["Batch", "on the picture of steps", BATCH_KEYS],
+      ["Blocks", "on one of the request's blocks", BLOCK_KEYS],
+    ],
+  ),
+  ...on(
+    ["compare"],
+    [
+      ["Timelines on one axis", "with them focused", ALIGNED_KEYS],
+      ["Token by token", "on a token of an answer or a prompt", SIDE_KEYS],
+    ],
+  ),
+  ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
+  ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];

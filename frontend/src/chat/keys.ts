@@ -1,4 +1,4 @@
-import type { Binding } from "../ui/keys";
+import { isOverlaid, type Binding } from "../ui/keys";
 
 /** Whether a key press sends the message. An Enter that confirms an input method's candidate never does. */
 export function isSendKey(
@@ -39,8 +39,7 @@ export const CHAT_KEYS: readonly Binding<{ closePanel: () => boolean | void }>[]
   {
     keys: ["Escape"],
     says: "Close the inspector",
-    // A dialog or a menu that is open is what Escape closes.
-    run: ({ closePanel }) => (document.querySelector("dialog[open], :popover-open") ? false : closePanel()),
+    run: ({ closePanel }) => (isOverlaid() ? false : closePanel()),
   },
 ];
 

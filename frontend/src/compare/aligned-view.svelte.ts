@@ -5,6 +5,8 @@ import { AXIS_HEIGHT, clamp, pan, scale, ticks, zoom, type Range } from "../layo
 import { duration } from "../trace/format";
 import type { TraceView } from "../trace/view";
 
+const ZOOM = 1.6;
+
 export class AlignedView {
   width = $state(0);
   zero = $state<Zero>("accepted");
@@ -54,25 +56,16 @@ export class AlignedView {
     return Math.abs(this.window.start - before) > this.on.usPerPx * 0.01;
   }
 
-  /** False: the key is not ours. */
-  press(key: string): boolean {
-    const middle = this.width / 2;
-    const step = this.width / 5;
-    const actions: Record<string, () => void> = {
-      w: () => this.zoomAt(middle, 1 / 1.6),
-      "+": () => this.zoomAt(middle, 1 / 1.6),
-      s: () => this.zoomAt(middle, 1.6),
-      "-": () => this.zoomAt(middle, 1.6),
-      a: () => this.panBy(-step),
-      arrowleft: () => this.panBy(-step),
-      d: () => this.panBy(step),
-      arrowright: () => this.panBy(step),
-      f: () => this.show(null),
-      "0": () => this.show(null),
-    };
-    const action = actions[key.toLowerCase()];
-    action?.();
-    return action !== undefined;
+  zoomIn(): void {
+    this.zoomAt(this.width / 2, 1 / ZOOM);
+  }
+
+  zoomOut(): void {
+    this.zoomAt(this.width / 2, ZOOM);
+  }
+
+  panByShare(share: number): void {
+    this.panBy(this.width * share);
   }
 
   /** Whose bar is under the pointer. */

@@ -1,5 +1,5 @@
-/** Keys of the whole inspector, the replay's slider, of the tabs and of the panels that look at one token. */
-import type { Binding } from "../ui/keys";
+/** Keys of the whole inspector, the replay's slider, of the tabs and of the panels. */
+import type { Binding, Row } from "../ui/keys";
 
 export const INSPECTOR_KEYS: readonly Binding<{ fold: () => void }>[] = [
   { keys: ["t"], says: "Fold or unfold the timeline", run: ({ fold }) => fold() },
@@ -34,13 +34,7 @@ export const CANDIDATE_KEYS: readonly Binding<Forks>[] = [
   { keys: ["Enter"], says: "Go on from the candidate", run: ({ fork }) => fork() },
 ];
 
-/** Of a row that goes round: where each key leads. */
-export interface Row {
-  at: number;
-  last: number;
-  go: (to: number) => void;
-}
-
+/** The tabs, which go round. */
 export const TAB_KEYS: readonly Binding<Row>[] = [
   { keys: ["ArrowLeft"], says: "To the panel before", run: ({ at, last, go }) => go(at ? at - 1 : last) },
   {
@@ -79,10 +73,27 @@ export const HEAD_KEYS: readonly Binding<Heads>[] = [
   { keys: ["Escape"], says: "All heads together", run: ({ leave }) => leave() },
 ];
 
-/** Of the answer's tokens, which end at both ends: where each key leads. */
+/** The answer's tokens. */
 export const TOKEN_KEYS: readonly Binding<Row>[] = [
   { keys: ["ArrowLeft"], says: "To the token before", run: ({ at, go }) => go(at - 1) },
   { keys: ["ArrowRight"], says: "To the next token", run: ({ at, go }) => go(at + 1) },
   { keys: ["Home"], says: "To the first token", run: ({ go }) => go(0) },
   { keys: ["End"], says: "To the last token", run: ({ last, go }) => go(last) },
+];
+
+export const BLOCK_KEYS: readonly Binding<Row & { numPerRow: number }>[] = [
+  { keys: ["ArrowLeft"], says: "To the block before", run: ({ at, go }) => go(at - 1) },
+  { keys: ["ArrowRight"], says: "To the next block", run: ({ at, go }) => go(at + 1) },
+  { keys: ["ArrowUp"], says: "To the block above", run: ({ at, numPerRow, go }) => go(at - numPerRow) },
+  { keys: ["ArrowDown"], says: "To the block below", run: ({ at, numPerRow, go }) => go(at + numPerRow) },
+  { keys: ["Home"], says: "To the first block", run: ({ go }) => go(0) },
+  { keys: ["End"], says: "To the last block", run: ({ last, go }) => go(last) },
+];
+
+/** The engine's steps. */
+export const BATCH_KEYS: readonly Binding<Row>[] = [
+  { keys: ["ArrowLeft"], says: "To the step before", run: ({ at, go }) => go(at - 1) },
+  { keys: ["ArrowRight"], says: "To the next step", run: ({ at, go }) => go(at + 1) },
+  { keys: ["Home"], says: "To the first step", run: ({ go }) => go(0) },
+  { keys: ["End"], says: "To the last step", run: ({ last, go }) => go(last) },
 ];

@@ -31,6 +31,36 @@ describe("a table of keys", () => {
   });
 });
 
+describe("the sheet", () => {
+  const modules = import.meta.glob<Record<string, unknown>>("../**/keys.ts", { eager: true });
+  const tables = Object.values(modules).flatMap((module) =>
+    Object.entries(module).filter(([name]) => name.endsWith("_KEYS")),
+  );
+  const components = Object.entries(
+    import.meta.glob<string>("../**/*.svelte", { eager: true, query: "?raw", import: "default" }),
+  );
+
+  it("shows every table once", () => {
+    const shown = SHEET.map(({ bindings }) => bindings as unknown);
+    expect(new Set(shown).size).toBe(shown.length);
+    expect(new Set(tables.map(([, table]) => table))).toEqual(new Set(shown));
+    expect(new Set(SHEET.map(({ title }) => title)).size).toBe(SHEET.length);
+  });
+
+  it.each(tables.map(([name]) => name))("%s is what a component acts by", (name) => {
+    const handler = new RegExp(`press\\([^;]*\\b${name}\\b`);
+    expect(components.some(([, source]) => handler.test(source))).toBe(true);
+  });
+
+  it.each(components.filter(([, source]) => source.includes("onkeydown")))(
+    "no key that %s handles is missing from it",
+    (_, source) => {
+      expect(source).toMatch(/\bpress\(/);
+      expect(source).not.toMatch(/\bevent\.(key|code|keyCode)\b/);
+    },
+  );
+});
+
 it("writes keys as they stand on the keyboard", () => {
   expect(["Mod+k", "Shift+m", " ", "ArrowLeft", "+", "?"].map(keyLabel)).toEqual([
     "Ctrl or ⌘ + K",

@@ -15,6 +15,13 @@ export interface KeyTable {
   bindings: readonly Pick<Binding<never>, "keys" | "says">[];
 }
 
+/** Of things in a row: where each key leads. */
+export interface Row {
+  at: number;
+  last: number;
+  go: (to: number) => void;
+}
+
 /** Whether the key was one of the table's and has done something. A key with Shift is also the key without it. */
 export function press<Context>(
   bindings: readonly Binding<Context>[],
@@ -46,9 +53,23 @@ export function keyLabel(key: string): string {
   return parts.map((part) => NAMES[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(" + ");
 }
 
+/** Whether a dialog or a menu is open, which then is what Escape closes. */
+export function isOverlaid(): boolean {
+  return document.querySelector("dialog[open], :popover-open") !== null;
+}
+
+const FIELDS =
+  "input:not([type=checkbox], [type=radio], [type=range], [type=file]), textarea, select, [contenteditable]";
+
 /** Whether letters that are pressed here are meant as text. */
 export function isTyping({ target }: Event): boolean {
-  return (
-    target instanceof HTMLElement && target.closest("input, textarea, select, [contenteditable]") !== null
-  );
+  return target instanceof HTMLElement && target.closest(FIELDS) !== null;
 }
+
+/** The entries of a menu, which go round. */
+export const MENU_KEYS: readonly Binding<Row>[] = [
+  { keys: ["ArrowUp"], says: "To the entry before", run: ({ at, last, go }) => go(at > 0 ? at - 1 : last) },
+  { keys: ["ArrowDown"], says: "To the next entry", run: ({ at, last, go }) => go(at === last ? 0 : at + 1) },
+  { keys: ["Home"], says: "To the first entry", run: ({ go }) => go(0) },
+  { keys: ["End"], says: "To the last entry", run: ({ last, go }) => go(last) },
+];

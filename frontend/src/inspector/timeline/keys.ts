@@ -1,5 +1,5 @@
 /** The timeline's keys, as Perfetto and Chrome have them. */
-import { keyLabel, type Binding } from "../../ui/keys";
+import { keyLabel, type Binding, type Row } from "../../ui/keys";
 import type { TimelineView } from "./view.svelte";
 
 const ZOOM = 1.6;
@@ -71,4 +71,16 @@ export const SEARCH_KEYS: readonly Binding<{ go: (direction: 1 | -1) => void; cl
   { keys: ["Shift+Enter"], says: "To the match before", run: ({ go }) => go(-1) },
   { keys: ["Enter"], says: "To the next match", run: ({ go }) => go(1) },
   { keys: ["Escape"], says: "Close the search", run: ({ close }) => close() },
+];
+
+/** The lanes' names, which are one stop of the Tab key. */
+export const LANE_KEYS: readonly Binding<Row & { enter: () => void }>[] = [
+  { keys: ["ArrowUp"], says: "To the lane above", run: ({ at, go }) => go(at - 1) },
+  { keys: ["ArrowDown"], says: "To the lane below", run: ({ at, go }) => go(at + 1) },
+  {
+    keys: ["ArrowRight"],
+    says: "To the spans of the lane",
+    // Above the lanes stands a name that has none.
+    run: ({ at, enter }) => (at < 0 ? false : enter()),
+  },
 ];
