@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import type { SamplingParams } from "../protocol/events";
 import type { RequestSummary } from "../transport/api";
 import { around, inOrder } from "./selection";
-import { shortNames, standing } from "./standing";
+import { ownSettings, shortNames, standing } from "./standing";
 
 const TRACE = {
   id: "req_a",
@@ -56,6 +57,23 @@ it("gives short names by what differs: the questions, else the places, else the 
   const [one, two] = shortNames([TRACE, later]);
   expect(one).toMatch(/00:00/);
   expect(two).toMatch(/00:05/);
+});
+
+it("names by the setting that differs what has the same question, and by the time where that is the same too", () => {
+  const schema = JSON.stringify({ type: "object", properties: { name: { type: "string", maxLength: 20 } } });
+  const asked = (temperature: number, json_schema: string | null, seed: number) =>
+    ({ temperature, top_k: 0, json_schema, seed }) as SamplingParams;
+  const settings = ownSettings([asked(0.3, schema, 1), asked(1.3, null, 2), asked(1.3, null, 3), null]);
+  expect(settings).toEqual([
+    ["temperature 0.3", expect.stringMatching(/^JSON Schema "\{.*…$/)],
+    ["temperature 1.3", "JSON Schema none"],
+    ["temperature 1.3", "JSON Schema none"],
+    [],
+  ]);
+  const names = shortNames([TRACE, TRACE, TRACE], settings);
+  expect(names[0]).toBe("temperature 0.3");
+  expect(names[1]).toMatch(/^temperature 1.3, .*00:00/);
+  expect(shortNames([TRACE, TRACE], ownSettings([asked(0, null, 1), asked(0, null, 2)]))[0]).toMatch(/00:00/);
 });
 
 it("puts the older first, and what began together in its own order", () => {

@@ -1,5 +1,6 @@
 /** What a person knows a trace by, in words: which answer or run it is, its fork, its seed, its time. */
-import { SETTING_NAMES, settingText, type SettingName } from "../trace/setting-names";
+import type { SamplingParams } from "../protocol/events";
+import { differingSettings, settingWords, type SettingName } from "../trace/setting-names";
 import type { RequestSummary } from "../transport/api";
 
 type Placed = Pick<
@@ -26,30 +27,32 @@ export function standing(trace: Placed): string[] {
 }
 
 function settingsOf(settings: object): string[] {
-  return Object.entries(settings).map(
-    ([name, value]) =>
-      `${SETTING_NAMES[name as SettingName].toLowerCase()} ${settingText(name as SettingName, value)}`,
-  );
+  return Object.entries(settings).map(([name, value]) => settingWords(name as SettingName, value));
+}
+
+/** Of each request the settings, but for the seed, that not all of them share; null is one not known. */
+export function ownSettings(all: (SamplingParams | null)[]): string[][] {
+  const names = differingSettings(all.flatMap((params) => params ?? [])).filter((name) => name !== "seed");
+  return all.map((params) => (params ? names.map((name) => settingWords(name, params[name])) : []));
 }
 
 const MOST_CHARS = 40;
 
 /** A few words for each of several, as different as they are known to be; null is one not read yet. */
-export function shortNames(traces: (Placed | null)[]): string[] {
+export function shortNames(traces: (Placed | null)[], settings: string[][] = []): string[] {
   const titles = new Set(traces.flatMap((trace) => trace?.title ?? []));
-  if (titles.size < 2) return toldApart(namesOf(traces, shortPlace), traces, timeOf);
-  return toldApart(toldApart(namesOf(traces, shortTitle), traces, shortPlace), traces, timeOf);
+  const titled = titles.size > 1;
+  const names = traces.map((trace) => (trace ? (titled ? shortTitle(trace) : shortPlace(trace)) : ""));
+  const withPlace = titled ? toldApart(names, (index) => traces[index] && shortPlace(traces[index])) : names;
+  const withSetting = toldApart(withPlace, (index) => settings[index]?.[0]);
+  return toldApart(withSetting, (index) => traces[index] && timeOf(traces[index]));
 }
 
-const namesOf = (traces: (Placed | null)[], name: (trace: Placed) => string) =>
-  traces.map((trace) => (trace ? name(trace) : ""));
-
-/** To equal names something more is added. */
-function toldApart(names: string[], traces: (Placed | null)[], more: (trace: Placed) => string): string[] {
+/** What more is known, where a name alone is another's too. */
+function toldApart(names: string[], more: (index: number) => string | null | undefined): string[] {
   return names.map((name, index) => {
     const isAlone = names.filter((other) => other === name).length === 1;
-    const trace = traces[index];
-    return isAlone || !trace ? name : [name, more(trace)].filter(Boolean).join(", ");
+    return isAlone ? name : [name, more(index)].filter(Boolean).join(", ");
   });
 }
 

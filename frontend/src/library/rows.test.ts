@@ -34,12 +34,12 @@ it("says nothing of what is left of a set while its runs are not known, and thei
 it("says how many runs there are and how they ended, newly where some are gone", () => {
   expect(runsText(SET)).toBe("2 of 4 runs of one set");
   expect(runsText({ ...SET, run: { index: 1, num: 2, settings: {} } })).toBe("2 runs of one set");
-  expect(statusOfSet(SET, undefined)).toBe("1 done, 1 stopped");
+  expect(statusOfSet(SET, undefined)).toBe("1\u00a0done, 1\u00a0stopped");
   const runs = [
     { ...RUN, id: "a", status: "done" },
     { ...RUN, status: "stopped" },
   ] as ListedTrace[];
-  expect(statusOfSet(withoutGone(SET, new Set(["a"]))!, runs)).toBe("1 stopped");
+  expect(statusOfSet(withoutGone(SET, new Set(["a"]))!, runs)).toBe("1\u00a0stopped");
 });
 
 it("names rows apart for those who hear them", () => {

@@ -43,7 +43,7 @@ export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefine
   const num = new Map<string, number>(runs ? [] : Object.entries(set!.status));
   for (const { id, status } of runs ?? [])
     if (set!.ids.includes(id)) num.set(status, (num.get(status) ?? 0) + 1);
-  return [...num].map(([status, number]) => `${number} ${status}`).join(", ");
+  return [...num].map(([status, number]) => `${number}\u00a0${status}`).join(", ");
 }
 
 /** What those that were billed cost together; null: none was, or it is not known. */

@@ -6,7 +6,7 @@ import { endText } from "./figures";
 import { count, counted, duration, percent } from "./format";
 import { outcomeOf } from "./outcome";
 import { pieceLabel } from "./bytes";
-import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
+import { differingSettings, settingWord, shortText, type SettingName } from "./setting-names";
 import { isOver, type TraceView } from "./view";
 
 /** Names of the columns: A, B, C … */
@@ -47,10 +47,10 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
   if (settings.length === 1 && settings[0] === "seed")
     return `the same prompt and settings, another seed${forks}`;
   const [name, ...others] = settings.filter((each) => each !== "seed") as [SettingName, ...SettingName[]];
-  const [inA, inB] = [a, b].map((view) => settingText(name, view.accepted!.params[name]));
-  const also = others.map((each) => SETTING_NAMES[each].toLowerCase());
+  const [inA, inB] = [a, b].map((view) => shortText(name, view.accepted!.params[name]));
+  const also = others.map(settingWord);
   const more = also.length ? ` (${also.join(", ")} too)` : "";
-  return `the same prompt, ${SETTING_NAMES[name].toLowerCase()} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}${forks}`;
+  return `the same prompt, ${settingWord(name)} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}${forks}`;
 }
 
 /** Which of them go on from tokens that a person chose or wrote. */

@@ -39,3 +39,20 @@ export function differingSettings(all: SamplingParams[]): SettingName[] {
     others.some((params) => JSON.stringify(params[name]) !== JSON.stringify(first[name])),
   );
 }
+
+const MOST_CHARS = 40;
+
+/** A setting and its value within a sentence: the name small, a long schema or text cut short. */
+export function settingWords(name: SettingName, value: unknown): string {
+  return `${settingWord(name)} ${shortText(name, value)}`;
+}
+
+export function settingWord(name: SettingName): string {
+  const title = SETTING_NAMES[name];
+  return /^[A-Z]{2}/.test(title) ? title : title.toLowerCase();
+}
+
+export function shortText(name: SettingName, value: unknown): string {
+  const text = settingText(name, value);
+  return text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS - 1)}…` : text;
+}
