@@ -231,6 +231,21 @@ def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, bas
     expect(link).to_be_focused()
 
 
+def test_the_sheet_has_the_keys_of_the_page_first(page: Page, base: str, recorded: str, scheme: str) -> None:
+    for path, here, elsewhere in (
+        ("/library", "List of traces", "Timelines on one axis"),
+        ("/compare", "Timelines on one axis", "List of traces"),
+        (recorded, "Blocks", "Step mode"),
+    ):
+        page.goto(base + path)
+        page.get_by_role("link", name="Learn").focus()
+        page.keyboard.press("?")
+        sheet = page.get_by_test_id("help-sheet")
+        expect(sheet.get_by_role("group", name="On this page")).to_contain_text(here)
+        expect(sheet.get_by_role("group", name="On other pages")).to_contain_text(elsewhere)
+        page.keyboard.press("Escape")
+
+
 def test_the_timeline_is_searched_and_tells_details_by_keys(page: Page, base: str, recorded: str, scheme: str) -> None:
     page.evaluate("localStorage.setItem('sightglass-timeline', 'open')")
     page.goto(base + recorded)

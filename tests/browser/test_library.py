@@ -70,6 +70,29 @@ def test_an_address_that_asks_for_no_filter_says_so(page: Page, address: str) ->
     expect(page.locator("tbody tr")).to_have_count(3)
 
 
+def test_the_list_is_walked_by_keys_and_escape_leaves_what_is_open_first(page: Page, rows: Locator) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("question")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?q=question$"))
+    expect(rows).to_have_count(3)
+    boxes = rows.get_by_role("checkbox")
+    boxes.first.focus()
+    for key, at in (("ArrowDown", 1), ("ArrowDown", 2), ("ArrowDown", 2), ("ArrowUp", 1)):
+        page.keyboard.press(key)
+        expect(boxes.nth(at)).to_be_focused()
+    page.keyboard.press("Space")
+    bar = page.get_by_role("region", name="Selected traces")
+    naming = page.get_by_label("Name of the view")
+    page.get_by_role("button", name="Save as view").click()
+    page.keyboard.press("Escape")
+    expect(naming).to_have_count(0)
+    expect(page.get_by_role("button", name="Save as view")).to_be_focused()
+    expect(bar).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(bar).to_have_count(0)
+
+
 def test_tags_are_put_on_a_selection_and_make_a_view(page: Page, rows: Locator) -> None:
     page.get_by_role("checkbox", name=f"Select {TITLES[0]}").focus()
     page.keyboard.press("Space")
