@@ -27,7 +27,7 @@ it("says nothing of what is left of a set while its runs are not known, and thei
     { ...RUN, id: "a", status: "done", cost_nano: 10 },
     { ...RUN, status: "stopped", cost_nano: 20 },
   ] as ListedTrace[];
-  expect([statusOfSet(left, runs), costOfSet(left, runs)]).toEqual(["1 stopped", 20]);
+  expect([statusOfSet(left, runs), costOfSet(left, runs)]).toEqual(["1\u00a0stopped", 20]);
   expect(costOfSet(left, [{ ...RUN, cost_nano: null } as ListedTrace])).toBeNull();
 });
 
