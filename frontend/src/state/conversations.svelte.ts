@@ -1,6 +1,7 @@
 /** The list of conversations in the sidebar. */
+import { tick } from "svelte";
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
-import { api, type ConversationSummary } from "../transport/api";
+import { api, ApiError, type ConversationSummary } from "../transport/api";
 
 /** What is written in a conversation that is not on the screen has no stream here that would tell of its end. */
 const POLL_MS = 2000;
@@ -10,7 +11,7 @@ export class Conversations {
   query = $state("");
   problem = $state("");
   isLoaded = $state(false);
-  /** Whose answer was completed while something else was on the screen. */
+  /** Whose answer ended while something else was on the screen. */
   readonly unread = new SvelteSet<string>();
   /** Of all that were ever listed here: a search shows only some. */
   readonly titles = new SvelteMap<string, string>();
@@ -18,6 +19,7 @@ export class Conversations {
   told = $state("");
   private readonly streaming = new Set<string>();
   private current: string | null = null;
+  private isSignedOut = false;
   private numLoads = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -25,21 +27,49 @@ export class Conversations {
   show(id: string | null): void {
     this.current = id;
     if (id) this.unread.delete(id);
+    this.pollLater();
   }
 
   /** An answer that was overtaken by a later question is dropped. */
   async load(): Promise<void> {
+    const { query } = this;
+    await this.ask(query, (listed) => {
+      this.list = listed;
+      this.isLoaded = true;
+    });
+  }
+
+  /** Asks for all, which is cheap; a search that is shown stays as it was found. */
+  private async poll(): Promise<void> {
+    await this.ask("", (listed) => {
+      const now = new Map(listed.map((each) => [each.id, each]));
+      this.list = this.query ? this.list.map((each) => now.get(each.id) ?? each) : listed;
+    });
+  }
+
+  private async ask(query: string, show: (listed: ConversationSummary[]) => void): Promise<void> {
     const load = ++this.numLoads;
     clearTimeout(this.timer);
     await this.attempt(async () => {
-      const { conversations } = await api.conversations(this.query);
+      const { conversations } = await api.conversations(query);
       if (load !== this.numLoads) return;
-      this.list = conversations;
-      this.isLoaded = true;
-      for (const each of conversations) this.follow(each);
+      show(conversations);
+      this.follow(conversations, query === "");
     });
-    if (load === this.numLoads && this.streaming.size)
-      this.timer = setTimeout(() => void this.load(), POLL_MS);
+    if (load === this.numLoads) this.pollLater();
+  }
+
+  /** The conversation on the screen has a stream of its own. */
+  private pollLater(): void {
+    clearTimeout(this.timer);
+    const isAnyElsewhere = [...this.streaming].some((id) => id !== this.current);
+    if (isAnyElsewhere && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
+  }
+
+  /** It was deleted. */
+  forget(id: string): void {
+    this.streaming.delete(id);
+    this.pollLater();
   }
 
   async rename(id: string, title: string): Promise<void> {
@@ -51,23 +81,39 @@ export class Conversations {
 
   close(): void {
     this.numLoads += 1;
+    this.streaming.clear();
     clearTimeout(this.timer);
   }
 
-  private follow({ id, title, is_streaming }: ConversationSummary): void {
-    this.titles.set(id, title);
-    if (is_streaming) this.streaming.add(id);
-    else if (this.streaming.delete(id) && id !== this.current) {
-      this.unread.add(id);
-      this.told = `The answer in “${title}” is complete.`;
+  private follow(listed: ConversationSummary[], isAll: boolean): void {
+    const ended: string[] = [];
+    for (const { id, title, is_streaming } of listed) {
+      this.titles.set(id, title);
+      if (is_streaming) this.streaming.add(id);
+      else if (this.streaming.delete(id) && id !== this.current) {
+        this.unread.add(id);
+        ended.push(`The answer in “${title || "New chat"}” has ended.`);
+      }
     }
+    const known = new Set(listed.map(({ id }) => id));
+    if (isAll) for (const id of this.streaming) if (!known.has(id)) this.streaming.delete(id);
+    if (ended.length) void this.tell(ended.join(" "));
+  }
+
+  /** Also where it is the same sentence again. */
+  private async tell(sentence: string): Promise<void> {
+    this.told = "";
+    await tick();
+    this.told = sentence;
   }
 
   private async attempt(action: () => Promise<void>): Promise<void> {
     try {
       await action();
+      this.isSignedOut = false;
       this.problem = "";
     } catch (error) {
+      this.isSignedOut = error instanceof ApiError && error.status === 401;
       this.problem = error instanceof Error ? error.message : String(error);
     }
   }

@@ -3,6 +3,9 @@ import type { ConversationSummary } from "../transport/api";
 import { Conversations } from "./conversations.svelte";
 
 let listed: ConversationSummary[];
+/** What was searched for each time the list was asked for. */
+let queries: (string | null)[];
+let isSignedIn: boolean;
 let conversations: Conversations;
 const row = (id: string, is_streaming: boolean) => ({
   id,
@@ -13,7 +16,11 @@ const row = (id: string, is_streaming: boolean) => ({
 
 beforeEach(() => {
   vi.useFakeTimers();
+  queries = [];
+  isSignedIn = true;
   vi.stubGlobal("fetch", (path: string, { method, body }: { method: string; body?: string }) => {
+    if (method === "GET") queries.push(new URL(path, "http://x").searchParams.get("q"));
+    if (!isSignedIn) return Promise.resolve(new Response("{}", { status: 401 }));
     const given =
       method === "PATCH" ? { title: (JSON.parse(body!) as { title: string }).title.trim() } : null;
     return Promise.resolve(new Response(JSON.stringify(given ?? { conversations: listed })));
@@ -36,21 +43,53 @@ it("marks what was completed elsewhere until it is looked at", async () => {
   listed = [row("a", false), row("b", false)];
   await vi.runOnlyPendingTimersAsync();
   expect([...conversations.unread]).toEqual(["b"]);
-  expect(conversations.told).toBe("The answer in “B” is complete.");
+  expect(conversations.told).toBe("The answer in “B” has ended.");
   expect(vi.getTimerCount()).toBe(0);
   conversations.show("b");
   expect([...conversations.unread]).toEqual([]);
 });
 
-it("takes one that a search does not show for no completed one", async () => {
+it("takes one that a search does not show for no completed one, and asks on for all", async () => {
   listed = [row("a", true)];
   await conversations.load();
+  conversations.query = "lighthouse";
+  listed = [];
+  await conversations.load();
+  expect([...conversations.unread]).toEqual([]);
+  listed = [row("a", false), row("b", false)];
+  await vi.runOnlyPendingTimersAsync();
+  expect(queries).toEqual(["", "lighthouse", ""]);
+  expect([...conversations.unread]).toEqual(["a"]);
+  expect(conversations.list).toEqual([]);
+});
+
+it("asks no more for one that was deleted, here or elsewhere", async () => {
+  listed = [row("a", true), row("b", true)];
+  await conversations.load();
+  conversations.forget("a");
+  expect(vi.getTimerCount()).toBe(1);
   listed = [];
   await vi.runOnlyPendingTimersAsync();
-  expect([...conversations.unread]).toEqual([]);
-  listed = [row("a", false)];
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it("leaves the conversation on the screen to its own stream, until another is shown", async () => {
+  listed = [row("a", true)];
+  conversations.show("a");
+  await conversations.load();
+  expect(vi.getTimerCount()).toBe(0);
+  conversations.show("b");
+  expect(vi.getTimerCount()).toBe(1);
+  conversations.show("a");
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it("asks no more once nobody is signed in", async () => {
+  listed = [row("a", true)];
+  await conversations.load();
+  isSignedIn = false;
   await vi.runOnlyPendingTimersAsync();
-  expect([...conversations.unread]).toEqual(["a"]);
+  expect([queries.length, vi.getTimerCount()]).toEqual([2, 0]);
 });
 
 it("knows a title as the server keeps it, also of what a search hides", async () => {
