@@ -8,6 +8,9 @@ let dialog: object;
 /** What the server says to the settings; null: they can be kept to. */
 let refused: { message: string; field: string } | null;
 let checked: { params: object; n: number; system_prompt: string }[];
+/** The next check is answered when the test says so. */
+let answer: (() => void) | null;
+let isHeld: boolean;
 const given = { systemPrompt: "", defaults: PARAMS, maxAnswers: 8, onClose: vi.fn() };
 let params = PARAMS;
 let n = 1;
@@ -48,12 +51,14 @@ beforeEach(() => {
   };
   refused = null;
   checked = [];
+  answer = null;
+  isHeld = false;
   vi.stubGlobal("fetch", (_: string, { body }: { body: string }) => {
     checked.push(JSON.parse(body) as (typeof checked)[0]);
-    const answer = JSON.stringify({ error: { code: "invalid", ...refused } });
-    return Promise.resolve(
-      refused ? new Response(answer, { status: 400 }) : new Response(null, { status: 204 }),
-    );
+    const problem = JSON.stringify({ error: { code: "invalid", ...refused } });
+    const response = refused ? new Response(problem, { status: 400 }) : new Response(null, { status: 204 });
+    if (!isHeld) return Promise.resolve(response);
+    return new Promise((resolve) => (answer = () => resolve(response)));
   });
   params = PARAMS;
   n = 1;
@@ -186,4 +191,45 @@ it("keeps nothing where nothing was changed, or where it was cancelled", () => {
   enter("Top-p", "0.5");
   button("Cancel").click();
   expect([draft, params]).toEqual([null, PARAMS]);
+});
+
+it("keeps nothing that was not checked: what is changed meanwhile is checked in its turn", async () => {
+  enter("Temperature", "0.7");
+  isHeld = true;
+  button("Done").click();
+  await vi.waitFor(() => expect(answer).not.toBeNull());
+  enter("Temperature", "0.9");
+  isHeld = false;
+  refused = { message: "temperature must not be that.", field: "params.temperature" };
+  answer!();
+  await focused("Temperature");
+  expect(checked.map((each) => each.params)).toMatchObject([{ temperature: 0.7 }, { temperature: 0.9 }]);
+  expect([params, given.onClose.mock.calls]).toEqual([PARAMS, []]);
+  refused = null;
+  await finish();
+  expect(params.temperature).toBe(0.9);
+});
+
+it("asks once, and keeps the focus where it was pressed when no field is to blame", async () => {
+  button("Done").focus();
+  isHeld = true;
+  refused = { message: "The server could not be reached.", field: "" };
+  button("Done").click();
+  flushSync();
+  button("Checking").click();
+  await vi.waitFor(() => expect(answer).not.toBeNull());
+  expect(document.activeElement).toBe(button("Checking"));
+  answer!();
+  await vi.waitFor(() => {
+    flushSync();
+    expect(document.activeElement).toBe(button("Done"));
+  });
+  expect(checked).toHaveLength(1);
+});
+
+it("leads back to Done where Enter in a field was refused for no field's sake", async () => {
+  field("Temperature").focus();
+  refused = { message: "The server could not be reached.", field: "" };
+  document.querySelector("form")!.requestSubmit();
+  await vi.waitFor(() => expect(document.activeElement).toBe(document.querySelector("button.primary")));
 });
