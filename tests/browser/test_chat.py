@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
-from playwright.sync_api import Locator, Page, ViewportSize, expect
+from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
+
+from tests.browser.running import ROOT, Running
 
 QUESTION = "Write two sentences about a lighthouse."
 
@@ -170,3 +175,90 @@ def test_what_was_sent_in_another_tab_is_there_when_this_one_is_looked_at(page: 
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
     expect(page.get_by_test_id("user-message").last).to_have_text("From the other tab.")
     expect(page.get_by_test_id("assistant-message").last).not_to_be_empty()
+
+
+def titles(page: Page) -> Locator:
+    return page.get_by_role("navigation").get_by_role("listitem").get_by_role("link")
+
+
+def test_a_first_message_that_is_still_on_its_way_changes_no_other_page(page: Page) -> None:
+    num_chats = titles(page).count()
+    page.get_by_role("link", name="New chat").first.click()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/messages", hold)
+    write(page, "Left on its way.")
+    expect(unsent(page)).to_have_attribute("aria-label", "You, being sent")
+    page.get_by_role("link", name="Beacons").click()
+    expect(page.get_by_test_id("user-message").first).to_have_text(QUESTION)
+    before = texts(page)
+    page.get_by_test_id("composer").fill("A draft of Beacons")
+    assert len(held) == 1
+    held[0].continue_()
+    page.unroute("**/messages")
+    expect(titles(page)).to_have_count(num_chats + 1, timeout=30_000)
+    expect(page).to_have_title("Beacons · Sightglass")
+    assert texts(page) == before
+    expect(page.get_by_test_id("composer")).to_have_value("A draft of Beacons")
+    page.get_by_test_id("composer").fill("")
+    page.get_by_role("link", name="New chat").first.click()
+    expect(page.get_by_role("heading", name="What happens between Send and the answer?")).to_be_visible()
+    expect(unsent(page)).to_have_count(0)
+
+
+def test_a_message_stands_once_after_a_reload_before_its_reply(page: Page) -> None:
+    taken: list[Route] = []
+
+    def take(route: Route) -> None:
+        # The server has it from now on; the page hears nothing of that.
+        route.fetch()
+        taken.append(route)
+
+    page.route("**/messages", take)
+    write(page, "Once only.")
+    page.wait_for_function(
+        """async () => {
+          const list = await (await fetch("/api/conversations")).json();
+          return list.conversations.some(({title}) => title.startsWith("Once only"));
+        }"""
+    )
+    page.reload()
+    page.unroute_all(behavior="ignoreErrors")
+    expect(page.get_by_test_id("user-message")).to_have_text(["Once only."])
+    expect(page).to_have_url(re.compile("/c/conv_"))
+    expect(unsent(page)).to_have_count(0)
+    wait_until_written(page)
+    assert len(taken) == 1
+
+
+def test_the_composer_has_the_focus_after_an_edited_message(page: Page) -> None:
+    page.get_by_test_id("user-message").hover()
+    page.get_by_role("button", name="Edit").press("Enter")
+    page.keyboard.type(" Or twice.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("user-message")).to_have_text(["Once only. Or twice."])
+    expect(page.get_by_test_id("composer")).to_be_focused()
+    wait_until_written(page)
+
+
+def test_the_next_user_of_the_tab_finds_nothing_of_the_last(page: Page, product: Running) -> None:
+    environment = os.environ | {"SIGHTGLASS_DATA": str(product.data), "DJANGO_SUPERUSER_PASSWORD": "lantern-room"}
+    command = ["createsuperuser", "--noinput", "--username", "bob", "--email", "bob@example.org"]
+    subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True)
+    page.get_by_role("link", name="New chat").first.click()
+    page.context.set_offline(True)
+    write(page, "A secret that was not sent.")
+    page.get_by_test_id("composer").fill("A secret draft")
+    expect(unsent(page).get_by_role("alert")).to_be_visible()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Name").fill("bob")
+    page.get_by_label("Password").fill("lantern-room")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("composer")).to_have_value("")
+    expect(page.get_by_text("bob", exact=True)).to_be_visible()
+    expect(unsent(page)).to_have_count(0)
+    assert page.evaluate("() => Object.keys(sessionStorage)") == []

@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 function show(refusal: Refusal | null, more: object = {}): void {
-  const message = { id: "u", text: "Hello", editedId: null, refusal };
+  const message = { id: "u", text: "Hello", editedId: null, refusal, posted: null };
   const props = { message, original: null, told: "", isBlocked: false, onRetry, onDiscard, onSettings };
   row = mount(UnsentMessage, { target: document.body, props: { ...props, ...more } });
   flushSync();
@@ -61,10 +61,19 @@ it("is tried again, changed first, or discarded", () => {
 it("waits with another try for the answer after which it would stand", () => {
   show(REFUSED, { isBlocked: true });
   expect(button("Try again").disabled).toBe(true);
+  button("Edit").click();
+  flushSync();
+  expect(button("Send").disabled).toBe(true);
+  const said = document.getElementById(button("Send").getAttribute("aria-describedby")!);
+  expect(said?.textContent).toBe("When the answer above is complete");
+  const enter = new KeyboardEvent("keydown", { key: "Enter", bubbles: true });
+  document.querySelector("textarea")!.dispatchEvent(enter);
+  expect(onRetry).not.toHaveBeenCalled();
 });
 
 it("offers nothing while it is on its way", () => {
   show(null);
+  expect(document.querySelector("article")!.getAttribute("aria-label")).toBe("You, being sent");
   expect(document.querySelectorAll("button")).toHaveLength(0);
   expect(alert()).toBeUndefined();
 });

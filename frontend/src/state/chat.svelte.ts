@@ -3,8 +3,10 @@ import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
 import { outcomeOf } from "../trace/outcome";
+import type { SamplingParams } from "../protocol/events";
 import {
   api,
+  ApiError,
   type Asking,
   type Conversation,
   type ForkPlace,
@@ -12,36 +14,38 @@ import {
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
+import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { RequestTrace } from "./request-trace.svelte";
 
 /** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
 export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
 
-/** A message that is on its way, or was refused. */
-export interface Unsent {
-  id: string;
-  text: string;
-  /** The message of which it is another version; null: it goes to the end. */
-  editedId: string | null;
-  /** Null: it is being sent. */
-  refusal: Refusal | null;
-}
-
 export class Chat {
   conversation = $state<Conversation | null>(null);
-  /** Messages that the server has not taken, in the order in which they were first sent. */
-  unsent = $state<Unsent[]>([]);
   problem = $state<Refusal | null>(null);
   /** Whether each token of the next answers is to be chosen. */
   isStepped = $state(false);
-  /** Of a conversation that has not begun. */
-  systemPrompt = DEFAULT_SYSTEM_PROMPT;
+  /** The settings of the next message. */
+  systemPrompt = $state(DEFAULT_SYSTEM_PROMPT);
+  params = $state() as SamplingParams;
+  n = $state(1);
   traces = $state<Record<string, RequestTrace>>({});
   onCreated: (id: string) => void = () => {};
   onStarted: () => void = () => {};
   onSettled: () => void = () => {};
 
-  constructor(private readonly socket: Socket) {}
+  /** Its page was left: what still comes is not shown, and no page is changed by it. */
+  isClosed = false;
+  private opening: Promise<void> | null = null;
+
+  constructor(
+    private readonly socket: Socket,
+    readonly outbox: Outbox,
+    private readonly defaults: SamplingParams,
+  ) {
+    this.params = { ...defaults };
+    outbox.onTaken = () => void this.refresh();
+  }
 
   get path(): Message[] {
     const { conversation } = this;
@@ -53,7 +57,7 @@ export class Chat {
   }
 
   get sending(): Unsent | null {
-    return this.unsent.find(({ refusal }) => refusal === null) ?? null;
+    return this.outbox.sending;
   }
 
   get running(): RequestTrace | null {
@@ -69,92 +73,139 @@ export class Chat {
     return this.siblingsOf(last).filter((message) => message.status === "streaming");
   }
 
-  async open(id: string): Promise<void> {
-    try {
-      this.conversation = await api.conversation(id);
-      for (const message of this.conversation.messages)
-        if (message.status === "streaming") this.follow(message, null);
-    } catch (error) {
-      this.problem = refusalOf(error);
-    }
+  /** id: null for a conversation that has not begun, as far as this page knows. */
+  async open(id: string | null): Promise<void> {
+    this.opening = id ? this.load(id) : this.recover();
+    await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
-  /** What was done in another tab meanwhile; the branch that is shown goes on if it was gone on from there. */
+  private async load(id: string): Promise<void> {
+    this.take(await api.conversation(id));
+  }
+
+  /** The first message may have been taken when its page was left, or its reply was lost. */
+  private async recover(): Promise<void> {
+    const left = this.outbox.messages.find(({ posted, refusal }) => posted && refusal);
+    // What could not be asked now is asked when it is tried again.
+    if (left) await this.hasArrived(left).catch(() => false);
+  }
+
+  /** Whether a message was taken of which no reply told; if so it is shown. */
+  private async hasArrived(unsent: Unsent): Promise<boolean> {
+    if (!unsent.posted) return false;
+    const now = await api.conversation(unsent.posted.conversation).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    });
+    if (!now || !isTaken(unsent, now.messages)) return false;
+    this.outbox.remove(unsent.id);
+    this.onStarted();
+    const isElsewhere = this.conversation !== null && this.conversation.id !== now.id;
+    if (this.isClosed || isElsewhere) return true;
+    const isNew = !this.conversation?.messages.length;
+    this.take(now);
+    if (isNew) this.onCreated(now.id);
+    return true;
+  }
+
+  /** What was done in another tab meanwhile. */
   async refresh(): Promise<void> {
     const { conversation } = this;
-    if (!conversation || this.sending) return;
+    if (!conversation || this.sending || this.isClosed) return;
     const now = await api.conversation(conversation.id).catch(() => null);
-    if (!now || this.sending) return;
-    const known = new Set(conversation.messages.map(({ id }) => id));
-    const added = now.messages.filter(({ id }) => !known.has(id));
+    if (now && !this.sending) this.take(now);
+  }
+
+  /** The conversation as the server has it; the branch that is shown goes on if it was gone on from there. */
+  private take(now: Conversation): void {
+    if (!this.conversation) this.begin(now);
+    const conversation = this.conversation!;
     conversation.title = now.title;
-    conversation.messages.push(...added);
-    for (const message of added) if (message.status === "streaming") this.follow(message, null);
+    for (const message of this.add(now.messages))
+      if (message.status === "streaming") this.follow(message, null);
     const isFurther = branch(now.messages, now.leaf_id).some(({ id }) => id === conversation.leaf_id);
-    if (isFurther) conversation.leaf_id = now.leaf_id;
+    if (isFurther || !conversation.leaf_id) conversation.leaf_id = now.leaf_id;
+    this.outbox.removeTaken(now.messages);
+  }
+
+  private begin(now: Conversation): void {
+    this.conversation = { ...now, messages: [] };
+    this.params = { ...this.defaults, ...now.params };
+    this.n = now.n;
+    this.systemPrompt = now.system_prompt;
+  }
+
+  /** Those that were not known. */
+  private add(messages: Message[]): Message[] {
+    const known = new Set(this.conversation!.messages.map(({ id }) => id));
+    const added = messages.filter(({ id }) => !known.has(id));
+    this.conversation!.messages.push(...added);
+    return added;
   }
 
   /** The trace of an answer, opened when somebody looks at it. */
   traceOf(message: Message): RequestTrace | null {
     if (!message.request_id) return null;
     if (!this.traces[message.request_id]) this.follow(message, null);
-    return this.traces[message.request_id]!;
+    return this.traces[message.request_id] ?? null;
+  }
+
+  private get asking(): Asking {
+    return { params: $state.snapshot(this.params), n: this.n };
   }
 
   /** Of several answers nobody chooses the tokens at once. */
-  private asked(asking: Asking): Asking & { is_stepped?: boolean } {
-    return this.isStepped ? { ...asking, n: 1, is_stepped: true } : asking;
+  private get asked(): Asking & { is_stepped?: boolean } {
+    return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
 
   /** edited: the message of which this is another version. */
-  async send(
-    text: string,
-    asking: Asking,
-    keydownAt: number,
-    edited: Message | null = null,
-  ): Promise<boolean> {
-    const unsent = {
-      id: `unsent-${Math.random().toString(36).slice(2)}`,
-      text,
-      editedId: edited?.id ?? null,
-      refusal: null,
-    };
-    this.unsent.push(unsent);
-    return this.deliver(this.unsent.at(-1)!, asking, keydownAt);
+  async send(text: string, keydownAt: number, edited: Message | null = null): Promise<boolean> {
+    return this.deliver(this.outbox.add(text, edited?.id ?? null), keydownAt);
   }
 
   /** Send what was refused or lost, perhaps changed. */
-  async retry(unsent: Unsent, text: string, asking: Asking, keydownAt: number): Promise<boolean> {
-    unsent.text = text;
-    unsent.refusal = null;
-    return this.deliver(unsent, asking, keydownAt);
+  async retry(unsent: Unsent, text: string, keydownAt: number): Promise<boolean> {
+    this.outbox.again(unsent, text);
+    return this.deliver(unsent, keydownAt);
   }
 
-  discard(id: string): void {
-    this.unsent = this.unsent.filter((each) => each.id !== id);
-  }
-
-  private async deliver(unsent: Unsent, asking: Asking, keydownAt: number): Promise<boolean> {
+  private async deliver(unsent: Unsent, keydownAt: number): Promise<boolean> {
     this.problem = null;
-    const clock = new ClientClock(keydownAt);
     try {
-      // Also where a first message was refused before.
-      const isNew = !this.conversation?.messages.length;
-      this.conversation ??= await api.createConversation({ ...asking, system_prompt: this.systemPrompt });
-      const parent_id = this.parentOf(unsent);
-      clock.sent();
-      const body = { text: unsent.text, parent_id, ...this.asked(asking), client: { ...clock.timing } };
-      const sent = await api.send(this.conversation.id, body);
-      this.conversation.title = sent.title;
-      this.conversation.messages.push(sent.user_message);
-      this.discard(unsent.id);
-      this.answer(sent, clock);
-      if (isNew) this.onCreated(this.conversation.id);
+      // Where it goes is known only then, and with which settings.
+      await this.opening;
+      if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
       return true;
     } catch (error) {
-      unsent.refusal = refusalOf(error);
+      const isCertain = error instanceof ApiError && error.status >= 400 && error.status < 500;
+      this.outbox.refuse(unsent, refusalOf(error), isCertain);
       return false;
     }
+  }
+
+  private async post(unsent: Unsent, clock: ClientClock): Promise<void> {
+    // Also where a first message was refused before.
+    const isNew = !this.conversation?.messages.length;
+    this.conversation ??= await api.createConversation({ ...this.asking, system_prompt: this.systemPrompt });
+    const { id, messages } = this.conversation;
+    const parent_id = this.parentOf(unsent);
+    this.outbox.post(unsent, id, messages, parent_id);
+    clock.sent();
+    const sent = await api.send(id, {
+      text: unsent.text,
+      parent_id,
+      ...this.asked,
+      client: { ...clock.timing },
+    });
+    this.outbox.remove(unsent.id);
+    if (this.isClosed) this.outbox.onTaken();
+    else {
+      this.conversation.title = sent.title;
+      this.add([sent.user_message]);
+    }
+    this.answer(sent, clock);
+    if (isNew && !this.isClosed) this.onCreated(id);
   }
 
   private parentOf({ editedId }: Unsent): string | null {
@@ -162,11 +213,10 @@ export class Chat {
     return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
   }
 
-  /** Settings hold from the next message on. */
-  async configure(asking: Asking, systemPrompt: string): Promise<void> {
-    this.systemPrompt = systemPrompt;
+  /** Keeps the settings, which hold from the next message on. */
+  async configure(): Promise<void> {
     if (!this.conversation) return;
-    const change = { ...asking, system_prompt: systemPrompt };
+    const change = { ...this.asking, system_prompt: this.systemPrompt };
     this.problem = null;
     await api.changeConversation(this.conversation.id, change).catch((error: unknown) => {
       const { message, setting } = refusalOf(error);
@@ -174,15 +224,13 @@ export class Chat {
     });
   }
 
-  async regenerate(message: Message, asking: Asking, keydownAt: number): Promise<void> {
+  async regenerate(message: Message, keydownAt: number): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
     clock.sent();
     try {
-      this.answer(
-        await api.regenerate(message.id, { ...this.asked(asking), client: { ...clock.timing } }),
-        clock,
-      );
+      const body = { ...this.asked, client: { ...clock.timing } };
+      this.answer(await api.regenerate(message.id, body), clock);
     } catch (error) {
       this.problem = refusalOf(error);
     }
@@ -193,10 +241,8 @@ export class Chat {
     const clock = new ClientClock(keydownAt);
     clock.sent();
     try {
-      this.answer(
-        await api.fork(requestId, { ...place, is_stepped: this.isStepped, client: { ...clock.timing } }),
-        clock,
-      );
+      const body = { ...place, is_stepped: this.isStepped, client: { ...clock.timing } };
+      this.answer(await api.fork(requestId, body), clock);
       return null;
     } catch (error) {
       return refusalOf(error);
@@ -205,16 +251,21 @@ export class Chat {
 
   private answer(started: Started, clock: ClientClock): void {
     clock.responded(started);
-    this.conversation!.messages.push(started.assistant_message, ...started.siblings);
+    this.onStarted();
+    if (this.isClosed) return;
+    this.add([started.assistant_message, ...started.siblings]);
     this.conversation!.leaf_id = started.assistant_message.id;
     this.follow(started.assistant_message, clock);
     // What is not on the screen has no paint to be timed.
     for (const sibling of started.siblings) this.follow(sibling, null);
-    this.onStarted();
   }
 
   private follow(message: Message, clock: ClientClock | null): void {
+    // Nobody would close what is opened now.
+    if (this.isClosed) return;
     const trace = new RequestTrace(message.request_id!);
+    // A look at what another tab did may have been faster than the reply.
+    this.traces[trace.requestId]?.close();
     this.traces[trace.requestId] = trace;
     const id = message.id;
     let acceptedUnixUs = 0;
@@ -264,6 +315,7 @@ export class Chat {
   }
 
   close(): void {
+    this.isClosed = true;
     for (const trace of Object.values(this.traces)) trace.close();
   }
 }

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync } from "svelte";
 import { PARAMS } from "../trace/fixtures";
-import type { Message } from "../transport/api";
+import { UNREACHABLE, type Message } from "../transport/api";
 import { FakeSocket } from "../transport/fake-socket";
 import { Socket } from "../transport/socket";
 import { Chat } from "./chat.svelte";
+import { Outboxes } from "./outbox.svelte";
 
 const message = (id: string, parent_id: string | null): Message => ({
   id,
@@ -22,34 +23,62 @@ const message = (id: string, parent_id: string | null): Message => ({
 });
 
 let asked: { path: string; body: Record<string, unknown> }[];
+let outboxes: Outboxes;
+let socket: Socket;
 let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
+/** What the server has of the conversation. */
+let kept: { id: string; leaf_id: string; messages: Message[] };
+/** Requests to these paths are answered when the test says so: they have been served until then. */
+let held: { path: string; answer: (response?: Response | Error) => void }[];
+let holding: string | null;
 
 /** A server that gives as many answers as were asked for. */
-function reply(path: string, body: { n?: number } = {}): unknown {
+function reply(path: string, method: string, body: { n?: number }): unknown {
+  if (method === "GET") return kept;
   if (path === "/api/conversations") return { id: "c", leaf_id: "", messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
 }
 
+function answer(path: string, { method, body }: { method: string; body?: string }): Promise<Response> {
+  const sent = body ? (JSON.parse(body) as Record<string, unknown>) : {};
+  asked.push({ path, body: sent });
+  const isRefused = taken && path.endsWith("/messages") && !taken.includes(String(sent.text));
+  const response = isRefused
+    ? new Response('{"error": {"code": "x", "message": "No."}}', { status: 400 })
+    : new Response(JSON.stringify(reply(path, method, sent)));
+  if (holding === null || !path.endsWith(holding)) return Promise.resolve(response);
+  return new Promise((resolve, reject) => {
+    const end = (other: Response | Error = response) =>
+      other instanceof Error ? reject(other) : resolve(other);
+    held.push({ path, answer: end });
+  });
+}
+
+function newChat(id: string | null): Chat {
+  return new Chat(socket, outboxes.of(id), { ...PARAMS });
+}
+
 beforeEach(async () => {
   asked = [];
-  taken = null;
+  taken = holding = null;
+  held = [];
+  kept = { id: "c", leaf_id: "", messages: [] };
+  sessionStorage.clear();
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);
-  vi.stubGlobal("fetch", (path: string, { body }: { body?: string }) => {
-    const sent = body ? (JSON.parse(body) as Record<string, unknown>) : {};
-    asked.push({ path, body: sent });
-    if (taken && path.endsWith("/messages") && !taken.includes(String(sent.text)))
-      return Promise.resolve(new Response('{"error": {"code": "x", "message": "No."}}', { status: 400 }));
-    return Promise.resolve(new Response(JSON.stringify(reply(path, sent))));
-  });
-  const socket = new Socket();
+  vi.stubGlobal("fetch", answer);
+  socket = new Socket();
   socket.open();
   FakeSocket.last.accept();
-  chat = new Chat(socket);
-  await chat.send("Hello", { params: PARAMS, n: 3 }, 0);
+  outboxes = new Outboxes(1);
+  chat = newChat(null);
+  chat.onCreated = (id) => outboxes.begin(id);
+  chat.n = 3;
+  await chat.send("Hello", 0);
+  chat.n = 1;
 });
 afterEach(() => {
   chat.close();
@@ -84,38 +113,219 @@ it("stops all that are still written, whichever is shown", async () => {
   ]);
 });
 
-const asking = { params: PARAMS, n: 1 };
-const left = () => chat.unsent.map(({ text, refusal }) => [text, refusal?.message]);
+const left = (outbox = chat.outbox) => outbox.messages.map(({ text, refusal }) => [text, refusal?.message]);
 
 it("keeps every message that was refused until it is sent or discarded", async () => {
   end(0);
   taken = [];
-  expect(await chat.send("One", asking, 0)).toBe(false);
-  await chat.send("Two", asking, 0);
-  await chat.send("Three", asking, 0);
+  expect(await chat.send("One", 0)).toBe(false);
+  await chat.send("Two", 0);
+  await chat.send("Three", 0);
   expect(left()).toEqual([
     ["One", "No."],
     ["Two", "No."],
     ["Three", "No."],
   ]);
   taken = ["Two, changed"];
-  await chat.retry(chat.unsent[0]!, "One", asking, 0);
+  await chat.retry(chat.outbox.messages[0]!, "One", 0);
   expect(left()[0]).toEqual(["One", "No."]);
-  expect(await chat.retry(chat.unsent[1]!, "Two, changed", asking, 0)).toBe(true);
-  chat.discard(chat.unsent[0]!.id);
+  expect(await chat.retry(chat.outbox.messages[1]!, "Two, changed", 0)).toBe(true);
+  chat.outbox.remove(chat.outbox.messages[0]!.id);
   expect(left()).toEqual([["Three", "No."]]);
 });
 
 it("sends what was refused after what has come since, and a changed message where it stood", async () => {
   end(0);
   taken = [];
-  await chat.send("Late", asking, 0);
-  await chat.send("Hello again", asking, 0, chat.path[0]);
+  await chat.send("Late", 0);
+  await chat.send("Hello again", 0, chat.path[0]);
   expect(chat.path.map(({ id }) => id)).toEqual(["q", "a0"]);
   taken = ["Late", "Hello again"];
   asked = [];
-  await chat.retry(chat.unsent[0]!, "Late", asking, 0);
-  await chat.retry(chat.unsent[0]!, "Hello again", asking, 0);
+  await chat.retry(chat.outbox.messages[0]!, "Late", 0);
+  await chat.retry(chat.outbox.messages[0]!, "Hello again", 0);
   expect(asked.map(({ body }) => body.parent_id)).toEqual(["a0", null]);
-  expect(chat.unsent).toEqual([]);
+  expect(chat.outbox.messages).toEqual([]);
+});
+
+/** Of a chat that has not begun: its first message is on its way. */
+async function leaveInFlight() {
+  const begun = newChat(null);
+  const onCreated = vi.fn();
+  begun.onCreated = onCreated;
+  holding = "/messages";
+  const sent = begun.send("On its way", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  begun.close();
+  holding = null;
+  return { begun, onCreated, sent };
+}
+
+it("changes no page when its first message arrives after it was left", async () => {
+  const { begun, onCreated, sent } = await leaveInFlight();
+  const numFollowed = follows().length;
+  const beside = newChat(null);
+  expect(beside.sending?.text).toBe("On its way");
+  beside.outbox.draft = "Something else";
+  held[0]!.answer();
+  await sent;
+  expect(onCreated).not.toHaveBeenCalled();
+  expect([begun.path, begun.traces, follows().length]).toEqual([[], {}, numFollowed]);
+  // Gone from what a reload would find, too; the draft of the page now shown stays.
+  expect(new Outboxes(1).of(null)).toMatchObject({ draft: "Something else", messages: [] });
+});
+
+it("keeps what was refused after its page was left, for the page that is shown", async () => {
+  const { sent } = await leaveInFlight();
+  const beside = newChat(null);
+  const refusal = '{"error": {"code": "x", "message": "No."}}';
+  held[0]!.answer(new Response(refusal, { status: 400 }));
+  await sent;
+  expect(left(beside.outbox)).toEqual([["On its way", "No."]]);
+});
+
+it("shows a message that was sent from a page that was left on the one that has come since", async () => {
+  end(0);
+  holding = "/messages";
+  const sent = chat.send("Later", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  chat.close();
+  holding = null;
+  kept.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
+  kept.leaf_id = "a0";
+  const back = newChat("c");
+  await back.open("c");
+  expect(left(back.outbox)).toEqual([["Later", undefined]]);
+  const later = {
+    ...message("r", "a0"),
+    role: "user" as const,
+    status: null,
+    request_id: null,
+    text: "Later",
+  };
+  kept.messages = [...kept.messages, later, message("b", "r")];
+  kept.leaf_id = "b";
+  held[0]!.answer();
+  await sent;
+  await vi.waitFor(() => expect(back.path.map(({ id }) => id)).toEqual(["q", "a0", "r", "b"]));
+  expect(left(back.outbox)).toEqual([]);
+  back.close();
+});
+
+it.each([false, true])(
+  "sends nothing before its conversation is there, and then in it (left: %s)",
+  async (isLeft) => {
+    kept.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
+    kept.leaf_id = "a0";
+    Object.assign(kept, { params: { temperature: 0.25 }, n: 2 });
+    const opened = newChat("d");
+    holding = "/api/conversations/d";
+    kept.id = "d";
+    asked = [];
+    const opening = opened.open("d");
+    const sent = opened.send("Early", 0);
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    expect(asked).toHaveLength(1);
+    if (isLeft) opened.close();
+    held[0]!.answer();
+    await opening;
+    expect(await sent).toBe(true);
+    expect(follows()).toHaveLength(isLeft ? 3 : 5);
+    expect(asked[1]).toMatchObject({
+      path: "/api/conversations/d/messages",
+      body: { text: "Early", parent_id: "a0", n: 2, params: { temperature: 0.25 } },
+    });
+    opened.close();
+  },
+);
+
+it("keeps a message whose conversation could not be fetched", async () => {
+  const opened = newChat("d");
+  holding = "/api/conversations/d";
+  const opening = opened.open("d");
+  const sent = opened.send("Early", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  held[0]!.answer(new TypeError("Failed to fetch"));
+  await opening;
+  expect(await sent).toBe(false);
+  expect(left(opened.outbox)).toEqual([["Early", UNREACHABLE]]);
+});
+
+/** The server takes the message, but its reply is lost. */
+async function loseReply(lost: Chat, text: string, parentId: string | null) {
+  holding = "/messages";
+  const sent = lost.send(text, 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  const id = `r-${text}`;
+  const asks = { ...message(id, null), parent_id: parentId, text };
+  kept.leaf_id = `b-${text}`;
+  kept.messages = [...kept.messages, asks, { ...message(kept.leaf_id, id), status: "done" }];
+  held[0]!.answer(new TypeError("Failed to fetch"));
+  expect(await sent).toBe(false);
+  holding = null;
+  asked = [];
+}
+
+it("finds a message whose reply was lost before it would send it twice", async () => {
+  const lost = newChat(null);
+  const onCreated = vi.fn();
+  lost.onCreated = onCreated;
+  await loseReply(lost, "Once", null);
+  expect(left(lost.outbox)).toEqual([["Once", UNREACHABLE]]);
+  expect(await lost.retry(lost.outbox.messages[0]!, "Once", 0)).toBe(true);
+  expect(asked.map(({ path }) => path)).toEqual(["/api/conversations/c"]);
+  expect(lost.path.map(({ id }) => id)).toEqual(["r-Once", "b-Once"]);
+  expect([left(lost.outbox), onCreated.mock.calls]).toEqual([[], [["c"]]]);
+  lost.close();
+});
+
+it("sends again what has not arrived", async () => {
+  const lost = newChat(null);
+  await loseReply(lost, "Once", null);
+  kept.messages = [];
+  expect(await lost.retry(lost.outbox.messages[0]!, "Once", 0)).toBe(true);
+  expect(asked.map(({ path }) => path)).toEqual(["/api/conversations/c", "/api/conversations/c/messages"]);
+  lost.close();
+});
+
+it("has after a reload what was on its way and has arrived, in a new chat and in another", async () => {
+  await loseReply(newChat(null), "Once", null);
+  Object.assign(kept, { params: { temperature: 0.25 }, n: 1 });
+  outboxes = new Outboxes(1);
+  const reloaded = newChat(null);
+  const onCreated = vi.fn();
+  reloaded.onCreated = onCreated.mockImplementation((id: string) => outboxes.begin(id));
+  await reloaded.open(null);
+  expect([left(reloaded.outbox), onCreated.mock.calls]).toEqual([[], [["c"]]]);
+  expect(reloaded.path.map(({ id }) => id)).toEqual(["r-Once", "b-Once"]);
+  expect(reloaded.params.temperature).toBe(0.25);
+
+  held = [];
+  await loseReply(reloaded, "Twice", "b-Once");
+  expect(left(reloaded.outbox)).toEqual([["Twice", UNREACHABLE]]);
+  reloaded.close();
+  outboxes = new Outboxes(1);
+  const again = newChat("c");
+  await again.open("c");
+  expect(left(again.outbox)).toEqual([]);
+  again.close();
+});
+
+it("has each answer once, and follows it once, whichever of reply and look was faster", async () => {
+  end(0);
+  holding = "/regenerate";
+  const answered = { ...message("a9", "q") };
+  const regenerated = chat.regenerate(chat.path[1]!, 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  kept.messages = [...chat.conversation!.messages, answered];
+  kept.leaf_id = "a9";
+  await chat.refresh();
+  const first = chat.traces.req_a9!;
+  const close = vi.spyOn(first, "close");
+  const started = { assistant_message: answered, siblings: [], received_unix_us: 0, responded_unix_us: 0 };
+  held[0]!.answer(new Response(JSON.stringify(started)));
+  await regenerated;
+  expect(chat.conversation!.messages.filter(({ id }) => id === "a9")).toHaveLength(1);
+  expect(close).toHaveBeenCalledOnce();
+  expect(chat.traces.req_a9).not.toBe(first);
 });
