@@ -151,8 +151,11 @@ def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(p
 
 def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Auto").click()
-    expect(proposed(page)).to_contain_text("Token 5 proposed", timeout=30_000)
+    expect(page.get_by_test_id("step-bar")).to_contain_text("Taking the drawn tokens by itself.")
+    expect(page.get_by_test_id("assistant-message").last).to_have_text(re.compile(r"(\S+\s+){3}"), timeout=30_000)
+    expect(proposed(page)).to_have_count(0)
     page.get_by_role("button", name="Auto").click()
+    expect(proposed(page)).to_have_count(1)
     page.get_by_role("button", name="Finish").click()
     wait_until_written(page)
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
