@@ -36,7 +36,8 @@ def answers(tmp_path: Path) -> list[str]:
 
 
 def test_they_do_what_they_are_said_to(answers: list[str]) -> None:
-    person, date, biased, three, refused = answers
+    talk, person, date, biased, three, refused = answers
+    assert len(talk.splitlines()) == 2
     assert PERSON.fullmatch(person) and set(json.loads(person)) == {"name", "age"}
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
     commas, banned = biased.splitlines()

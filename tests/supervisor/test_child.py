@@ -44,6 +44,13 @@ def wait_until_gone(pid: int) -> None:
         time.sleep(0.01)
 
 
+def test_what_the_start_before_wrote_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "web.log"
+    for word in ("first", "second"):
+        assert Child("shell", ["echo", word], log, dict(os.environ)).wait(10)
+    assert (log.read_text(), (tmp_path / "web.log.1").read_text()) == ("second\n", "first\n")
+
+
 def test_a_signal_reaches_the_grandchildren(tmp_path: Path) -> None:
     log = tmp_path / "log"
     child = Child("shell", ["sh", "-c", _FAMILY], log, dict(os.environ))

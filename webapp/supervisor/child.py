@@ -27,6 +27,8 @@ class Child:
             if os.getppid() != parent:  # the parent died before the line above
                 os._exit(1)
 
+        if log_path.exists():  # what the start before wrote may tell why it ended
+            log_path.replace(log_path.with_suffix(".log.1"))
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 list(map(str, command)),
