@@ -124,6 +124,11 @@ export const TERMS = {
       "From the key press until the first text stood on the screen: network, server and browser together.",
     exhibit: "streaming",
   },
+  choice: {
+    sentence:
+      "In step mode: from each proposed token until one was taken. The engine did nothing meanwhile, so no speed counts it.",
+    exhibit: "sampling",
+  },
   pressToSend: {
     sentence: "What the page itself did between the key press and handing the request to the network.",
     exhibit: "streaming",

@@ -96,7 +96,7 @@ export function phaseRows(views: TraceView[]): Row[] {
   });
 }
 
-const lengthOf = ({ start, end }: Phase) => end - start;
+const lengthOf = ({ spent }: Phase) => spent;
 
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {

@@ -67,6 +67,15 @@ export function token(position: number, at: number): TokenSampled {
   };
 }
 
+/** Step mode: the token is proposed, and taken so much later. */
+export function chosen(position: number, proposedAt: number, waitedUs: number): AnyEvent[] {
+  const at = proposedAt + waitedUs;
+  return [
+    { type: "token.proposed", at: proposedAt, token: token(position, proposedAt) },
+    token(position, at),
+  ];
+}
+
 export function foldAll(events: AnyEvent[]): TraceView {
   return events.reduce((view, event, index) => fold(view, event, index + 1), emptyView());
 }

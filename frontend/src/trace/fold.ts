@@ -43,7 +43,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "generation.started":
       return { ...next, started: event };
     case "generation.finished":
-      return { ...next, generation: event, proposed: null };
+      return { ...chosen(next, event.at), generation: event };
     case "cache.looked_up":
       // Once more after a preemption: the first says what the prompt was spared.
       return { ...next, cache: view.cache ?? event };
@@ -70,9 +70,9 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       return next;
     case "token.sampled":
       view.tokens.push(event);
-      return next.proposed === null ? next : { ...next, proposed: null };
+      return chosen(next, event.at);
     case "token.proposed":
-      return { ...next, proposed: event.token, isStepped: true };
+      return { ...next, proposed: event.token, proposedAt: event.at, isStepped: true };
     case "draft.verified":
       enter(view.drafts, event);
       return next;
@@ -89,6 +89,13 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     default:
       return next;
   }
+}
+
+/** Nobody is waited for any more, if somebody was. */
+function chosen(view: TraceView, at: number): TraceView {
+  if (view.proposedAt === null) return view;
+  view.choices.push({ start: view.proposedAt, end: at });
+  return { ...view, proposed: null, proposedAt: null };
 }
 
 /** What the browser reports afterwards happened when it painted for the last time, if it did. */

@@ -3,7 +3,9 @@
  * what ran beside them and what none explains is told apart.
  */
 import type { StageId } from "../theme/stages";
-import type { TraceView } from "./view";
+import { waitedForChoice, type TraceView } from "./view";
+
+export const CHOICE = "Waited for your choice";
 
 export interface Phase {
   stage: StageId;
@@ -11,6 +13,8 @@ export interface Phase {
   /** µs since acceptance. */
   start: number;
   end: number;
+  /** What of it was spent, µs: all but the time in which a person was to choose a token. */
+  spent: number;
   /** It ran beside those on the way to the answer, and nothing waited for it. */
   isBeside: boolean;
 }
@@ -33,12 +37,15 @@ export function phaseTable(view: TraceView): PhaseTable {
     if (from == null || to == null) return;
     const start = Math.max(from, last);
     if (to <= start) return;
-    found.push({ stage, label, start, end: to, isBeside: false });
+    // A paint goes on while the next token waits already.
+    const waited = stage === "browser" ? 0 : waitedForChoice(view, start, to);
+    found.push({ stage, label, start, end: to, spent: to - start - waited, isBeside: false });
     last = to;
   };
   const { accepted, gateway, queued, started, generation } = view;
   const received = accepted?.received_at;
   const firstToken = view.tokens[0]?.at;
+  const firstDrawn = view.choices[0]?.start ?? view.proposedAt ?? firstToken;
   const firstRelease = view.releases[0]?.at;
   add("browser", "Key press to send", browser.keydown, browser.sent);
   add("browser", "Network, up", browser.sent, received);
@@ -59,7 +66,7 @@ export function phaseTable(view: TraceView): PhaseTable {
     "prefill",
     started?.server ? "The server's start to the first token" : "Prefill to the first token",
     prefillStart,
-    firstToken,
+    firstDrawn === undefined || firstToken === undefined ? firstDrawn : Math.min(firstDrawn, firstToken),
   );
   add("guard", "Safety check of the first text", firstToken, firstRelease);
   add("browser", "Network and first paint", firstRelease, browser.firstPaint);
@@ -71,10 +78,36 @@ export function phaseTable(view: TraceView): PhaseTable {
     view.releases.at(-1)?.at ?? generation?.at,
   );
   add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+  found.push(...choicePhase(view, found));
   const start = browser.keydown ?? received ?? 0;
-  const end = Math.max(last, browser.lastPaint ?? Number.NEGATIVE_INFINITY, start);
-  const explained = found.reduce((sum, each) => sum + (each.isBeside ? 0 : each.end - each.start), 0);
+  const end = Math.max(
+    last,
+    browser.lastPaint ?? Number.NEGATIVE_INFINITY,
+    view.choices.at(-1)?.end ?? start,
+    start,
+  );
+  const explained = found.reduce((sum, each) => sum + (each.isBeside ? 0 : each.spent), 0);
   return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
+}
+
+/** All that a person took to choose tokens, as one phase of its own; what a paint took meanwhile is the paint's. */
+function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
+  const [first, last] = [choices[0], choices.at(-1)];
+  if (!first || !last) return [];
+  const length = ({ start, end }: { start: number; end: number }) => Math.max(0, end - start);
+  const paints = found.filter(({ stage }) => stage === "browser");
+  const spent = choices.reduce(
+    (sum, choice) =>
+      sum +
+      length(choice) -
+      paints.reduce(
+        (both, paint) =>
+          both + length({ start: Math.max(choice.start, paint.start), end: Math.min(choice.end, paint.end) }),
+        0,
+      ),
+    0,
+  );
+  return [{ stage: "browser", label: CHOICE, start: first.start, end: last.end, spent, isBeside: false }];
 }
 
 /** The check runs beside assembly and tokenizer: what ends last is what the request waited for. */
@@ -84,7 +117,18 @@ function preparationPhases({ inputCheck, context, prompt }: TraceView): Phase[] 
     label: string,
     event: { at: number; duration_us: number } | null,
   ): Phase[] =>
-    event ? [{ stage, label, start: event.at - event.duration_us, end: event.at, isBeside: false }] : [];
+    event
+      ? [
+          {
+            stage,
+            label,
+            start: event.at - event.duration_us,
+            end: event.at,
+            spent: event.duration_us,
+            isBeside: false,
+          },
+        ]
+      : [];
   const check = phase("safety", "Safety check of the message", inputCheck);
   const packing = [
     ...phase("context", "Context assembly", context),

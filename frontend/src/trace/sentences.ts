@@ -5,7 +5,7 @@ import { count, counted, duration, money, percent } from "./format";
 import { failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
 import { keptWords } from "./reading";
-import { isOver, type TraceView } from "./view";
+import { isOver, waitedForChoice, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
   const missing = isOver(view)
@@ -46,12 +46,13 @@ function stageAtWork(view: TraceView): StageId {
   return view.inputCheck ? "safety" : "gateway";
 }
 
-/** Tokens per second between the first token and the last. */
+/** Tokens per second between the first token and the last, without the time that a person took to choose. */
 export function tokensPerSecond(view: TraceView): number | null {
   const first = view.tokens[0];
   const last = view.tokens.at(-1);
-  if (!first || !last || last.at <= first.at) return null;
-  return (view.tokens.length - 1) / ((last.at - first.at) / 1e6);
+  if (!first || !last) return null;
+  const us = last.at - first.at - waitedForChoice(view, first.at, last.at);
+  return us > 0 ? (view.tokens.length - 1) / (us / 1e6) : null;
 }
 
 const WRITERS: Record<StageId, (view: TraceView) => string | null> = {

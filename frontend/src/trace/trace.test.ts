@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { ACCEPTED, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
+import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
 import { phaseTable } from "./phases";
 import { columns, finalProbabilities } from "./probability";
-import { story } from "./sentences";
+import { story, tokensPerSecond } from "./sentences";
+import { summaryOfTrace } from "./summary";
 import { answerPieces, emptyView, textBefore } from "./view";
+import { criticalPath } from "./waits";
 
 describe("probability", () => {
   it("gives columns that sum to one and a final column without the removed", () => {
@@ -129,6 +131,35 @@ describe("phaseTable", () => {
       expect(phase.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
     const sum = path.reduce((total, phase) => total + phase.end - phase.start, 0);
     expect(sum + table.unexplained).toBe(table.end - table.start);
+  });
+
+  it("counts a person's thinking as a phase of its own, in no other and in no speed", () => {
+    const view = foldAll([
+      ACCEPTED,
+      { type: "generation.queued", at: 5000, attempt: 1, queue_depth: 0 },
+      { type: "prefill.advanced", at: 60_000, step_us: 50_000 } as unknown as AnyEvent,
+      ...chosen(0, 70_000, 39_000_000),
+      { type: "text.released", at: 39_071_000, text: "a", num_tokens: 1 },
+      ...chosen(1, 39_120_000, 2_000_000),
+      ...chosen(2, 41_170_000, 1_000_000),
+    ]);
+    const table = phaseTable(view);
+    const spent = (label: string) => table.phases.find((phase) => phase.label === label)?.spent;
+    expect(spent("Prefill to the first token")).toBe(60_000);
+    expect(spent("Waited for your choice")).toBe(42_000_000);
+    expect(spent("Decode of the rest")).toBe(99_000);
+    const sum = table.phases.reduce((total, phase) => total + phase.spent, 0);
+    expect(sum + table.unexplained).toBe(table.end - table.start);
+    const path = criticalPath(view);
+    for (const [index, part] of path.entries()) expect(part.start).toBe(path[index - 1]?.end ?? table.start);
+    expect(path.at(-1)!.end).toBe(table.end);
+    expect(tokensPerSecond(view)).toBeCloseTo(2 / 0.1);
+    expect(summaryOfTrace(view).figures).toEqual([
+      "first text sent after 71.0\u00a0ms",
+      "3 tokens",
+      "20 tok/s",
+      "waited 42.00\u00a0s for your choice",
+    ]);
   });
 
   it("copes with a trace that has nothing yet", () => {

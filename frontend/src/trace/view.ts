@@ -38,6 +38,12 @@ export interface NumberedEvent {
   event: AnyEvent;
 }
 
+/** A time in which nothing was computed, since a person was to choose; µs since acceptance. */
+export interface Choice {
+  start: number;
+  end: number;
+}
+
 export interface TraceView {
   /** The latest time heard of, µs since acceptance. */
   at: number;
@@ -64,6 +70,10 @@ export interface TraceView {
   tokens: TokenSampled[];
   /** Step mode: the token that waits to be chosen. */
   proposed: TokenSampled | null;
+  /** Since when it waits, µs since acceptance. */
+  proposedAt: number | null;
+  /** Step mode: from each proposal to the choice. */
+  choices: Choice[];
   /** Whether a token was ever proposed. */
   isStepped: boolean;
   drafts: Drafts;
@@ -106,6 +116,8 @@ export function emptyView(): TraceView {
     prefill: [],
     tokens: [],
     proposed: null,
+    proposedAt: null,
+    choices: [],
     isStepped: false,
     drafts: { guesses: new Map(), passes: new Map() },
     masks: [],
@@ -127,6 +139,14 @@ export function emptyView(): TraceView {
 
 export function isOver(view: TraceView): boolean {
   return view.finished !== null || view.failed !== null;
+}
+
+/** How long, between two moments, a person was waited for; what is still waited for does not count. */
+export function waitedForChoice({ choices }: TraceView, start: number, end: number): number {
+  return choices.reduce(
+    (sum, choice) => sum + Math.max(0, Math.min(choice.end, end) - Math.max(choice.start, start)),
+    0,
+  );
 }
 
 /** Tokens of the answer that a fork took over: the positions of those sampled go on after them. */

@@ -1,7 +1,7 @@
 /** What the user waited for, moment by moment: the phases end to end, with the stretches that no event covers named. */
 import type { StageId } from "../theme/stages";
-import { browserMoments, phaseTable } from "./phases";
-import type { TraceView } from "./view";
+import { browserMoments, CHOICE, phaseTable } from "./phases";
+import type { Choice, TraceView } from "./view";
 
 export const BETWEEN = "Between stages";
 
@@ -23,12 +23,27 @@ export function criticalPath(view: TraceView): Wait[] {
     if (moment > from) path.push({ stage: null, label: BETWEEN, start: from, end: moment });
   };
   for (const { stage, label, start: from, end: to, isBeside } of phases) {
-    if (isBeside) continue;
+    if (isBeside || label === CHOICE) continue;
     reach(from);
     path.push({ stage, label, start: from, end: to });
   }
   reach(end);
-  return path;
+  return path.flatMap((part) => (part.stage === "browser" ? [part] : interrupted(part, view.choices)));
+}
+
+/** Step mode: a part with the times in which a person was to choose cut out and named. */
+function interrupted(part: Wait, choices: Choice[]): Wait[] {
+  const pieces: Wait[] = [];
+  let at = part.start;
+  for (const choice of choices) {
+    const [start, end] = [Math.max(choice.start, at), Math.min(choice.end, part.end)];
+    if (end <= start) continue;
+    if (start > at) pieces.push({ ...part, start: at, end: start });
+    pieces.push({ stage: "browser", label: CHOICE, start, end });
+    at = end;
+  }
+  if (at < part.end) pieces.push({ ...part, start: at });
+  return pieces;
 }
 
 export interface FirstText {
