@@ -127,3 +127,19 @@ it("goes on with the candidate under the arrows, and says why it cannot", async 
   for (const key of ["ArrowDown", "Enter"]) press(key);
   expect(places).toHaveLength(1);
 });
+
+it("draws surprise and entropy as soon as a second token arrives", () => {
+  void unmount(panel);
+  const live = new RequestTrace("req_b");
+  [ACCEPTED, token(0, 100_000)].forEach((event, index) => live.receive(event, index + 1));
+  panel = mount(SamplingPanel, { target: document.body, props: { trace: live } });
+  flushSync();
+  const chart = () => document.querySelector('[data-testid="surprise-chart"] svg');
+  expect(chart()).toBeNull();
+  live.receive(token(1, 200_000), 3);
+  flushSync();
+  expect(chart()?.getAttribute("viewBox")).toBe("0 0 2 56");
+  live.receive(token(2, 300_000), 4);
+  flushSync();
+  expect(chart()?.getAttribute("viewBox")).toBe("0 0 3 56");
+});
