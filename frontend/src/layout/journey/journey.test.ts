@@ -174,6 +174,15 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
     expect(named(stageShapes(foldAll([ACCEPTED, greedy]), SIZE, 1, null), "draw-u")).toBeUndefined();
   });
 
+  it("has nothing besides the only one that is left, whatever its rounded logit gives", () => {
+    const rounded = { ...token(0, 1), low: 0, high: 1 };
+    const scaled = rounded.stages![0]!;
+    const only = { ...rounded, stages: [scaled, stage("top_p", 1, 1, 4.0004)] };
+    const { others, steps } = massesOf(only, PARAMS, 9);
+    expect(others.at(-1)).toBe(0);
+    expect(steps.at(-1)).toEqual({ name: "top_p", numLeft: 1 });
+  });
+
   it("shows the drawn one also where it stands after the recorded candidates", () => {
     const ids = [1, 2, 3, 10];
     const drawn: TokenSampled = {

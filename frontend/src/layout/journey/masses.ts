@@ -39,13 +39,9 @@ export function massesOf(token: TokenSampled, params: SamplingParams, most: numb
     shares: sharesOf(token, table, index),
     interval: intervals[index] ?? null,
   }));
-  const numSteps = rows[0]?.shares.length ?? 0;
-  const others = Array.from({ length: numSteps }, (_, step) =>
-    Math.max(0, 1 - rows.reduce((sum, row) => sum + row.shares[step]!, 0)),
-  );
   return {
     rows,
-    others,
+    others: othersOf(token, table, new Set(shown)),
     rest: isKnown ? uncovered(rows) : [],
     steps: stepsOf(table, token),
     isDrawKnown: isKnown,
@@ -58,10 +54,19 @@ function sharesOf(token: TokenSampled, table: Column[], index: number): number[]
   return isGreedy(token) ? [...shares, token.candidate_ids[index] === token.id ? 1 : 0] : shares;
 }
 
+/** Recorded candidates without a row, and those that are not recorded: as the columns have it, so that panels agree. */
+function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): number[] {
+  const found = table.map(({ probabilities, others }) =>
+    probabilities.reduce<number>((sum, p, index) => sum + (shown.has(index) ? 0 : (p ?? 0)), others),
+  );
+  return isGreedy(token) ? [...found, 0] : found;
+}
+
+/** Logits are rounded: what a stage removed may have had no mass that shows. */
 function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
-  const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }) => ({
+  const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }, index) => ({
     name,
-    numLeft: mass < 1 ? numCandidates : null,
+    numLeft: mass < 1 || (numCandidates ?? 0) < (table[index - 1]?.numCandidates ?? 0) ? numCandidates : null,
   }));
   return isGreedy(token) ? [...steps, { name: "greedy", numLeft: 1 }] : steps;
 }
