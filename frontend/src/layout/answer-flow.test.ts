@@ -95,7 +95,7 @@ test("a repeat says whether it was one, and where it first was not", () => {
     "The run gave the saved answer again, token for token: 3 tokens.",
   );
   expect(repeatSentence([answer([1, 2, 3]), answer([1, 9, 3])], saved)).toBe(
-    "1 of 2 runs parted from the saved answer, first at token 1. Nothing in the traces says why.",
+    "1 of 2 runs parted from the saved answer, first at token 2. Nothing in the traces says why.",
   );
   expect(repeatSentence([answer([1], 0, { compute: "F32, cuda" })], saved)).toContain("now F32, cuda");
 });

@@ -97,10 +97,10 @@ test("prompts part in a segment and a block, and blocks from there on are misses
   const found = contextDiff(a, b)!;
   expect(found).toMatchObject({ numCommon: 3, block: 1, b: { kind: "user" } });
   expect(partingSentence(found, a, b, AB)).toBe(
-    "The first 3 tokens are the same. The prompts (5 and 5 tokens) part at token 3 (block 1, tokens 2 to 3), in the new message.",
+    "The first 3 tokens are the same. The prompts (5 and 5 tokens) part at token 4 (block 2, tokens 3 to 4), in the new message.",
   );
   expect(cacheWords(a, b)).toBe(
-    "A block is found only when it and all before it are equal: 1 block could be hits, and all from block 1 on are misses. B took 2 tokens (1 block) and computed 3.",
+    "A block is found only when it and all before it are equal: 1 block could be hits, and all from block 2 on are misses. B took 2 tokens (1 block) and computed 3.",
   );
   // The one that came later is told of, whichever side it is on.
   expect(cacheSentence(found, b, a, ["B", "A"])).toContain("B took 2 tokens");
@@ -128,7 +128,7 @@ test("answers part where both sides' chances of both choices are told, or are sa
   expect(chanceOf(place, 12).model).toBeCloseTo(0.087, 3);
   expect(chanceOf(place, 99)).toEqual({ model: null, drawn: null });
   expect(ofTwo(a, b, AB)).toMatch(
-    /^The same prompt and settings, another seed: the answers part at token 1, where A wrote “·a” \(11\.9\s%\) and B/,
+    /^The same prompt and settings, another seed: the answers part at token 2, where A wrote “·a” \(11\.9\s%\) and B/,
   );
 });
 

@@ -66,10 +66,10 @@ export function partingSentence(
   const which =
     block === null
       ? ""
-      : ` (block ${block}, tokens ${block * blockSize!} to ${(block + 1) * blockSize! - 1})`;
+      : ` (block ${block + 1}, tokens ${block * blockSize! + 1} to ${(block + 1) * blockSize!})`;
   const same = numCommon ? `The first ${counted(numCommon, "token")} are the same. ` : "";
   const lengths = `${count(a.prompt!.ids.length)} and ${count(b.prompt!.ids.length)} tokens`;
-  return `${same}The prompts (${lengths}) part at token ${numCommon}${which}, ${where}.`;
+  return `${same}The prompts (${lengths}) part at token ${count(numCommon + 1)}${which}, ${where}.`;
 }
 
 function placeText({ a, b }: ContextDiff, names: [string, string]): string {
@@ -111,7 +111,7 @@ function sharedText(found: ContextDiff, numShared: number): string {
   if (found.isSame) return `${blocks(numShared)} could be found; the last token is always computed.`;
   if (!numShared)
     return "A block is found only when it and all before it are equal, and not one whole block is: everything is a miss.";
-  return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared} on are misses.`;
+  return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared + 1} on are misses.`;
 }
 
 function tookText(name: string, { cache, prompt }: TraceView, numHits: number): string {

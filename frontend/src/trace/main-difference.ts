@@ -56,7 +56,7 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
 /** Which of them go on from tokens that a person chose or wrote. */
 function forksPart(views: TraceView[], names: string[]): string {
   const found = views.flatMap(({ forked }, index) =>
-    forked ? `${names[index]} a fork at token ${forked.position}` : [],
+    forked ? `${names[index]} a fork at token ${count(forked.position + 1)}` : [],
   );
   return found.length ? `, ${found.join(" and ")}` : "";
 }
@@ -79,7 +79,7 @@ function answerPart(a: TraceView, b: TraceView, names: [string, string]): string
     const chance = drawn ?? model;
     return `${names[side]} wrote ${said}${chance === null ? "" : ` (${percent(chance)})`}`;
   });
-  return `the answers part at token ${index}, where ${said.join(" and ")}`;
+  return `the answers part at token ${count(index + 1)}, where ${said.join(" and ")}`;
 }
 
 const NOTABLE = 1.25;

@@ -146,7 +146,7 @@ export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
     : differing.some(({ outcome }) => outcome !== saved.outcome)
       ? "They did not end in the same way."
       : "Nothing in the traces says why.";
-  return `${who} parted from the saved answer, first at token ${first}. ${why}`;
+  return `${who} parted from the saved answer, first at token ${count(first + 1)}. ${why}`;
 }
 
 /** How many answers there are, and how far they go together. */

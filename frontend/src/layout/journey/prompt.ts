@@ -186,7 +186,7 @@ function stepShapes(view: TraceView, on: Ribbon): Shape[] {
           ? `beside ${counted(chunk.num_sequences - 1, "other request")}`
           : "alone";
     const number = chunks.length - Math.min(2, chunks.length) + index + 1;
-    const words = `Step ${number}: tokens ${count(chunk.start)}–${count(chunk.end)} · ${duration(chunk.step_us)} · ${others}`;
+    const words = `Step ${number}: tokens ${count(chunk.start + 1)}–${count(chunk.end)} · ${duration(chunk.step_us)} · ${others}`;
     return text(`step-${number}`, area.x, y + 10 + index * 20, fitted(words, area.width, 12, sansWidth));
   });
 }
