@@ -113,16 +113,16 @@ it("shows the pass that chose the selected token, and that token's neighbours an
     { kind: "neighbours", position: 4 },
     { kind: "memory", position: 4 },
   ]);
-  expect(text()).toContain("The pass that read “·a”, token 3, and chose “·a”.");
+  expect(text()).toContain("The pass that read “·a”, token 4, and chose “·a”.");
   expect(text()).toContain("50.0 % here, in float32; 64.4 % when it was served");
   expect(text()).toContain("4.0 KiB");
   expect(text()).toContain("8.0 KiB");
   const weights = [...document.querySelectorAll<HTMLElement>('[data-testid="attention-context"] span')];
   expect(weights.map((each) => each.title.replace(/\s/g, " "))).toEqual([
-    "token 0 · 100 %",
-    "token 1 · 0 %",
+    "token 1 · 100 %",
     "token 2 · 0 %",
     "token 3 · 0 %",
+    "token 4 · 0 %",
   ]);
 });
 
@@ -137,7 +137,7 @@ it("chooses heads with the arrow keys and lets go with Escape", async () => {
   press("ArrowRight");
   press("ArrowRight");
   press("ArrowUp");
-  expect(text()).toContain("Layer 2, head 2 · most: 100 % on “The” (token 0)");
+  expect(text()).toContain("Layer 2, head 2 · most: 100 % on “The” (token 1)");
   press("Escape");
   expect(text()).toContain("all 4 heads");
 });
@@ -151,7 +151,7 @@ it("walks to the token before, through the prompt to its beginning", async () =>
     flushSync();
   }
   expect(before().disabled).toBe(true);
-  expect(text()).toContain("The pass that read “The”, token 0.");
+  expect(text()).toContain("The pass that read “The”, token 1.");
   expect(trace.selected).toBeNull();
   await vi.waitFor(() => expect(asked.at(-1)).toEqual({ kind: "memory", position: 0 }));
   // Who walks on does not ask for each token on the way.

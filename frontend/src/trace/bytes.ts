@@ -8,6 +8,9 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 /** What stands for each token of a trace that was redacted; how many bytes there were is not told. */
 export const REDACTED_PIECE = "4pauIA==";
 
+/** What it is called. */
+export const HIDDEN = "hidden";
+
 /** What stands for each of its texts. */
 export const REDACTED_TEXT = "[redacted]";
 
@@ -15,7 +18,12 @@ const strict = new TextDecoder("utf-8", { fatal: true });
 
 /** A token's text with visible spaces and line ends; bytes that are no text of their own as hex, never as U+FFFD. */
 export function pieceLabel(piece: string): string {
-  return bytesLabel(decodeBase64(piece));
+  return piece === REDACTED_PIECE ? HIDDEN : bytesLabel(decodeBase64(piece));
+}
+
+/** Tokens as one text; a redacted one keeps its mark. */
+export function joinedLabels(pieces: string[]): string {
+  return pieces.map((piece) => bytesLabel(decodeBase64(piece)).replace(/^▮·$/, "▮ ")).join("");
 }
 
 export function bytesLabel(bytes: Uint8Array<ArrayBuffer>): string {

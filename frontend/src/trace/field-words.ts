@@ -1,6 +1,6 @@
 /** What an event recorded, for people: its fields' names in words, times with their unit, tokens as their text. */
 import type { AnyEvent } from "../protocol/events";
-import { pieceLabel } from "./bytes";
+import { HIDDEN, pieceLabel, REDACTED_PIECE } from "./bytes";
 import { count, duration } from "./format";
 
 /** Longer lists are told by their length: the Events panel has them whole. */
@@ -26,9 +26,11 @@ const PLACED = new Set(["prefill.advanced", "safety.checked"]);
 const PIECES = new Set(["piece", "pieces", "candidate_pieces"]);
 
 export function fieldWords(event: AnyEvent): [name: string, value: string][] {
+  const isRedacted = JSON.stringify(event).includes(REDACTED_PIECE);
   return Object.entries(event)
     .filter(([name]) => name !== "type" && name !== "at")
     .map(([name, value]) => {
+      if (isRedacted && (name === "id" || name.endsWith("ids"))) return [nameOf(name), HIDDEN];
       const isPlace = name === "position" || (name === "start" && PLACED.has(event.type));
       return [nameOf(name), valueOf(name, isPlace ? (value as number) + 1 : (value as unknown))];
     });

@@ -7,6 +7,7 @@ import { pieceLabel } from "../../trace/bytes";
 import { isAccepted } from "../../trace/drafts";
 import { count, percent } from "../../trace/format";
 import { DRAW_PARTS } from "../../trace/pace";
+import { tokenName } from "../../trace/token-name";
 import type { TraceView } from "../../trace/view";
 import { CHAIN_ROW, chainPlaces, chainShapes } from "./chain";
 import { massesOf, type Mass, type Masses } from "./masses";
@@ -44,7 +45,7 @@ export function drawShapes(view: TraceView, area: Area, wholeBeat: number): Shap
   return [
     ...header,
     ...chainShapes(places, area, beat < STAGES ? Math.ceil(stepAt(masses, beat) - 1e-6) : null),
-    ...masses.rows.flatMap((row, order) => rowShapes(row, order, token, masses, on, beat)),
+    ...masses.rows.flatMap((row, order) => rowShapes(view, row, order, masses, on, beat)),
     ...othersShapes(masses, on, beat),
     ...cumulativeShapes(masses, on, beat),
     ...drawLine(masses, token, on, beat),
@@ -117,13 +118,14 @@ function placeOf({ shares, interval }: Mass, masses: Masses, beat: number): { lo
 }
 
 function rowShapes(
+  view: TraceView,
   row: Mass,
   order: number,
-  token: TokenSampled,
   masses: Masses,
   on: Scales,
   beat: number,
 ): Shape[] {
+  const token = view.tokens.at(-1)!;
   const { low, mass } = placeOf(row, masses, beat);
   const y = on.top + order * ROW;
   const key = `row-${order}`;
@@ -132,7 +134,7 @@ function rowShapes(
     row.shares.at(-1) === 0 &&
     stepAt(masses, beat) > row.shares.findIndex((share) => share === 0) - 0.5;
   const isHit = row.isDrawn && beat >= DRAWN;
-  const label = pieceLabel(token.candidate_pieces[row.index] ?? "") || `control ${row.id}`;
+  const label = tokenName(view, row.id, token.candidate_pieces[row.index] ?? "", token);
   const known = row.shares[0]!;
   return [
     ...(isHit

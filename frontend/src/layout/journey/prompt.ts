@@ -1,6 +1,6 @@
 /** The prompt's blocks: those that the cache has light up, then each chunk that is computed sweeps across the rest. */
 import type { CacheLookedUp } from "../../protocol/events";
-import { pieceLabel } from "../../trace/bytes";
+import { joinedLabels } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
 import { readingOf } from "../../trace/reading";
 import { readings } from "../../trace/scenes";
@@ -128,11 +128,7 @@ function previewShapes(view: TraceView, on: Ribbon, isLit: (index: number) => bo
     const start = index * blockSize;
     const place = places(on, start, start + blockSize)[0]!;
     if (place.width < LEAST_PREVIEW) return [];
-    const words = reading.pieces
-      .slice(start, start + blockSize)
-      .map(pieceLabel)
-      .join("")
-      .replaceAll("·", " ");
+    const words = joinedLabels(reading.pieces.slice(start, start + blockSize)).replaceAll("·", " ");
     return lines(words, place.width - 14, 11, most, monoWidth).map((each, row) =>
       text(`preview-${index}-${row}`, place.x + 7, place.y + 17 + row * PREVIEW_LINE, each, {
         font: "mono",

@@ -1,5 +1,5 @@
 /** The prompt's text as it is cut into tokens: a cut sweeps through it, and each piece gets its id. */
-import { pieceLabel } from "../../trace/bytes";
+import { pieceLabel, REDACTED_PIECE } from "../../trace/bytes";
 import { count, counted } from "../../trace/format";
 import { readingOf, type Reading } from "../../trace/reading";
 import type { TraceView } from "../../trace/view";
@@ -32,7 +32,8 @@ const typeOf = (size: number): Type => ({
 interface Chip {
   index: number;
   label: string;
-  id: number;
+  /** Empty where it is redacted. */
+  id: string;
   isSpecial: boolean;
   /** Of the answer that a fork goes on from. */
   isKept: boolean;
@@ -76,12 +77,12 @@ function fill(prompt: Reading, room: Area): { type: Type; chips: Chip[] } {
 }
 
 function chipOf({ pieces, ids }: Reading, index: number, type: Type, room: number) {
-  const id = ids[index]!;
-  const label = fitted(pieceLabel(pieces[index] ?? "") || String(id), room - 2 * type.pad, type.size);
+  const id = pieces[index] === REDACTED_PIECE ? "" : String(ids[index]);
+  const label = fitted(pieceLabel(pieces[index] ?? "") || id, room - 2 * type.pad, type.size);
   return {
     id,
     label,
-    width: Math.max(monoWidth(label, type.size), monoWidth(String(id), type.idSize)) + 2 * type.pad,
+    width: Math.max(monoWidth(label, type.size), monoWidth(id, type.idSize)) + 2 * type.pad,
   };
 }
 
@@ -142,7 +143,7 @@ function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] 
       size,
       ink: isSpecial ? "soft" : "ink",
     }),
-    text(`id-${index}`, x + width / 2, y + type.chip + idSize * 1.25, String(id), {
+    text(`id-${index}`, x + width / 2, y + type.chip + idSize * 1.25, id, {
       font: "mono",
       size: idSize,
       ink: "faint",
