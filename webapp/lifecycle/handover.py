@@ -22,40 +22,34 @@ class AlreadyPrepared(Exception):
 
 
 class Handover:
-    """Calls a worker as soon as it is made, beside what its maker does."""
+    """First `call`, then `note` and at last `give` or `withdraw`."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._log = services.event_log()
-        self._call = services.beside().submit(self._call_worker)
+        self._num_ahead = 0
 
-    def _call_worker(self) -> int:
-        """The tasks that wait in front of ours."""
+    def call(self) -> None:
+        """Call a worker. Raises AlreadyPrepared."""
         request_id, attempt = self._request.pk, self._request.attempt
         # A claim beside the log's own, which is for the generation of the same attempt.
         if not self._log.claim(f"{request_id}:prepare", attempt):
             raise AlreadyPrepared(f"{request_id} was delivered before")
-        num_ahead = _queue_depth()
+        self._num_ahead = _queue_depth()
         app.send_task("inference.generate", args=[request_id, attempt], expires=EXPIRY_S)
-        return num_ahead
 
     def note(self, done: Sequence[AnyEvent]) -> None:
-        """Log what was done. Raises AlreadyPrepared, Fenced."""
-        self._call.result()
+        """Log what was done. Raises Fenced."""
         self._log.append(self._request.pk, done, self._request.attempt)
 
     def give(self, done: Sequence[AnyEvent], generation: GenerationRequest) -> None:
-        """Log what was done and let the worker begin. Raises as note."""
+        """Log what was done and let the worker begin. Raises Fenced."""
         clock, attempt = RequestClock(self._request.accepted_unix_us), self._request.attempt
-        num_ahead = self._call.result()
-        queued = GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=num_ahead)
+        queued = GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=self._num_ahead)
         self._log.hand_over(self._request.pk, [*done, queued], attempt, generation)
 
     def withdraw(self) -> None:
-        """There will be no prompt. Raises AlreadyPrepared: then this is not ours to end."""
-        error = self._call.exception()
-        if isinstance(error, AlreadyPrepared):
-            raise error
+        """There will be no prompt."""
         self._log.withdraw(self._request.pk)
 
 

@@ -36,7 +36,7 @@ def event_log() -> EventLog:
 
 @cache
 def beside() -> ThreadPoolExecutor:
-    """Threads for what a task does beside its own: two for each of a worker's eight, and some more."""
+    """Threads for what a task does beside its own: more than a worker has tasks at once."""
     return ThreadPoolExecutor(32, "beside")
 
 

@@ -43,25 +43,19 @@ def prepare(request_id: str) -> None:
     request = Request.objects.filter(pk=request_id).first()
     if request is None or request.is_settled:  # deleted or given up meanwhile
         return
+    handover = Handover(request)
     try:
-        _prepare(request, Handover(request))
+        handover.call()
+        _preparation(request, handover).run()
     except AlreadyPrepared as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
-
-
-def _prepare(request: Request, handover: Handover) -> None:
-    """Raises AlreadyPrepared."""
-    try:
-        _preparation(request, handover).run()
-    except AlreadyPrepared:
-        raise
     except Fenced as error:
-        logger.warning("gave up preparing %s: %s", request.pk, error)
+        logger.warning("gave up preparing %s: %s", request_id, error)
         handover.withdraw()
     except Failure as failure:
         _end(request, handover, failure)
     except Exception:
-        logger.exception("preparing %s failed", request.pk)
+        logger.exception("preparing %s failed", request_id)
         message = "Preparing the request failed; the server's log has the details."
         _end(request, handover, Failure("context", "internal", message))
 

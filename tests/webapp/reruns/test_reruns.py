@@ -26,6 +26,7 @@ from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
+from webapp.lifecycle.tasks import prepare
 from webapp.reruns import saved
 from webapp.reruns.advance import MAX_AT_ONCE, MAX_TRIES, advance, unfinished
 from webapp.reruns.models import Rerun, Run
@@ -166,7 +167,7 @@ def test_a_fork_is_run_again_with_what_it_was_given(
     assert (status, answer["error"]["field"]) == (400, "grid.max_tokens")
     begin(alice, original)
     (run,) = open_requests()
-    SavedPreparation(run, Handover(run)).run()
+    prepare(run.pk)
     made = next(event for event in events(run) if isinstance(event, GenerationForked))
     assert (made.ids, made.pieces, made.text) == (given.ids, given.pieces, given.text)
     (asked_for,) = asked_of_workers(worker)
