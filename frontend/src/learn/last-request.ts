@@ -15,15 +15,18 @@ interface JsonTrace {
 }
 
 export async function loadLastRequest(): Promise<Played> {
-  const { traces } = await api.traces(
-    new URLSearchParams({ status: "done", surface: "chat", is_imported: "false" }),
-  );
-  const last = traces.find(({ usage }) => usage !== null && usage.output > 0);
+  // One made here comes before one that was imported, however late that was.
+  const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
   if (!last) return loadExample();
   const response = await fetch(`/api/traces/${last.id}/export?format=json`);
   if (!response.ok) return loadExample();
   const { trace } = (await response.json()) as JsonTrace;
   return { trace: RequestTrace.saved(trace.frames), title: last.title, requestId: last.id };
+}
+
+async function lastAnswered(filter: Record<string, string>) {
+  const { traces } = await api.traces(new URLSearchParams({ status: "done", surface: "chat", ...filter }));
+  return traces.find(({ usage }) => usage !== null && usage.output > 0);
 }
 
 export async function loadExample(): Promise<Played> {

@@ -98,7 +98,7 @@ def test_a_link_ends_by_time_by_hand_and_with_its_trace_or_owner(alice: Client, 
     expired = Client().get(paths[1]["path"])
     for page in (gone, unknown, expired):
         assert page.status_code == 404
-        assert "expired" in page.content.decode()
+        assert "expire" in page.content.decode()
         assert page["Cache-Control"] == "private, no-store"
         assert page.content == gone.content
     assert alice.get("/api/shares").json()["shares"] == []
