@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from inference.protocol.codec import decode_frame
 from tests.browser.axe import findings
-from tests.browser.running import Running
+from tests.browser.running import Running, post
 from tests.golden.test_projections import LOGS
 from webapp.traces.archive import encode
 
@@ -59,23 +58,15 @@ def recorded(page: Page, base: str) -> str:
     return f"/requests/{answer.json()['id']}"
 
 
-def ask(page: Page, base: str, path: str, body: object) -> Any:
-    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
-    headers = {"X-CSRFToken": token, "Referer": base, "Content-Type": "application/json"}
-    answer = page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
-    assert answer.ok, answer.text()
-    return answer.json()
-
-
 @pytest.fixture(scope="module")
 def rerun(page: Page, base: str) -> str:
     """The path of a set of runs, of which all have ended."""
-    conversation = ask(page, base, "/api/conversations", {})["id"]
+    conversation = post(page, base, "/api/conversations", {})["id"]
     message = {"text": "Name one colour.", "params": {"max_tokens": 4}}
-    sent = ask(page, base, f"/api/conversations/{conversation}/messages", message)["assistant_message"]
+    sent = post(page, base, f"/api/conversations/{conversation}/messages", message)["assistant_message"]
     page.goto(f"{base}/requests/{sent['request_id']}")
     expect(page.get_by_role("button", name="Run again")).to_be_visible(timeout=30_000)
-    path = f"/reruns/{ask(page, base, '/api/requests/' + sent['request_id'] + '/reruns', {})['id']}"
+    path = f"/reruns/{post(page, base, '/api/requests/' + sent['request_id'] + '/reruns', {})['id']}"
     page.goto(base + path)
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=30_000)
     return path
@@ -187,7 +178,7 @@ def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str
 @pytest.mark.parametrize("is_redacted", [False, True])
 def test_a_shared_trace(page: Page, base: str, recorded: str, scheme: str, is_redacted: bool) -> None:
     body = {"expires_in_s": 3600, "is_redacted": is_redacted}
-    link = ask(page, base, f"/api/traces/{recorded.rpartition('/')[2]}/shares", body)["path"]
+    link = post(page, base, f"/api/traces/{recorded.rpartition('/')[2]}/shares", body)["path"]
     stranger = page.context.browser.new_page(color_scheme=scheme, bypass_csp=True)  # type: ignore[union-attr,arg-type]
     stranger.goto(base + link)
     expect(stranger.get_by_text("Shared read-only until")).to_be_visible()

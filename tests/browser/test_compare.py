@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.synthetic_trace import trace_file
-from tests.browser.running import Running
+from tests.browser.running import Running, post
 
 QUESTION = "Name a few things that one finds at the sea."
-
-
-def call(page: Page, base: str, path: str, body: object) -> Any:
-    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
-    headers = {"X-CSRFToken": token, "Referer": base, "Content-Type": "application/json"}
-    answer = page.request.post(f"{base}{path}", headers=headers, data=json.dumps(body))
-    assert answer.ok, answer.text()
-    return answer.json()
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +22,9 @@ def base(product: Running) -> str:
 @pytest.fixture(scope="module")
 def request_id(page: Page, base: str) -> str:
     """A saved request whose seed was drawn."""
-    conversation = call(page, base, "/api/conversations", {})["id"]
+    conversation = post(page, base, "/api/conversations", {})["id"]
     params = {"temperature": 1.2, "top_p": 1, "max_tokens": 24}
-    sent = call(page, base, f"/api/conversations/{conversation}/messages", {"text": QUESTION, "params": params})
+    sent = post(page, base, f"/api/conversations/{conversation}/messages", {"text": QUESTION, "params": params})
     found = str(sent["assistant_message"]["request_id"])
     page.goto(f"{base}/requests/{found}")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
@@ -106,7 +96,7 @@ def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> Non
 
 
 def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> None:
-    other = call(page, base, f"/api/requests/{request_id}/reruns", {})
+    other = post(page, base, f"/api/requests/{request_id}/reruns", {})
     page.goto(f"{base}/reruns/{other['id']}")
     page.get_by_role("link", name="Compare with the saved request").click()
     plot, shown = page.get_by_test_id("aligned-plot"), page.get_by_test_id("aligned-window")
@@ -123,7 +113,7 @@ def test_the_timelines_share_an_axis(page: Page, base: str, request_id: str) -> 
 
 def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) -> None:
     body = {"n": 8, "seeds": "fresh", "grid": {"max_tokens": [400], "temperature": [0.5, 1.5]}}
-    made = call(page, base, f"/api/requests/{request_id}/reruns", body)
+    made = post(page, base, f"/api/requests/{request_id}/reruns", body)
     page.goto(f"{base}/reruns/{made['id']}")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("rerun-state")).to_have_text("stopped", timeout=20_000)
@@ -133,7 +123,7 @@ def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) ->
 
 def test_a_stopped_sets_summary_is_of_whole_answers(page: Page, base: str, request_id: str) -> None:
     body = {"n": 3, "seeds": "fresh", "grid": {"max_tokens": [4, 900]}}
-    page.goto(f"{base}/reruns/{call(page, base, f'/api/requests/{request_id}/reruns', body)['id']}")
+    page.goto(f"{base}/reruns/{post(page, base, f'/api/requests/{request_id}/reruns', body)['id']}")
     rows = page.get_by_role("region", name="All runs").get_by_role("row")
     expect(rows.filter(has_text="writing").first).to_be_visible(timeout=30_000)
     page.get_by_role("button", name="Stop").click()
@@ -197,9 +187,9 @@ def test_a_set_is_chosen_and_deleted_as_one_and_undone(page: Page, base: str, fo
 
 
 def test_answers_to_one_message_are_told_apart(page: Page, base: str) -> None:
-    conversation = call(page, base, "/api/conversations", {})["id"]
+    conversation = post(page, base, "/api/conversations", {})["id"]
     body = {"text": "Name a few colours.", "n": 3, "params": {"temperature": 1.2, "max_tokens": 8, "seed": 40}}
-    sent = call(page, base, f"/api/conversations/{conversation}/messages", body)
+    sent = post(page, base, f"/api/conversations/{conversation}/messages", body)
     ids = [message["request_id"] for message in (sent["assistant_message"], *sent["siblings"])]
     page.goto(f"{base}/library?q=colours&status=done")
     rows = page.get_by_role("row").filter(has_text="Name a few colours.")

@@ -53,22 +53,17 @@ def prepare(request_id: str) -> None:
         logger.warning("gave up preparing %s: %s", request_id, error)
         handover.withdraw()
     except Failure as failure:
-        _end(request, handover, failure)
+        settle(request_id, failure.as_json())
     except Exception:
         logger.exception("preparing %s failed", request_id)
         message = "Preparing the request failed; the server's log has the details."
-        _end(request, handover, Failure("context", "internal", message))
+        settle(request_id, Failure("context", "internal", message).as_json())
 
 
 def _preparation(request: Request, handover: Handover) -> Preparation | ForkPreparation:
     if "saved" in request.input:
         return SavedPreparation(request, handover)
     return Preparation(request, handover) if request.fork_position is None else ForkPreparation(request, handover)
-
-
-def _end(request: Request, handover: Handover, failure: Failure) -> None:
-    handover.withdraw()
-    settle(request.pk, failure.as_json())
 
 
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
