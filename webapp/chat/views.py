@@ -310,10 +310,10 @@ def _checked_prompt(text: str) -> str:
 
 
 def _find(request: HttpRequest, conversation_id: str) -> Conversation:
-    found = Conversation.objects.filter(pk=conversation_id, user_id=user_id(request)).first()
-    if found is None:
-        raise not_found("conversation")
-    return found
+    try:
+        return Conversation.objects.get(pk=conversation_id, user_id=user_id(request))
+    except Conversation.DoesNotExist:
+        raise not_found("conversation") from None
 
 
 def _as_json(found: Conversation) -> dict[str, Any]:

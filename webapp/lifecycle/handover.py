@@ -1,12 +1,13 @@
-"""The way of one request from its preparation to an inference worker.
+"""The way of one request from its start to an inference worker, past its preparation.
 
-The worker is called at once and waits for the prompt: the call is on its way while the prompt is prepared (decision
-0020). Knows nothing of how that is done.
+The worker is called when `prepare` is, and waits for the prompt: its call is on its way while the prompt is prepared
+(decision 0020). Knows nothing of how that is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EXPIRY_S
@@ -21,39 +22,48 @@ class AlreadyPrepared(Exception):
     """The request was delivered twice: another prepares it, or did."""
 
 
+def call(request: Request) -> None:
+    """Have it prepared, and call the worker that will generate. Raises OperationalError, RedisError, OSError."""
+    # Counted before the call is one of them; prepared first, since the worker waits for that.
+    app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting()])
+    app.send_task("inference.generate", args=[request.pk, request.attempt], expires=EXPIRY_S)
+
+
+def _num_waiting() -> int:
+    """Calls that no worker has taken yet."""
+    with app.connection_or_acquire() as connection:
+        return int(connection.default_channel.client.llen("generate"))
+
+
 class Handover:
-    """First `call`, then `note` and at last `give` or `withdraw`."""
+    """First `begin`, then `note` and at last `give`."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, num_ahead: int) -> None:
+        """num_ahead: calls that no worker had taken when this request's was made."""
         self._request = request
+        self._num_ahead = num_ahead
         self._log = services.event_log()
-        self._num_ahead = 0
+        self._claimed: Future[bool] = Future()
 
-    def call(self) -> None:
-        """Call a worker. Raises AlreadyPrepared."""
-        request_id, attempt = self._request.pk, self._request.attempt
+    def begin(self) -> None:
+        """Claim the preparation, beside what is prepared; nothing is written before it is ours."""
         # A claim beside the log's own, which is for the generation of the same attempt.
-        if not self._log.claim(f"{request_id}:prepare", attempt):
-            raise AlreadyPrepared(f"{request_id} was delivered before")
-        self._num_ahead = _queue_depth()
-        app.send_task("inference.generate", args=[request_id, attempt], expires=EXPIRY_S)
+        claim = f"{self._request.pk}:prepare"
+        self._claimed = services.beside().submit(self._log.claim, claim, self._request.attempt)
 
     def note(self, done: Sequence[AnyEvent]) -> None:
-        """Log what was done. Raises Fenced."""
+        """Log what was done. Raises AlreadyPrepared, Fenced."""
+        self.ensure_claimed()
         self._log.append(self._request.pk, done, self._request.attempt)
 
     def give(self, done: Sequence[AnyEvent], generation: GenerationRequest) -> None:
-        """Log what was done and let the worker begin. Raises Fenced."""
+        """Log what was done and let the worker begin. Raises AlreadyPrepared, Fenced."""
+        self.ensure_claimed()
         clock, attempt = RequestClock(self._request.accepted_unix_us), self._request.attempt
         queued = GenerationQueued(at=clock.at(), attempt=attempt, queue_depth=self._num_ahead)
         self._log.hand_over(self._request.pk, [*done, queued], attempt, generation)
 
-    def withdraw(self) -> None:
-        """There will be no prompt."""
-        self._log.withdraw(self._request.pk)
-
-
-def _queue_depth() -> int:
-    with app.connection_or_acquire() as connection:
-        channel = connection.default_channel
-        return int(channel.client.llen("generate"))
+    def ensure_claimed(self) -> None:
+        """Raises AlreadyPrepared, Fenced."""
+        if not self._claimed.result():
+            raise AlreadyPrepared(f"{self._request.pk} was delivered before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,8 +15,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
-from webapp.celery import app
-from webapp.lifecycle import services
+from webapp.lifecycle import handover, services
 from webapp.lifecycle.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 
 
@@ -118,6 +118,14 @@ def start(
     )
     try:
         services.event_log().append(request.id, [accepted, checked], request.attempt)
-        app.send_task("lifecycle.prepare", args=[request.id])
+        handover.call(request)
     except (OperationalError, RedisError, OSError) as error:
+        _forget(request)
         raise QueueUnavailable(str(error)) from error
+
+
+def _forget(request: Request) -> None:
+    """It may have been handed to `prepare` and to no worker: what that writes is not to stay."""
+    with suppress(RedisError):
+        services.event_log().fence(request.id, request.attempt + 1)
+        services.event_log().forget(request.id)

@@ -38,26 +38,45 @@ def _start_watch(**_: Any) -> None:
 
 
 @app.task(name="lifecycle.prepare")
-def prepare(request_id: str) -> None:
-    """Take an accepted request to the generate queue, or settle it with the reason why not."""
-    request = Request.objects.filter(pk=request_id).first()
-    if request is None or request.is_settled:  # deleted or given up meanwhile
-        return
-    handover = Handover(request)
+def prepare(request_id: str, num_ahead: int = 0) -> None:
+    """Take an accepted request to the worker that was called for it, or settle it with the reason why not."""
     try:
-        handover.call()
-        _preparation(request, handover).run()
+        request = Request.objects.get(pk=request_id)  # first() takes twice as long, between Send and the answer
+    except Request.DoesNotExist:  # deleted meanwhile; one that was given up has withdrawn itself
+        services.event_log().withdraw(request_id)
+        return
+    if request.is_settled:
+        return
+    handover = Handover(request, num_ahead)
+    handover.begin()
+    try:
+        failure = _prepare(request, handover)
     except AlreadyPrepared as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
     except Fenced as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
-        handover.withdraw()
+        services.event_log().withdraw(request_id)
+    else:
+        if failure is not None:
+            settle(request_id, failure.as_json())
+
+
+def _prepare(request: Request, handover: Handover) -> Failure | None:
+    """Why it cannot be answered. Raises AlreadyPrepared, Fenced."""
+    try:
+        _preparation(request, handover).run()
+    except (AlreadyPrepared, Fenced):
+        raise
     except Failure as failure:
-        settle(request_id, failure.as_json())
+        found = failure
     except Exception:
-        logger.exception("preparing %s failed", request_id)
+        logger.exception("preparing %s failed", request.pk)
         message = "Preparing the request failed; the server's log has the details."
-        settle(request_id, Failure("context", "internal", message).as_json())
+        found = Failure("context", "internal", message)
+    else:
+        return None
+    handover.ensure_claimed()
+    return found
 
 
 def _preparation(request: Request, handover: Handover) -> Preparation | ForkPreparation:

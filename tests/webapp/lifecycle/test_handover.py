@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 import redis
 from kombu.exceptions import OperationalError
 
+from inference.eventlog.event_log import Fenced
 from inference.protocol.events import GenerationQueued, RequestFailed
+from inference.protocol.request import SamplingParams
+from inference.safety import Guard
 from webapp.celery import app
-from webapp.lifecycle import services
+from webapp.lifecycle import handover, services
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import Arrival, QueueUnavailable, start
 from webapp.lifecycle.tasks import prepare
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,16 +33,28 @@ def received(request: Request) -> object:
     return services.event_log().receive(request.pk, request.attempt, 1)
 
 
+def broken() -> Guard:
+    raise OSError("the classifier is gone")
+
+
 def kinds(request: Request) -> list[type]:
     return [type(event) for frame in services.event_log().read(request.pk) for event in frame.events]
 
 
-def test_the_worker_is_called_and_given_the_prompt(request_: Request, redis_client: redis.Redis) -> None:
-    prepare(request_.pk)
-    assert redis_client.llen("generate") == 1
+def test_who_prepares_and_who_generates_are_called_at_once(request_: Request, redis_client: redis.Redis) -> None:
+    redis_client.rpush("generate", "of another request")
+    handover.call(request_)
+    assert redis_client.llen("prepare") == 1 and redis_client.llen("generate") == 2
+    message = json.loads(redis_client.lindex("prepare", 0))
+    assert json.loads(base64.b64decode(message["body"]))[0] == [request_.pk, 1]
+
+
+def test_the_worker_is_given_the_prompt(request_: Request) -> None:
+    prepare(request_.pk, 3)
     generation = services.event_log().receive(request_.pk, 1, 1)
     assert generation is not None and generation.request_id == request_.pk and generation.prompt_ids
-    assert kinds(request_)[-1] is GenerationQueued
+    queued = services.event_log().read(request_.pk)[-1].events[-1]
+    assert isinstance(queued, GenerationQueued) and queued.queue_depth == 3
 
 
 @pytest.mark.parametrize("text", [HARMFUL, "word " * 20_000])
@@ -60,14 +79,33 @@ def test_one_that_was_overtaken_frees_the_worker(request_: Request) -> None:
     assert received(request_) is None
 
 
-def test_a_queue_that_cannot_be_reached_fails_the_request(
-    request_: Request,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def unreachable(*_: object, **__: object) -> None:
-        raise OperationalError("the broker is away")
+def test_one_that_was_deleted_frees_the_worker(request_: Request) -> None:
+    request_id = request_.pk
+    request_.delete()
+    prepare(request_id)
+    assert services.event_log().receive(request_id, 1, 1) is None
 
-    monkeypatch.setattr(app, "send_task", unreachable)
+
+def test_a_second_delivery_that_fails_leaves_the_first_alone(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepare(request_.pk)
-    assert kinds(request_)[-1] is RequestFailed
+    monkeypatch.setattr(services, "guard", broken)
+    prepare(request_.pk)
+    assert kinds(request_)[-1] is GenerationQueued
+
+
+def test_what_no_worker_could_be_called_for_leaves_nothing(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_prepare(name: str, **_: object) -> None:
+        if name == "lifecycle.prepare":
+            prepare(request_.pk)
+        else:
+            raise OperationalError("the broker is away")
+
+    monkeypatch.setattr(app, "send_task", only_prepare)
+    with pytest.raises(QueueUnavailable):
+        start(request_, SamplingParams(), Arrival(request_.accepted_unix_us, "chat"), ())
+    assert not services.event_log().read(request_.pk)
     assert received(request_) is None
+    with pytest.raises(Fenced):
+        services.event_log().append(request_.pk, [GenerationQueued(at=1, attempt=1, queue_depth=0)], 1)
