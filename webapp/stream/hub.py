@@ -58,7 +58,8 @@ class Subscriber:
                 raise Overflow
             self._has_news.clear()
             try:
-                await asyncio.wait_for(self._has_news.wait(), SILENCE_S)
+                async with asyncio.timeout(SILENCE_S):  # wait_for would make a task of it, for every frame
+                    await self._has_news.wait()
             except TimeoutError:
                 return None
         entry = self._entries.popleft()
