@@ -125,19 +125,23 @@ class Script:
         self.answers[path] = answer
 
     def stream(self, *events: bytes, ends: str = "well") -> None:
-        """Stream a completion, then end it `well`, `wait` for the client to close, or `break` the connection."""
+        """Stream a completion, then end it `well`, `wait` for the client to close, or `break` the connection.
+
+        A client may close while it is still being written to; what waits for that is told so then, too.
+        """
 
         def answer(handler: BaseHTTPRequestHandler) -> None:
-            handler.send_response(200)
-            handler.send_header("Transfer-Encoding", "chunked")
-            handler.end_headers()
-            for event in events:
-                handler.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
-            if ends == "well":
-                handler.wfile.write(b"0\r\n\r\n")
-            elif ends == "wait":
-                with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(ConnectionError):
+                handler.send_response(200)
+                handler.send_header("Transfer-Encoding", "chunked")
+                handler.end_headers()
+                for event in events:
+                    handler.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+                if ends == "well":
+                    handler.wfile.write(b"0\r\n\r\n")
+                elif ends == "wait":
                     handler.rfile.read(1)
+            if ends == "wait":
                 self.is_closed.set()
 
         self.answers["/v1/completions"] = answer
