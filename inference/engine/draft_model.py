@@ -94,8 +94,9 @@ class DraftModel:
             self._blocks.reserve(reading.block_table, reading.num_read, end)
         except OutOfBlocks:
             return None
-        is_whole = len(pending) <= budget
-        return _Turn(reading, num_wanted, Chunk(pending[:budget], reading.num_read, reading.block_table, int(is_whole)))
+        is_whole, is_prompt = len(pending) <= budget, reading.num_read < len(sequence.request.prompt_ids)
+        chunk = Chunk(pending[:budget], reading.num_read, reading.block_table, int(is_whole), is_prompt)
+        return _Turn(reading, num_wanted, chunk)
 
     def _guess(self, turns: list[_Turn]) -> None:
         """One step of the decoder: the next guess of all that have read to the end."""

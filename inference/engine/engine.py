@@ -414,6 +414,8 @@ class Engine:
                 sequence.advance(1)
         if isinstance(sample, Exception) and num_accepted and is_out_of_memory(sample):
             sample, drafts = None, drafts[:num_accepted]  # the others will be guessed again
+        if sequence.status is not Status.RUNNING:
+            drafts = drafts[: len(sequence.answer_ids) - position]  # nothing comes after its end
         if drafts:
             slot.drafter.verified(len(drafts), num_accepted)
             source: DraftSource = "draft_model" if self._draft_model else "ngram"

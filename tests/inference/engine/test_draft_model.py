@@ -61,6 +61,21 @@ def test_a_long_prompt_is_read_in_pieces() -> None:
     assert decoder.steps == [[256], [144], [1]]
 
 
+def test_a_prompt_is_read_as_one_and_what_was_written_as_it_was() -> None:
+    read: list[bool] = []
+
+    class Watched(FakeDecoder):
+        def forward(self, chunks: list[Chunk], kv: KVCache) -> NDArray[np.float32]:
+            read.extend(chunk.is_prompt for chunk in chunks)
+            return super().forward(chunks, kv)
+
+    model, each = draft_model(Watched()), sequence("a", prompt(1, 400))
+    guesses_of(model, each, 2)
+    each.accept(3)
+    guesses_of(model, each, 2)
+    assert read == [True, True, False, False, False]
+
+
 def test_guesses_of_a_model_that_thinks_alike_are_all_kept() -> None:
     plain, guessing = FakeDecoder(), FakeDecoder()
     expected = run(engine(plain), greedy("a", prompt(1, 30), 100))["a"]

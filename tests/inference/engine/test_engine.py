@@ -240,6 +240,20 @@ def test_interrupted_steps_make_no_drafts_dear() -> None:
     assert dear.undisturbed_us < 1.1 * plain.undisturbed_us
 
 
+@pytest.mark.parametrize("place", [12, 20, 33, 47])
+def test_no_guess_is_told_of_what_comes_after_a_token_that_ends_the_answer(place: int) -> None:
+    plain = run(engine(FakeDecoder(period=5)), request("a", prompt(1, 30), 100))["a"].ids
+    stop = plain[place]
+    expected = plain[: plain.index(stop) + 1]
+    served, runs = engine(FakeDecoder(period=5), has_drafts=True), {"a": Run()}
+    served.submit(request("a", prompt(1, 30), 100), frozenset({stop}), StoppedClock())
+    while served.has_work():
+        steps_until(served, runs, 1)
+    assert (runs["a"].ids, runs["a"].finish_reason) == (expected, "stop")
+    drafts = [event for event in runs["a"].events if isinstance(event, DraftVerified)]
+    assert all(each.num_accepted <= len(each.ids) <= len(expected) - each.position for each in drafts)
+
+
 @pytest.mark.parametrize("num_output", [1, 2, 17])
 def test_drafts_do_not_overshoot_the_end(num_output: int) -> None:
     (each,) = run(engine(FakeDecoder(period=3), has_drafts=True), request("a", (4, 5, 6) * 9, num_output)).values()
