@@ -18,10 +18,12 @@ from typing import NoReturn
 import jinja2
 
 from inference.tokenization.gguf_metadata import Metadata
-from inference.tokenization.template_sandbox import TemplateSandbox, time_limit
+from inference.tokenization.template_sandbox import TemplateSandbox, memory_limit, time_limit
 from inference.tokenization.tokenizer import Tokenizer
 
 _MAX_TEMPLATE_CHARS = 100_000
+_MAX_RENDERED_CHARS = 2_000_000
+"""Messages are placeholders there: a template's own words for thousands of them take a fraction of this."""
 
 
 class TemplateError(Exception):
@@ -79,9 +81,10 @@ class ChatTemplate:
         environment = TemplateSandbox()
         environment.globals["raise_exception"] = _raise
         try:
-            self._template = environment.from_string(source)
-        except jinja2.TemplateError as error:
-            raise TemplateError(f"the chat template is not valid: {error}") from error
+            with memory_limit():  # constants are worked out here
+                self._template = environment.from_string(source)
+        except Exception as error:  # also Python's, of what Jinja makes of it
+            raise TemplateError(f"the chat template is not valid: {_said(error)}") from error
         self._tokenizer = tokenizer
         names = sorted(tokenizer.special_ids, key=len, reverse=True)
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
@@ -91,7 +94,7 @@ class ChatTemplate:
         nonce = secrets.token_hex(8)
         marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
         try:
-            with time_limit():
+            with memory_limit(), time_limit():
                 rendered = self._template.render(
                     messages=marked,
                     add_generation_prompt=True,
@@ -99,7 +102,9 @@ class ChatTemplate:
                     eos_token=self._tokenizer.eos_text,
                 )
         except Exception as error:  # the template's code is foreign: it may raise anything
-            raise TemplateError(f"the chat template failed: {error}") from error
+            raise TemplateError(f"the chat template failed: {_said(error)}") from error
+        if len(rendered) > _MAX_RENDERED_CHARS:
+            raise TemplateError(f"the chat template failed: it makes {len(rendered):,} characters of its own")
         return self._encode(_split(rendered, nonce, messages))
 
     def _encode(self, parts: list[_Part]) -> Prompt:
@@ -179,6 +184,10 @@ def _split(rendered: str, nonce: str, messages: Sequence[ChatMessage]) -> list[_
     if len(pieces) // 2 != len(messages):
         raise TemplateError("the chat template leaves out or repeats a message; it cannot be shown segment by segment")
     return parts
+
+
+def _said(error: Exception) -> str:
+    return "it takes too much memory" if isinstance(error, MemoryError) else f"{error}"
 
 
 def _raise(message: str) -> NoReturn:

@@ -1,11 +1,18 @@
-"""Where a model file's chat template runs: no private attributes, no endless loops. Knows nothing of prompts."""
+"""Where a model file's chat template runs: no private attributes, no endless loops, no end of memory.
+
+Time is looked at between Python's lines, so one operation that takes for ever (the comparison of lists nested in each
+other a hundred times over) is not ended. Knows nothing of prompts.
+"""
 
 from __future__ import annotations
 
+import resource
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -19,6 +26,9 @@ _TIME_LIMIT_S = 1.0
 
 _MAX_SIZE = 1_000_000
 """Characters, items or bits that one multiplication may make."""
+_MEMORY_LIMIT = 512 << 20
+"""Bytes: thousands of times what an honest template needs, and room for whatever else the process does meanwhile."""
+_limiting = threading.Lock()
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
@@ -63,3 +73,29 @@ def time_limit(seconds: float = _TIME_LIMIT_S) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+@contextmanager
+def memory_limit(num_bytes: int = _MEMORY_LIMIT) -> Iterator[None]:
+    """Raise MemoryError where the process would take so much more meanwhile.
+
+    It bounds what runs in C too, where time is not looked at: a text joined to itself again and again, a width of a
+    billion. One thread at a time; where the system does not tell what is taken, there is no limit.
+    """
+    with _limiting:
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        taken = _address_space()
+        if taken is not None and (soft == resource.RLIM_INFINITY or taken + num_bytes < soft):
+            resource.setrlimit(resource.RLIMIT_AS, (taken + num_bytes, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int | None:
+    """Of this process, in bytes."""
+    try:
+        return int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+    except OSError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from dataclasses import replace
@@ -11,7 +12,7 @@ from jinja2.exceptions import SecurityError
 
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate, TemplateError
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
-from inference.tokenization.template_sandbox import TemplateSandbox, time_limit
+from inference.tokenization.template_sandbox import TemplateSandbox, memory_limit, time_limit
 from inference.tokenization.tokenizer import Tokenizer
 
 _ENDLESS = (
@@ -28,6 +29,12 @@ _ENDLESS = (
         "{{ 10 ** (10 ** 10) }}",
         "{{ range(999999999) | list }}",
         "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{% set n = namespace(x='a') %}{% for _ in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
+        "{% set n = namespace(x='a') %}{% for _ in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}{{ n.x }}",
+        "{% for m in messages %}{{ m.content | center(10000000000) }}{% endfor %}",
+        "{% for m in messages %}{{ '%010000000000d' % loop.index }}{% endfor %}",
+        "{% for m in messages %}{{ m.content.replace('', 'a' * 900000).replace('a', 'b' * 900000) }}{% endfor %}",
+        "{% for _ in range(90000) %}{{ '" + "a" * 90 + "' }}{% endfor %}",
         "{{ messages.append(1) }}",
         "{{ ''.__class__.__base__.__subclasses__() }}",
         "{{ 1 // 0 }}",
@@ -39,6 +46,25 @@ def test_a_hostile_template_ends_with_an_error(metadata: Metadata, tokenizer: To
     with pytest.raises(TemplateError, match="failed"):
         template.render([ChatMessage("user", "hi")])
     assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["{{ " + "(" * 40_000, "{% if 1 %}" * 500 + "{% endif %}" * 500, "{{ 'a' | center(10000000000) }}", "{% for %}"],
+)
+def test_a_template_that_cannot_be_compiled_is_named(metadata: Metadata, tokenizer: Tokenizer, source: str) -> None:
+    with pytest.raises(TemplateError, match=r"not valid|failed"):
+        ChatTemplate(replace(metadata, chat_template=source), tokenizer).render([ChatMessage("user", "hi")])
+
+
+def test_the_limits_are_gone_afterwards() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with memory_limit(50 << 20):
+        assert len(bytes(10 << 20)) == 10 << 20
+        with pytest.raises(MemoryError):
+            bytes(100 << 20)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert len(bytes(100 << 20)) == 100 << 20
 
 
 def test_small_arithmetic_is_allowed() -> None:
