@@ -20,6 +20,7 @@ from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.native_weights import Arrays, has_prompt_form, num_outputs, span_of
+from inference.models.packed_cache import let_go
 
 _HUGE_PAGE = 2 << 20
 _CACHE_LINE = 64
@@ -37,13 +38,16 @@ def _allocate(num_bytes: int) -> NDArray[np.uint8]:
     return whole[start : start + num_bytes]
 
 
-def _copy(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
-    """Their bytes, behind each other in whole cache lines: a load that lies across two costs twice."""
+def _move(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
+    """Their bytes, behind each other in whole cache lines: a load that lies across two costs twice. `arrays` is empty
+    then: each goes as soon as it is copied, so that memory never holds all of them twice."""
     sizes = [-(-array.nbytes // _CACHE_LINE) * _CACHE_LINE for array in arrays.values()]
     memory, copies = _allocate(sum(sizes)), {}
-    for (name, array), start in zip(arrays.items(), accumulate(sizes, initial=0), strict=False):
+    for name, start in zip(list(arrays), accumulate(sizes, initial=0), strict=False):
+        array = arrays.pop(name)
         copies[name] = memory[start : start + array.nbytes]
         copies[name][:] = array.reshape(-1).view(np.uint8)
+        let_go(array)
     return copies
 
 
@@ -66,15 +70,15 @@ class NativeDecoder:
     device = "cpu"
 
     def __init__(self, config: ModelConfig, weights: Arrays, kernels: Kernels) -> None:
-        """weights: from pack_native; they are copied."""
+        """weights: from load_native; it takes them out of the dictionary."""
         self.config = config
         self._kernels = kernels
-        self._weights = _copy(weights)
+        self._weights = _move(weights)
         self._has_prompt_form = has_prompt_form(config)
         self._frequencies = [np.array(config.rope_frequencies(is_sliding)) for is_sliding in self._rotations()]
         self._model = self._build_model()
         self._logits = np.empty((0, config.vocab_size), np.float32)
-        bits = sorted({int(name.rpartition(".")[2]) for name in weights if name[-2:] in (".4", ".8")})
+        bits = sorted({int(name.rpartition(".")[2]) for name in self._weights if name[-2:] in (".4", ".8")})
         formats = " and ".join(f"int{width}" for width in bits)
         self.compute = f"{formats} in groups of 32 by int8 activations (AVX-512 VNNI), attention in bfloat16"
 

@@ -97,6 +97,16 @@ class PackedCache:
                 path.unlink(missing_ok=True)
 
 
+def let_go(array: NDArray[Any]) -> None:
+    """Give back the memory of one of load_or_build's arrays, to which nothing was written: one that is mapped is read
+    from its file again if it is needed again. Others go by themselves."""
+    data = array.base
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        at = array.ctypes.data - np.frombuffer(data, np.uint8).ctypes.data
+        start = at // mmap.PAGESIZE * mmap.PAGESIZE
+        data.madvise(mmap.MADV_DONTNEED, start, at + array.nbytes - start)
+
+
 def source_key(source: ModelSource, form: str) -> str:
     """The same only while the model's files and the form of packing are: their names, sizes, times and beginnings."""
     parts = [form]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 from inference.models.decoder import Chunk, load_decoder
 from inference.models.gguf_file import GgufFile
 from inference.models.kv_cache import KVCache
-from inference.models.packed_cache import PackedCache, source_key
+from inference.models.packed_cache import PackedCache, let_go, source_key
 from tests.inference.models.tiny_gguf import write_tiny
 
 ARRAYS = {"a": np.arange(70, dtype=np.int8).reshape(7, 10), "b": np.linspace(0, 1, 33, dtype=np.float32)}
@@ -59,6 +60,22 @@ def test_writing_to_an_array_leaves_the_file_alone(tmp_path: Path) -> None:
     cache.load_or_build("key", Builder())
     cache.load_or_build("key", Builder())["a"][:] = 0
     assert_equal(cache.load_or_build("key", Builder()), ARRAYS)
+
+
+def test_an_array_let_go_takes_no_memory_and_is_read_again(tmp_path: Path) -> None:
+    arrays = {name: np.arange(2_000_000, dtype=np.int64) + shift for shift, name in enumerate("ab")}
+    for _ in range(2):  # built, then mapped
+        found = PackedCache(tmp_path).load_or_build("key", lambda: arrays)
+        assert_equal(found, arrays)
+        before = resident_bytes()
+        for array in found.values():
+            let_go(array)
+    assert before - resident_bytes() > 30_000_000
+    assert_equal(found, arrays)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 @pytest.mark.parametrize(
