@@ -147,6 +147,11 @@ export class RequestTrace {
   /** Of all that is known, µs since acceptance. */
   duration = $state(0);
 
+  /** The moment shown moves by itself: sentences about it are not read aloud before it rests. */
+  get isRunning(): boolean {
+    return this.isPlaying || (this.isLive && !this.isOver);
+  }
+
   get position(): number {
     return this.isLive ? this.duration : this.time;
   }
