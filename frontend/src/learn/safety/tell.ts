@@ -31,12 +31,14 @@ export const tellSafety: Teller = (view) => {
       line(highest("Its", inputCheck), from, inputCheck.at),
     );
   }
+  // The check may end after the prompt is made: what it found stays in the picture.
+  const checked = inputCheck?.at ?? 0;
   if (prompt)
     lines.push(
       line(
         `The template wrote ${counted(prompt.special.length, "control token")} around the texts; no text wrote any.`,
-        prompt.at - prompt.duration_us,
-        prompt.at,
+        Math.max(checked, prompt.at - prompt.duration_us),
+        Math.max(checked, prompt.at),
       ),
     );
   const [first, last] = [outputChecks[0], outputChecks.at(-1)];
