@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.views import defaults
 
 
@@ -77,7 +78,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         return ApiError(
             403, "csrf", "The X-CSRFToken header must have the value of the csrftoken cookie. Reload the page."
         ).response()
-    return HttpResponseForbidden("The form has expired. Go back, reload the page and send it again.")
+    return render(request, "form_expired.html", status=403)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

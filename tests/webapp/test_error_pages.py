@@ -1,0 +1,35 @@
+"""What goes wrong is a page that says what to do where a person asked, and JSON where a program did."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.test import Client, RequestFactory
+
+from webapp.gateway.errors import server_error
+
+
+def test_a_page_that_fails_leads_back_to_the_chat() -> None:
+    response = server_error(RequestFactory().get("/library"))
+    assert response.status_code == 500
+    assert "Something went wrong here" in response.content.decode()
+    assert 'href="/"' in response.content.decode()
+
+
+def test_a_call_that_fails_answers_in_json() -> None:
+    response = server_error(RequestFactory().get("/api/session"))
+    assert (response.status_code, json.loads(response.content)["error"]["code"]) == (500, "internal")
+
+
+@pytest.mark.django_db
+def test_an_expired_form_says_what_to_do() -> None:
+    response = Client(enforce_csrf_checks=True).post("/accounts/login/", {"username": "a", "password": "b"})
+    assert response.status_code == 403
+    assert "Go back, reload the page" in response.content.decode()
+
+
+def test_an_address_that_nobody_can_read_is_told_on_a_page(client: Client) -> None:
+    response = client.get("/c/%00")
+    assert response.status_code == 400
+    assert "The server cannot read this request" in response.content.decode()
