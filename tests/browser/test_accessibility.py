@@ -110,6 +110,54 @@ def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -
     assert findings(page) == []
 
 
+def test_step_mode_and_its_candidates(page: Page, base: str, scheme: str) -> None:
+    page.goto(f"{base}/")
+    page.get_by_role("button", name="Step", exact=True).click()
+    page.get_by_role("textbox", name="Message").fill("Name one colour.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("step-candidate").first).to_be_enabled(timeout=30_000)
+    assert findings(page) == []
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_test_id("step-bar")).to_have_count(0, timeout=30_000)
+
+
+_WATCH_SPOKEN = """() => {
+  window.spoken = [];
+  const region = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const live = at.getAttribute("aria-live") ?? (/^(status|alert|log)$/.test(at.getAttribute("role")) && "polite");
+      if (live) return live === "off" ? null : at;
+    }
+    return null;
+  };
+  new MutationObserver((changes) => {
+    const changed = changes.map(({target}) => region(target instanceof Element ? target : target.parentElement));
+    for (const each of new Set(changed.filter(Boolean))) window.spoken.push(each.textContent.trim());
+  }).observe(document.body, {subtree: true, childList: true, characterData: true});
+}"""
+MOST_SPOKEN = 12
+
+
+def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, base: str) -> None:
+    page.goto(f"{base}/")
+    message = page.get_by_role("textbox", name="Message")
+    message.fill("Name one colour.")
+    page.keyboard.press("Enter")
+    page.get_by_test_id("inspector-toggle").click(timeout=30_000)
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
+    page.evaluate(_WATCH_SPOKEN)
+    for panel in ("Journey", "Sampling"):
+        page.get_by_role("tab", name=panel).click()
+        page.evaluate("() => { window.spoken = []; }")
+        message.fill("Count from one to thirty.")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
+        spoken = page.evaluate("() => window.spoken")
+        assert "The answer is complete." in spoken
+        assert len(spoken) <= MOST_SPOKEN, spoken
+
+
 _WATCH_SHIFTS = """() => {
   window.shifts = [];
   new PerformanceObserver((list) => {
@@ -146,6 +194,69 @@ def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str,
     page.goto(base + recorded)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     assert in_all_panels(page, page.get_by_role("tabpanel")) == {}
+
+
+def test_what_opens_over_a_request(page: Page, base: str, recorded: str, scheme: str) -> None:
+    page.goto(base + recorded)
+    for opener, opened in (
+        ("Export", page.get_by_role("list", name="Export as")),
+        ("Save picture", page.get_by_role("list", name="Save as a picture")),
+        ("Share", page.get_by_role("dialog", name="Share this trace")),
+    ):
+        page.get_by_role("button", name=opener).click()
+        expect(opened).to_be_visible()
+        assert findings(page) == [], opener
+        page.keyboard.press("Escape")
+        expect(opened).to_be_hidden()
+        expect(page.get_by_role("button", name=opener)).to_be_focused()
+
+
+def test_the_first_link_leads_past_the_menu_and_keeps_the_address(page: Page, base: str) -> None:
+    page.goto(f"{base}/library?q=sea")
+    page.get_by_role("heading", level=1).wait_for()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="To the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    assert page.url == f"{base}/library?q=sea"
+
+
+_WIDER = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const {width, right} = each.getBoundingClientRect();
+  if (!width || right <= innerWidth + 1) return false;
+  for (let at = each.parentElement; at; at = at.parentElement)
+    if (getComputedStyle(at).overflowX !== "visible") return false;
+  return true;
+}).map((each) => `${each.tagName} ${each.className}`)"""
+
+
+def test_nothing_is_lost_where_a_page_is_enlarged_four_times(page: Page, base: str, recorded: str) -> None:
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": 1280 // 4, "height": 1024 // 4})
+    for path in ("/", recorded, "/library", "/learn/batching", "/learn/economics"):
+        page.goto(base + path)
+        page.get_by_role("heading", level=1).first.wait_for()
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate(_WIDER) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280 // 4, path
+    page.set_viewport_size(size)
+
+
+def test_a_conversation_is_printed_whole_and_without_its_controls(page: Page, base: str) -> None:
+    page.goto(f"{base}/")
+    page.get_by_role("textbox", name="Message").fill("A long question.\n" * 60)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=60_000)
+    question, answer = page.get_by_test_id("user-message"), page.get_by_test_id("assistant-message")
+    page.emulate_media(media="print")
+    expect(page.get_by_role("textbox", name="Message")).to_be_hidden()
+    expect(page.get_by_role("navigation", name="Main")).to_be_hidden()
+    cut = "(each) => each.scrollHeight > each.clientHeight + 1"
+    assert not question.evaluate(cut)
+    assert page.evaluate("document.documentElement.scrollHeight") > page.evaluate("innerHeight")
+    assert answer.evaluate("(each) => each.getBoundingClientRect().bottom <= document.documentElement.scrollHeight")
+    page.emulate_media(media="screen")
 
 
 def test_the_library(page: Page, base: str, recorded: str, scheme: str) -> None:
@@ -186,9 +297,9 @@ def test_a_shared_trace(page: Page, base: str, recorded: str, scheme: str, is_re
     stranger.close()
 
 
-def test_the_sign_in_pages(page: Page, base: str, scheme: str) -> None:
+def test_the_pages_outside_the_app(page: Page, base: str, scheme: str) -> None:
     stranger = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]
-    for path in ("/accounts/login/", "/signin/used"):
+    for path in ("/accounts/login/", "/signin/used", "/shared/none", "/no/such/page"):
         stranger.goto(base + path)
         assert findings(stranger) == [], path
     stranger.close()
