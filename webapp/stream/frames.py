@@ -60,7 +60,10 @@ def find_request(user_id: int | None, request_id: str) -> Request | None:
     """The user's own request, without its input and answer; None for everybody else's."""
     if user_id is None or "\x00" in request_id:  # PostgreSQL takes no NUL, not even to look it up
         return None
-    return Request.objects.filter(pk=request_id, user_id=user_id).only("user_id", "finished_at").first()
+    try:
+        return Request.objects.only("user_id", "finished_at").get(pk=request_id, user_id=user_id)
+    except Request.DoesNotExist:
+        return None
 
 
 async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None]:
