@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError, read_metadata
 from inference.tokenization.tokenizer import Tokenizer
+from tests.inference.models.tiny_gguf import write_tiny
 from tests.inference.tokenization.peer import llama_cpp
 from tests.inference.tokenization.vocabulary_files import CORPUS, TRICKY, write_byte_level, write_sentencepiece
 
@@ -151,6 +152,14 @@ def test_a_damaged_folder_is_named(
         (path / name).write_text(content)
     with pytest.raises(TokenizerError, match=words):
         Tokenizer(read_metadata(path))
+
+
+def test_a_gguf_file_without_its_merges_is_named(tmp_path: Path) -> None:
+    path = write_tiny(tmp_path / "tiny.gguf")
+    assert read_metadata(path).merges
+    path.write_bytes(path.read_bytes().replace(b"tokenizer.ggml.merges", b"tokenizer.ggml.merged"))
+    with pytest.raises(TokenizerError, match=r"no tokenizer\.ggml\.merges; use a GGUF file that carries its tokenizer"):
+        read_metadata(path)
 
 
 def test_sentencepiece_without_its_bytes_or_scores_is_refused(tmp_path: Path) -> None:
