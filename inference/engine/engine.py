@@ -475,18 +475,22 @@ def load_engine(
     kv_bytes: int = DEFAULT_KV_BYTES,
     has_drafts: bool = True,
     draft_path: Path | None = None,
+    is_bitwise: bool = False,
     cuda: torch.device | None = None,
 ) -> Engine:
     """Load a GGUF file or a Hugging Face folder; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
-    draft_path: a smaller model with the same tokenizer, to guess ahead. cuda: the GPU that computes; None: the CPU.
+    draft_path: a smaller model with the same tokenizer, to guess ahead. is_bitwise: see load_decoder. cuda: the GPU
+    that computes; None: the CPU.
     """
     summarise = vocabulary.summarise if kernels is None else native_summarise(kernels)
     if cuda is not None:
         if draft_path:
             logger.warning("the draft model is not used: on a GPU a guess could change the answer")
         return _load_on_device(open_model(path), cuda, pieces, on_progress, kv_bytes, summarise)
-    decoder = load_decoder(open_model(path), on_progress, cache, kernels, num_threads=num_threads)
+    decoder = load_decoder(
+        open_model(path), on_progress, cache, kernels, num_threads=num_threads, is_bitwise=is_bitwise
+    )
     runner = ModelRunner(decoder, kv_bytes)
     draft_model = None
     if draft_path and not runner.is_batch_invariant:

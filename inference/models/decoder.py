@@ -86,19 +86,22 @@ def load_decoder(
     kernels: Kernels | None = None,
     dtype: torch.dtype | None = None,
     num_threads: int | None = None,
+    is_bitwise: bool = False,
 ) -> Decoder[Any]:
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None: compact formats for
-    few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are.
+    few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are. is_bitwise: by the
+    kernels a prompt is computed as an answer is, so that nothing depends on whether it was one; reading takes longer.
     """
     from inference.models.native_decoder import NativeDecoder
-    from inference.models.native_weights import load_native, obstacle
+    from inference.models.native_weights import load_native, obstacle, without_prompt_form
 
     if kernels is not None:
         reason = obstacle(source)
         if reason is None:
-            return NativeDecoder(source.config, load_native(source, on_progress, cache), kernels)
+            weights = load_native(source, on_progress, cache)
+            return NativeDecoder(source.config, without_prompt_form(weights) if is_bitwise else weights, kernels)
         logger.warning("%s is computed by PyTorch: %s", source.path, reason)
     # Imported here: it takes a second and 200 MB, and the kernels need none of it.
     import torch

@@ -1,7 +1,8 @@
 """The decoder on the kernels: one call per step, for quantised models on CPUs that have them.
 
 A token's results are the same bit by bit whatever is computed beside it: alone or in a batch, in one chunk or in many.
-They depend on whether it belongs to a prompt, which has a form of the weights that is faster for many rows.
+They depend on whether it belongs to a prompt, which has a form of the weights that is faster for many rows, unless that
+form was left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from inference.kernels.library import Batch, Kernels, Layer, Matrix, Model
 from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.native_weights import Arrays, has_prompt_form, num_outputs, span_of
+from inference.models.native_weights import Arrays, num_outputs, span_of
 from inference.models.packed_cache import let_go
 
 _HUGE_PAGE = 2 << 20
@@ -74,7 +75,7 @@ class NativeDecoder:
         self.config = config
         self._kernels = kernels
         self._weights = _move(weights)
-        self._has_prompt_form = has_prompt_form(config)
+        self._has_prompt_form = any(name.endswith(".prompt") for name in self._weights)
         self._frequencies = [np.array(config.rope_frequencies(is_sliding)) for is_sliding in self._rotations()]
         self._model = self._build_model()
         self._logits = np.empty((0, config.vocab_size), np.float32)

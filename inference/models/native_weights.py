@@ -119,6 +119,11 @@ def has_prompt_form(config: ModelConfig) -> bool:
     return all(map(span_of, widths))
 
 
+def without_prompt_form(arrays: Arrays) -> Arrays:
+    """What prompts are computed by as well as all else."""
+    return {name: array for name, array in arrays.items() if not name.endswith(".prompt")}
+
+
 def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) -> Bytes:
     """All tiles, four by four, as drawn in kernels/prompt_matrix.h, of weights [rows, num_in]."""
     tiles = [_by_tile(part) for part in parts]

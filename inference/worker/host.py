@@ -109,6 +109,7 @@ class Host:
             kernels,
             settings.kv_bytes,
             draft_path=_checked(settings.draft_path, tokenizer),
+            is_bitwise=settings.is_bitwise,
             cuda=cuda,
         )
         thread = EngineThread(engine, log)

@@ -31,6 +31,8 @@ class WorkerSettings:
     """What computes; auto: a GPU where PyTorch finds one."""
     draft_path: Path | None = None
     """A smaller model that guesses ahead; None: prompt lookup does."""
+    is_bitwise: bool = False
+    """Whether prompts are read as answers are written, so that no answer depends on what the cache holds."""
     backend_url: str | None = None
     """Of a server that makes the tokens; None: the worker's own engine does."""
     backend_key: str | None = field(default=None, repr=False)
@@ -51,6 +53,7 @@ def read_settings() -> WorkerSettings:
         kernels_path=data / "kernels",
         device=_device(env.get("SIGHTGLASS_DEVICE") or "cpu"),
         draft_path=Path(draft) if draft else None,
+        is_bitwise=_switch("SIGHTGLASS_BITWISE"),
         backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
         backend_key=_backend_key(env.get("SIGHTGLASS_BACKEND_KEY")),
     )
@@ -83,6 +86,13 @@ def _backend_key(key: str | None) -> str | None:
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise SystemExit("sightglass: SIGHTGLASS_BACKEND_KEY may hold only visible ASCII characters.")
     return key or None
+
+
+def _switch(name: str) -> bool:
+    text = os.environ.get(name) or "0"
+    if text not in ("0", "1"):
+        raise SystemExit(f"sightglass: {name} is {text!r}; use 1 for on, 0 for off.")
+    return text == "1"
 
 
 def _positive(name: str) -> int | None:

@@ -124,6 +124,15 @@ def test_a_prompt_has_a_form_of_its_own(llama: NativeDecoder) -> None:
     assert 0 < rms(decoded - prompt) < PROMPT_TOLERANCE * rms(decoded)
 
 
+def test_without_that_form_a_prompt_is_computed_as_an_answer_is(
+    llama: NativeDecoder, llama_path: Path, kernels: Kernels
+) -> None:
+    bitwise = load_decoder(GgufFile(llama_path), kernels=kernels, is_bitwise=True)
+    assert isinstance(bitwise, NativeDecoder)
+    prompt = whole(bitwise, bitwise.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt=True)
+    assert np.array_equal(prompt, whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5]))
+
+
 def test_sequences_may_share_blocks_that_they_read(llama: NativeDecoder) -> None:
     kv = llama.build_cache(16)
     expected = whole(llama, kv, [0, 1, 2, 3, 4, 5])

@@ -15,6 +15,15 @@ def test_the_setting_is_read(monkeypatch: pytest.MonkeyPatch, value: str, device
     assert read_settings().device == device
 
 
+@pytest.mark.parametrize(("value", "is_bitwise"), [("", False), ("0", False), ("1", True)])
+def test_the_bitwise_mode_is_a_switch(monkeypatch: pytest.MonkeyPatch, value: str, is_bitwise: bool) -> None:
+    monkeypatch.setenv("SIGHTGLASS_BITWISE", value)
+    assert read_settings().is_bitwise == is_bitwise
+    monkeypatch.setenv("SIGHTGLASS_BITWISE", "yes")
+    with pytest.raises(SystemExit, match="use 1 for on"):
+        read_settings()
+
+
 def test_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGHTGLASS_DEVICE", "gpu0")
     with pytest.raises(SystemExit, match="SIGHTGLASS_DEVICE is 'gpu0'; use one of cpu, cuda, auto"):
