@@ -20,6 +20,7 @@ from webapp.stream.sse import events
 from webapp.traces import collection_views as collection
 from webapp.traces import share_views as sharing
 from webapp.traces import views as traces
+from webapp.traces.import_views import import_file
 from webapp.traces.retention_views import retention
 from webapp.traces.saved import saved
 
@@ -52,7 +53,8 @@ urlpatterns = [
     path("api/views", collection.views),
     path("api/views/<int:view_id>", collection.view),
     path("api/traces", traces.traces),
-    path("api/traces/import", traces.import_file),
+    path("api/traces/import", import_file),
+    path("api/traces/choices", collection.choices),
     path("api/traces/tags", collection.change_tags),
     path("api/traces/delete", collection.delete),
     path("api/traces/archive", collection.archive),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.identifiers import new_request_id
 
@@ -24,9 +25,12 @@ FILTERED = (
     "first_token_us",
     "duration_us",
     "cost_nano",
+    "currency",
+    "num_input_tokens",
+    "num_output_tokens",
     "is_imported",
 )
-"""Fields of a request by which the trace library filters."""
+"""Fields of a request by which the trace library filters and sorts."""
 
 
 class Request(models.Model):
@@ -62,9 +66,13 @@ class Request(models.Model):
     error_message = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=16, blank=True)
     usage = models.JSONField(null=True)
+    num_input_tokens = models.BigIntegerField(null=True)
+    """Of the usage, all kinds of input together."""
+    num_output_tokens = models.BigIntegerField(null=True)
     cost_nano = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     first_token_us = models.BigIntegerField(null=True)
+    """When the first text was released, µs since acceptance, without the time a person took to choose tokens."""
     duration_us = models.BigIntegerField(null=True)
     num_events = models.PositiveIntegerField(default=0)
     safety_verdict = models.CharField(max_length=8, null=True)
@@ -72,13 +80,18 @@ class Request(models.Model):
     safety_layers = models.JSONField(null=True)
     """The worst verdict of each layer that was checked: {"input": "allow"}."""
     is_imported = models.BooleanField(default=False)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    """When it was made, also where that was elsewhere and it was imported later."""
     finished_at = models.DateTimeField(null=True)
+    """When it was settled here; of an imported one, when it was imported."""
 
     class Meta:
         # The library reads its list in this order and finds in the index alone what a filter asks of a row: the rows
         # themselves are long, with all that the model was given.
-        indexes: ClassVar = [models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library")]
+        indexes: ClassVar = [
+            models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
+            models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),
+        ]
 
     def __str__(self) -> str:
         return self.id
@@ -111,6 +124,7 @@ class Request(models.Model):
             "first_token_us": self.first_token_us,
             "safety": {"verdict": self.safety_verdict, "layers": self.safety_layers} if self.safety_verdict else None,
             "is_imported": self.is_imported,
+            "imported_at": self.finished_at.isoformat() if self.is_imported and self.finished_at else None,
             **self.fork(),
         }
 

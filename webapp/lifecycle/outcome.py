@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +18,8 @@ from inference.protocol.events import (
     SafetyChecked,
     TextReleased,
     TextWithheld,
+    TokenProposed,
+    TokenSampled,
 )
 from inference.protocol.request import FinishReason, Usage
 
@@ -35,6 +37,7 @@ class Outcome:
     usage: Usage
     finish_reason: FinishReason | None
     first_token_us: int | None
+    """When the first text was released, without the time a person took to choose tokens before it."""
     duration_us: int
     num_events: int
     bill: BillPosted | None
@@ -59,7 +62,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
         usage=finished.usage if finished else Usage(),
         finish_reason=finished.finish_reason if finished else None,
-        first_token_us=next((event.at for event in events if isinstance(event, TextReleased)), None),
+        first_token_us=_first_text(events),
         duration_us=events[-1].at if events else 0,
         num_events=len(events),
         bill=_last(events, BillPosted),
@@ -68,6 +71,25 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         is_cancelled=any(isinstance(event, RequestCancelled) for event in events),
         is_terminal=any(isinstance(event, TERMINAL) for event in events),
     )
+
+
+def _first_text(events: Sequence[AnyEvent]) -> int | None:
+    """µs since acceptance, without what a person took to choose tokens until then."""
+    at = next((event.at for event in events if isinstance(event, TextReleased)), None)
+    if at is None:
+        return None
+    return at - sum(max(0, min(end, at) - start) for start, end in _choices(events))
+
+
+def _choices(events: Iterable[AnyEvent]) -> Iterator[tuple[int, int]]:
+    """Step mode: from when until when each token waited for a person, µs since acceptance; as the inspector has it."""
+    proposed_at = None
+    for event in events:
+        if isinstance(event, TokenProposed):
+            proposed_at = event.at
+        elif proposed_at is not None and isinstance(event, TokenSampled | GenerationFinished):
+            yield proposed_at, event.at
+            proposed_at = None
 
 
 def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:

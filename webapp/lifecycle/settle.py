@@ -124,6 +124,8 @@ def record(request: Request, outcome: Outcome) -> None:
     """Write what the log adds up to into the row."""
     request.output_text = _storable(outcome.text)
     request.usage = msgspec.to_builtins(outcome.usage)
+    request.num_output_tokens = outcome.usage.output
+    request.num_input_tokens = sum(msgspec.structs.astuple(outcome.usage)) - outcome.usage.output
     request.finish_reason = outcome.finish_reason or ""
     request.first_token_us = outcome.first_token_us
     request.duration_us = outcome.duration_us

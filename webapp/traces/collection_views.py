@@ -114,6 +114,11 @@ def tags(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"tags": library.tags(user_id(request))})
 
 
+@api("GET")
+def choices(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"choices": library.choices(user_id(request))})
+
+
 @api("POST")
 def change_tags(request: HttpRequest) -> HttpResponse:
     """Of all that are selected."""

@@ -17,6 +17,7 @@ from django.db.models import Q
 from inference.protocol.request import FinishReason
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import VERDICTS
+from webapp.traces.order import Order
 
 NOT_CHECKED = "none"
 """For the safety verdict: no check is recorded."""
@@ -128,6 +129,12 @@ def _moment(text: str, later: timedelta = timedelta()) -> datetime:
         ) from None
 
 
+def _any(text: str) -> Q:
+    """An order keeps everything. It stands among the filters in an address and in a saved view."""
+    Order.of(text)
+    return Q()
+
+
 _CONDITIONS: dict[str, Condition] = {
     "q": _same("trace__entry__search_text__icontains"),
     "model": _same("model"),
@@ -141,6 +148,7 @@ _CONDITIONS: dict[str, Condition] = {
     "is_imported": _flag("is_imported"),
     "since": _since,
     "until": _until,
+    "sort": _any,
 } | {
     f"{field}_{end}": _bound(field, comparison)
     for field in ("first_token_us", "duration_us", "cost_nano")

@@ -10,7 +10,7 @@ from typing import Any
 from inference.protocol.events import Frame
 from webapp.traces import archive
 from webapp.traces.archive import Archive
-from webapp.traces.htmlfile import read_page, to_html
+from webapp.traces.htmlfile import decode_html, read_page, to_html
 from webapp.traces.jsonfile import decode_json, encode_json
 from webapp.traces.otel import to_otlp
 from webapp.traces.perfetto import to_perfetto
@@ -36,5 +36,6 @@ FORMATS = {
 
 
 def decode_file(data: bytes) -> Archive:
-    """A trace file or a JSON trace, told apart by how it begins. Raises TraceFileError."""
-    return decode_json(data) if data.lstrip()[:1] == b"{" else archive.decode(data)
+    """A trace file, a JSON trace or a page, told apart by how it begins. Raises TraceFileError."""
+    read = {b"{": decode_json, b"<": decode_html}.get(data.lstrip()[:1], archive.decode)
+    return read(data)

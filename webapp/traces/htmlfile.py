@@ -1,13 +1,15 @@
-"""A trace as one HTML file that replays with no server. Pure but for reading the built page.
+"""A trace as one HTML file that replays with no server, and back. Pure but for reading the built page.
 
 The page is the front end's own inspector (`frontend/src/replay.ts`), its script and style inlined, the frames beside
-them as JSON. Its content security policy lets that one script run and lets it load nothing.
+them as JSON with the SHA-256 of its bytes. Its content security policy lets that one script run and lets it load
+nothing. A file may come from anybody: of it only the JSON is read, and that is validated.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,8 +19,14 @@ from typing import Any
 import msgspec
 
 from inference.protocol.events import Frame
+from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
+from webapp.traces.jsonfile import check_frames
 
 BUILT = Path(__file__).parent.parent / "static" / "app" / "replay"
+
+_TRACE_BEGINS = b'id="trace">'
+_DIGEST_CHARS = 100
+"""In which the checksum before it stands. Files of former versions have none."""
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -31,7 +39,7 @@ _PAGE = """<!doctype html>
 </head>
 <body>
 <div id="app"></div>
-<script type="application/json" id="trace">{trace}</script>
+<script type="application/json" data-sha256="{sha256}" id="trace">{trace}</script>
 <script>{script}</script>
 </body>
 </html>
@@ -70,16 +78,46 @@ def to_html(
 ) -> bytes:
     """The bytes of the file: the summary's title and every frame; shared: what is said of the link it came by."""
     title = str(summary.get("title") or "Request")
-    trace = msgspec.json.encode({"title": title, "frames": frames} | ({"shared": shared} if shared else {})).decode()
+    text = msgspec.json.encode({"title": title, "frames": frames} | ({"shared": shared} if shared else {})).decode()
+    # In JSON a less-than sign stands only in texts, where it may be written as an escape.
+    trace = text.replace("<", "\\u003c")
     parts = {
         "policy": policy(page),
         "title": escape(f"{title} · Sightglass"),
         "style": page.style.replace("</style", "<\\/style"),
-        # In JSON a less-than sign stands only in texts, where it may be written as an escape.
-        "trace": trace.replace("<", "\\u003c"),
+        "trace": trace,
+        "sha256": hashlib.sha256(trace.encode()).hexdigest(),
         "script": _script(page),
     }
     return _PAGE.format(**parts).encode()
+
+
+class _Trace(msgspec.Struct):
+    title: str
+    frames: list[Frame]
+
+
+def decode_html(data: bytes) -> Archive:
+    """The trace of a file that to_html made. Raises TraceFileError."""
+    if len(data) > MAX_BYTES:
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    before, mark, after = data.partition(_TRACE_BEGINS)
+    if not mark:
+        raise TraceFileError(
+            "The page holds no Sightglass trace; of the exports, the trace file, JSON and HTML can be imported."
+        )
+    text, end, _ = after.partition(b"</script>")
+    if not end:
+        raise TraceFileError("The file is truncated.")
+    stated = re.search(rb'data-sha256="(\w+)" $', before[-_DIGEST_CHARS:])
+    if stated and hashlib.sha256(text).hexdigest().encode() != stated[1]:
+        raise TraceFileError("The file is damaged or was changed (its checksum does not match).")
+    try:
+        trace = msgspec.json.decode(text, type=_Trace)
+        check_frames(trace.frames)
+    except (ValueError, RecursionError) as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+    return Archive({"title": trace.title}, trace.frames)
 
 
 def _script(page: ReplayPage) -> str:

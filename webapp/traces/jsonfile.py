@@ -66,7 +66,7 @@ def decode_json(data: bytes) -> Archive:
         raise TraceFileError("The file is damaged or was changed (its checksum does not match).")
     try:
         trace = msgspec.json.decode(document.trace, type=_Trace)
-        _check_frames(trace.frames)
+        check_frames(trace.frames)
         if _request_id(trace.frames) != document.request_id:
             raise ValueError("request_id is not that of its first event")
         if len(bytes(trace.summary)) > MAX_SUMMARY_BYTES:
@@ -84,7 +84,7 @@ def _document(data: bytes) -> _Document:
     if header.format != FORMAT:
         raise TraceFileError(
             f'The JSON is not a Sightglass trace (its "format" is not "{FORMAT}"); of the exports, '
-            "only the trace file and JSON can be imported."
+            "the trace file, JSON and HTML can be imported."
         )
     if header.version != PROTOCOL_VERSION:
         raise TraceFileError(f"The trace has version {header.version}; this server reads version {PROTOCOL_VERSION}.")
@@ -94,7 +94,7 @@ def _document(data: bytes) -> _Document:
         raise TraceFileError(f"The file is damaged: {error}") from error
 
 
-def _check_frames(frames: Sequence[Frame]) -> None:
+def check_frames(frames: Sequence[Frame]) -> None:
     """Raises ValueError unless seqs count from 1 without a gap and no frame is empty."""
     if sum(len(frame.events) for frame in frames) > MAX_EVENTS:
         raise ValueError(f"there are more than {MAX_EVENTS} events")

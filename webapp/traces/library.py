@@ -12,11 +12,22 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
 from webapp.lifecycle.models import Request
-from webapp.traces.filters import conditions_of
+from webapp.traces.filters import NOT_CHECKED, conditions_of
 from webapp.traces.models import Entry, Tag, Trace
 
+_TEXTS = ("input", "output_text", "params")
 MAX_SELECTED = 1000
 """Traces that one request may change or export."""
+_FEW = {
+    "status": "status",
+    "finish_reason": "finish_reason",
+    "verdict": "safety_verdict",
+    "surface": "surface",
+    "model": "model",
+    "is_imported": "is_imported",
+    "currency": "currency",
+}
+"""Filters with a few possible texts each, the fields they look at, and the currency of costs."""
 MAX_TAGS = 20
 MAX_TAG_CHARS = 40
 
@@ -35,7 +46,7 @@ class SelectionError(Exception):
 def listed(user_id: int) -> QuerySet[Request]:
     """The user's requests that are open or have their trace, newest first, without their texts."""
     rows = Request.objects.filter(Q(finished_at=None) | Q(trace__isnull=False), user_id=user_id)
-    return rows.defer("input", "output_text", "params").order_by("-created_at", "-pk")
+    return rows.defer(*_TEXTS).order_by("-created_at", "-pk")
 
 
 def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
@@ -44,6 +55,29 @@ def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
     for condition in asked:
         rows = rows.filter(condition)  # one by one: two tags are two joins
     return rows
+
+
+def first(rows: QuerySet[Request], number: int) -> list[Request]:
+    """So many of the rows, in their order, with what a list tells of each.
+
+    The order is found in the index alone: rows with all that hangs on them are sorted several times as slowly.
+    """
+    ids = list(rows.values_list("pk", flat=True)[:number])
+    found = Request.objects.select_related("message", "run").defer(*_TEXTS).in_bulk(ids)
+    return [found[each] for each in ids if each in found]
+
+
+def choices(user_id: int) -> dict[str, list[str]]:
+    """Which texts each filter of few may have so that something is found, and which currencies there are."""
+    fields = list(_FEW.values())
+    found = set(listed(user_id).order_by().values_list(*fields).distinct())
+    columns = zip(*found, strict=True) if found else [()] * len(fields)
+    return {name: sorted({_text(value) for value in column} - {""}) for name, column in zip(_FEW, columns, strict=True)}
+
+
+def _text(value: object) -> str:
+    """As in an address."""
+    return NOT_CHECKED if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def folded(rows: QuerySet[Request]) -> QuerySet[Request]:

@@ -52,6 +52,7 @@ _KEPT: dict[type[Any], str] = {
     ev.SamplerStage: "name num_candidates mass log_normalizer logits first",
     ev.TokenSampled: "at position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits "
     "step_us batch_size chosen_by",
+    ev.TokenProposed: "at",
     ev.DraftVerified: "at position num_accepted source",
     ev.GrammarMasked: "at position num_allowed duration_us",
     ev.TextReleased: "at num_tokens",
@@ -148,6 +149,8 @@ class _Redaction:
                 return places | {"pieces": pieces, "text": b"".join(pieces).decode() if event.text else ""}
             case ev.TokenSampled():
                 return _token(event)
+            case ev.TokenProposed():
+                return {"token": _kept(event.token, **_token(event.token))}
             case ev.DraftVerified():
                 return {"ids": tuple(range(len(event.ids))), "pieces": (MARK.encode(),) * len(event.pieces)}
             case ev.TextReleased():

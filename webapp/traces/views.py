@@ -1,4 +1,4 @@
-"""The trace library's JSON API: list, change, delete, export and import of traces."""
+"""The trace library's JSON API: list, change, delete and export of traces."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from typing import Any
 
 import msgspec
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.http.multipartparser import MultiPartParserError
-from django.utils import timezone
 
-from inference.protocol.events import RequestAccepted
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.places import places
-from webapp.gateway.requests import find, summary
+from webapp.gateway.requests import find
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.outcome import Outcome
-from webapp.lifecycle.settle import record
-from webapp.traces import bundle, foreign, library, otlp, store
-from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
-from webapp.traces.cursor import CursorError, after, cursor_of
+from webapp.traces import library, otlp, store
+from webapp.traces.archive import TraceFileError
 from webapp.traces.filters import FilterError, conditions
-from webapp.traces.formats import FORMATS, decode_file
+from webapp.traces.formats import FORMATS
 from webapp.traces.htmlfile import PageNotBuilt
 from webapp.traces.models import Entry
+from webapp.traces.order import CursorError, Order
 from webapp.traces.redact import redact, redact_summary
 
 PAGE = 50
@@ -47,20 +40,21 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests that meet every filter, newest first; `cursor` continues a list, and with `is_folded` a set
-    of runs is one row."""
+    """The user's requests that meet every filter, in the order of `sort` (newest first); `cursor` continues a list, and
+    with `is_folded` a set of runs is one row."""
     asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
     try:
         met = conditions((name, text) for name, text in asked if name not in _NO_FILTERS)
     except FilterError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
-    matching = library.matching(user_id(request), met)
+    order = Order.of(text) if (text := request.GET.get("sort")) else Order()
+    matching = order.apply(library.matching(user_id(request), met))
     is_folded = checked_flag(request.GET.get("is_folded"), "is_folded")
-    rows = (library.folded(matching) if is_folded else matching).select_related("message", "run")
+    rows = library.folded(matching) if is_folded else matching
     if cursor := request.GET.get("cursor"):
-        rows = _continued(rows, cursor)
-    page = list(rows[: PAGE + 1])
-    next_cursor = cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
+        rows = _continued(rows, order, cursor)
+    page = library.first(rows, PAGE + 1)
+    next_cursor = order.cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
     answer = listed(page[:PAGE])
     if is_folded:
         sets = library.sets(matching, page[:PAGE])
@@ -74,11 +68,12 @@ def listed(rows: list[Request]) -> list[dict[str, Any]]:
     return [row.summary() | found[row.pk] | {"marks": marks.get(row.pk)} for row in rows]
 
 
-def _continued(rows: QuerySet[Request], cursor: str) -> QuerySet[Request]:
+def _continued(rows: QuerySet[Request], order: Order, cursor: str) -> QuerySet[Request]:
     try:
-        return after(rows, cursor)
+        return order.after(rows, cursor)
     except CursorError:
-        raise ApiError(400, "invalid", "cursor must be the next_cursor of an earlier answer.", "cursor") from None
+        message = "cursor must be the next_cursor of an earlier answer in the same order."
+        raise ApiError(400, "invalid", message, "cursor") from None
 
 
 @api("PATCH", "DELETE")
@@ -99,7 +94,7 @@ def _change(found: Request, body: Change) -> HttpResponse:
         raise not_found("saved trace")
     names = None if body.tags is None else checked_tags(body.tags, "tags")
     if body.note is not None:
-        entry.note = _checked_note(body.note)
+        entry.note = checked_note(body.note)
     if body.is_pinned is not None:
         entry.is_pinned = body.is_pinned
     entry.save(update_fields=[name for name in ("is_pinned", "note") if getattr(body, name) is not None])
@@ -108,7 +103,7 @@ def _change(found: Request, body: Change) -> HttpResponse:
     return JsonResponse(listed([found])[0])
 
 
-def _checked_note(text: str) -> str:
+def checked_note(text: str) -> str:
     if len(text) > _MAX_NOTE_CHARS or "\x00" in text:
         message = f"A note may have at most {_MAX_NOTE_CHARS:,} characters, and no NUL. Shorten it."
         raise ApiError(400, "invalid", message, "note")
@@ -182,63 +177,3 @@ def checked_flag(text: str | None, field: str = "redact") -> bool:
     if text not in (None, "", "true", "false"):
         raise ApiError(400, "invalid", f"{field} must be true or false, not {text!r}.", field)
     return text == "true"
-
-
-@api("POST")
-def import_file(request: HttpRequest) -> HttpResponse:
-    """A file from anybody: validated as a whole before anything is kept."""
-    try:
-        file = request.FILES.get("file")
-    except (RequestDataTooBig, MultiPartParserError):
-        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.") from None
-    if file is None:
-        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
-    if (file.size or 0) > MAX_BYTES:
-        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
-    data = file.read()
-    try:
-        if data.startswith(bundle.MAGIC):
-            return JsonResponse({"traces": _import_bundle(user_id(request), data)}, status=201)
-        archive = decode_file(data)
-        accepted, outcome = foreign.check(archive)
-    except TraceFileError as error:
-        raise ApiError(400, "invalid_trace", str(error), "file") from None
-    return JsonResponse(summary(_keep(user_id(request), archive, accepted, outcome)), status=201)
-
-
-def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
-    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError."""
-    for bundled, archive in bundle.read_bundle(data):
-        try:
-            foreign.check(archive)
-            _checked_note(bundled.note)
-            checked_tags(bundled.tags, "tags")
-        except (TraceFileError, ApiError) as error:
-            raise TraceFileError(f"{bundled.file}: {error}") from None
-    with transaction.atomic():
-        return [_keep_bundled(owner, bundled, archive) for bundled, archive in bundle.read_bundle(data)]
-
-
-def _keep_bundled(owner: int, bundled: bundle.Bundled, archive: Archive) -> dict[str, Any]:
-    request = _keep(owner, archive, *foreign.check(archive))
-    entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=_checked_note(bundled.note))
-    entry.save(update_fields=["is_pinned", "note"])
-    library.set_tags(entry, checked_tags(bundled.tags, "tags"))
-    return summary(request)
-
-
-@transaction.atomic
-def _keep(user_id: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
-    title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
-    request = Request(
-        user_id=user_id,
-        surface=accepted.surface,
-        model=accepted.model.replace("\x00", "")[:128],
-        title=title,
-        is_imported=True,
-        accepted_unix_us=accepted.accepted_unix_us,
-        finished_at=timezone.now(),
-    )
-    record(request, outcome)
-    store.save(request, archive.frames)
-    return request

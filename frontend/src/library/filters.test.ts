@@ -3,10 +3,14 @@ import {
   areEqual,
   changed,
   conditionsOf,
+  filtersOf,
   fromApi,
   inWords,
+  offered,
   RANGES,
   toApi,
+  unfiltered,
+  unitOf,
   without,
   withTag,
 } from "./filters";
@@ -46,14 +50,38 @@ it("says each condition in words, also one it does not know", () => {
     ["rerun", "rerun_a"],
     ["later", "x"],
   ] as [string, string][];
-  expect(words.map(inWords)).toEqual([
+  expect(words.map((each) => inWords(each, ["USD"]))).toEqual([
     "Status: failed",
     "Safety: not recorded",
     "First text ≥ 61.5\u00a0ms",
-    "Cost ≤ 0.0009",
+    "Cost ≤ 0.0009\u00a0USD",
     "Pinned",
     "Asked by the OpenAI API",
     "Runs of one set",
     "later: x",
   ]);
+});
+
+it("names the unit of every figure", () => {
+  expect(RANGES.map((range) => unitOf(range, ["EUR", "USD"]))).toEqual(["ms", "s", "EUR or USD"]);
+  expect(RANGES.map((range) => unitOf(range, []))).toEqual(["ms", "s", "in the bill’s currency"]);
+});
+
+it("offers what occurs and what is in force, in its own order, by its name where it has one", () => {
+  const words = { chat: "the chat", replay: "a set of runs", openai: "the OpenAI API" };
+  const names = (found: string[] | undefined, inForce = "") =>
+    offered(words, found, inForce).map(([name]) => name);
+  expect(names(["replay", "chat"])).toEqual(["chat", "replay"]);
+  expect(names(["chat"], "openai")).toEqual(["chat", "openai"]);
+  expect(offered(words, ["other", "chat"], "")).toEqual([
+    ["chat", "the chat"],
+    ["other", "other"],
+  ]);
+  expect(names([])).toEqual([]);
+  expect(names(undefined)).toEqual(["chat", "replay", "openai"]);
+});
+
+it("takes an order for no filter", () => {
+  expect(filtersOf("q=a&sort=-cost_nano")).toEqual([["q", "a"]]);
+  expect(unfiltered("q=a&sort=-cost_nano&tag=x")).toBe("sort=-cost_nano");
 });

@@ -7,12 +7,16 @@ export type Condition = [name: string, text: string];
 export interface Range {
   name: string;
   label: string;
-  unit: string;
+  /** Null: a currency. */
+  unit: string | null;
   /** Of the API's whole numbers in one of these units. */
   scale: number;
 }
 
-export const STATUSES = ["done", "stopped", "failed", "queued", "running"];
+export const STATUSES = Object.fromEntries(
+  ["done", "stopped", "failed", "queued", "running"].map((name) => [name, name]),
+);
+export const ORIGINS: Record<string, string> = { true: "imported", false: "made here" };
 export const FINISH_REASONS: Record<string, string> = {
   stop: "end of turn or stop text",
   length: "token limit",
@@ -36,11 +40,28 @@ export const SURFACES: Record<string, string> = {
 export const RANGES: Range[] = [
   { name: "first_token_us", label: "First text", unit: "ms", scale: 1e3 },
   { name: "duration_us", label: "Duration", unit: "s", scale: 1e6 },
-  { name: "cost_nano", label: "Cost", unit: "", scale: 1e9 },
+  { name: "cost_nano", label: "Cost", unit: null, scale: 1e9 },
 ];
 
+/** Costs are in the currencies of the user's own traces. */
+export function unitOf({ unit }: Range, currencies: string[]): string {
+  return unit ?? (currencies.join(" or ") || "in the bill’s currency");
+}
+
+/** Of the words that a filter may have those that can find something, and the one in force. */
+export function offered(
+  words: Record<string, string>,
+  found: string[] | undefined,
+  inForce: string,
+): [string, string][] {
+  const all = Object.entries(words);
+  if (!found) return all;
+  const others = found.filter((name) => !(name in words)).map((name): [string, string] => [name, name]);
+  return [...all, ...others].filter(([name]) => found.includes(name) || name === inForce);
+}
+
 /** In words, for a chip that takes it away. */
-export function inWords([name, text]: Condition): string {
+export function inWords([name, text]: Condition, currencies: string[] = []): string {
   if (name === "q") return `“${text}”`;
   if (name === "status") return `Status: ${text}`;
   if (name === "finish_reason") return `Ended by ${FINISH_REASONS[text] ?? text}`;
@@ -53,16 +74,27 @@ export function inWords([name, text]: Condition): string {
   if (name === "since") return `Since ${text}`;
   if (name === "until") return `Until ${text}`;
   const range = RANGES.find((range) => name.startsWith(range.name));
-  if (range) return `${range.label} ${name.endsWith("_min") ? "≥" : "≤"} ${quantity(range, Number(text))}`;
+  if (range)
+    return `${range.label} ${name.endsWith("_min") ? "≥" : "≤"} ${quantity(range, Number(text), currencies)}`;
   return `${name}: ${text}`;
 }
 
-function quantity({ name, scale }: Range, value: number): string {
-  return name === "cost_nano" ? String(value / scale) : duration(value);
+function quantity(range: Range, value: number, currencies: string[]): string {
+  return range.unit === null ? `${value / range.scale}\u00a0${unitOf(range, currencies)}` : duration(value);
 }
 
 export function conditionsOf(query: string): Condition[] {
   return [...new URLSearchParams(query)].filter(([, text]) => text);
+}
+
+/** All that is asked but the order. */
+export function filtersOf(query: string): Condition[] {
+  return conditionsOf(query).filter(([name]) => name !== "sort");
+}
+
+/** The same order, and no filter. */
+export function unfiltered(query: string): string {
+  return queryOf(conditionsOf(query).filter(([name]) => name === "sort"));
 }
 
 export function queryOf(conditions: Condition[]): string {

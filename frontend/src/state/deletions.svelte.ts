@@ -25,7 +25,7 @@ export class Deletions {
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   start(id: string, label: string, send: () => Promise<unknown>, left = "", ids = [id]): void {
-    this.commit();
+    void this.commit();
     this.problem = "";
     for (const each of ids) this.gone.add(each);
     this.pending = { id, ids, label, left, send };
@@ -45,18 +45,22 @@ export class Deletions {
 
   resume(): void {
     this.pause();
-    this.timer = setTimeout(() => this.commit(), GRACE_MS);
+    this.timer = setTimeout(() => void this.commit(), GRACE_MS);
   }
 
-  commit(): void {
+  /** Settles when it is done, or said to have failed. */
+  async commit(): Promise<void> {
     const { pending } = this;
     this.pause();
     this.pending = null;
-    pending?.send().catch((error: Error) => {
+    try {
+      await pending?.send();
+    } catch (error) {
       this.showAgain(pending);
+      const { message } = error as Error;
       const isPart = error instanceof PartlyDeleted;
-      this.problem = isPart ? error.message : `“${pending.label}” was not deleted: ${error.message}`;
-    });
+      this.problem = isPart ? message : `“${pending!.label}” was not deleted: ${message}`;
+    }
   }
 
   private showAgain(deletion: Deletion | null): void {

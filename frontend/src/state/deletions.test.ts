@@ -13,7 +13,7 @@ it("sends a deletion once, when its time is over", () => {
   expect(deletions.gone.has("a")).toBe(true);
   expect(send).not.toHaveBeenCalled();
   vi.runAllTimers();
-  deletions.commit();
+  void deletions.commit();
   expect(send).toHaveBeenCalledOnce();
   expect(deletions.pending).toBeNull();
   expect(deletions.gone.has("a")).toBe(true);
@@ -46,7 +46,7 @@ it("sends the first when a second begins, and waits while it is paused", () => {
 it("shows again what the server refused to delete, and says why", async () => {
   const deletions = new Deletions();
   deletions.start("a", "A", () => Promise.reject(new Error("Stop it first.")));
-  deletions.commit();
+  void deletions.commit();
   await vi.runAllTimersAsync();
   expect(deletions.gone.has("a")).toBe(false);
   expect(deletions.problem).toContain("Stop it first.");
@@ -56,7 +56,7 @@ it("shows again what is left where some were deleted, in the words of whoever kn
   const deletions = new Deletions();
   const send = () => Promise.reject(new PartlyDeleted("1 of 2 traces was not deleted."));
   deletions.start("a", "2 traces", send, "", ["a", "b"]);
-  deletions.commit();
+  void deletions.commit();
   await vi.runAllTimersAsync();
   expect([...deletions.gone]).toEqual([]);
   expect(deletions.problem).toBe("1 of 2 traces was not deleted.");

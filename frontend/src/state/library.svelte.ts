@@ -3,6 +3,7 @@ import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import {
   api,
   ApiError,
+  type Choices,
   type ListedTrace,
   type SavedView,
   type Selection,
@@ -12,6 +13,11 @@ import { counted } from "../trace/format";
 import { PartlyDeleted } from "./deletions.svelte";
 
 const MAX_TAGS = 20;
+
+/** By a figure each run of a set has its own place, since the set has no such figure. */
+function isByTime(asked: URLSearchParams): boolean {
+  return (asked.get("sort") ?? "created_at").endsWith("created_at");
+}
 
 export class Library {
   list = $state.raw<ListedTrace[]>([]);
@@ -30,6 +36,8 @@ export class Library {
   hasAllMatching = $state(false);
   views = $state.raw<SavedView[]>([]);
   tags = $state.raw<TagCount[]>([]);
+  /** What the filters can find; null: not known yet. */
+  choices = $state.raw<Choices | null>(null);
   private numLoads = 0;
 
   /** Begins the list anew. What was overtaken by a later question is dropped. */
@@ -51,7 +59,7 @@ export class Library {
     this.isLoading = true;
     const asked = new URLSearchParams(this.query);
     if (cursor) asked.set("cursor", cursor);
-    if (!asked.has("rerun")) asked.set("is_folded", "true");
+    if (!asked.has("rerun") && isByTime(asked)) asked.set("is_folded", "true");
     try {
       const page = await api.traces(asked);
       if (load !== this.numLoads) return;
@@ -74,6 +82,10 @@ export class Library {
       const runs = await this.runsOf(set);
       if (query === this.query) this.unfolded.set(set, runs);
     });
+  }
+
+  async loadChoices(): Promise<void> {
+    await this.attempt(async () => (this.choices = (await api.choices()).choices));
   }
 
   /** One, which the server refuses while its request is open. */

@@ -99,3 +99,15 @@ it("finds out what stays of all that match", async () => {
   await library.deleteTraces({ query: "" }, ["a", "b"]);
   expect(library.list).toEqual([]);
 });
+
+it("lists each run by itself where a figure gives the order", async () => {
+  const library = await loaded();
+  await library.load("sort=-cost_nano");
+  expect(library.list.map(({ id, set }) => [id, set])).toEqual([
+    ["a", null],
+    ["b", null],
+    ["c", null],
+  ]);
+  await library.load("sort=created_at");
+  expect(library.list.map(({ set }) => set?.ids)).toEqual([["a", "b", "c"]]);
+});

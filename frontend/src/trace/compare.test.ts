@@ -4,7 +4,7 @@ import type { AnyEvent, CacheLookedUp, SamplingParams, Segment } from "../protoc
 import { cacheSentence, contextDiff, partingSentence } from "./context-diff";
 import { chanceOf, divergence } from "./divergence";
 import { figureRows, ratioText } from "./figures";
-import { ACCEPTED, ended, failed, foldAll, PARAMS, RELEASED, token } from "./fixtures";
+import { ACCEPTED, chosen, ended, failed, foldAll, PARAMS, RELEASED, token } from "./fixtures";
 import { mainDifference, ofTwo } from "./main-difference";
 import type { TraceView } from "./view";
 
@@ -216,4 +216,17 @@ test("whatever two prompts are, the block named holds their first difference", (
       expect(cacheWords(a, b).length).toBeGreaterThan(20);
     }),
   );
+});
+
+test("what a person took to choose tokens is in no first token and no first text", () => {
+  const [plain, stepped] = [
+    [ACCEPTED, token(0, 70_000), { ...RELEASED, at: 90_000 }],
+    [ACCEPTED, ...chosen(0, 50_000, 39_020_000), { ...RELEASED, at: 39_090_000 }],
+  ].map((events) => foldAll(events as AnyEvent[])) as [TraceView, TraceView];
+  const cells = (label: string) =>
+    figureRows([plain, stepped])
+      .find((row) => row.label === label)!
+      .cells.map(({ text }) => text);
+  expect(cells("First token")).toEqual(["70.0\u00a0ms", "50.0\u00a0ms"]);
+  expect(cells("First text")).toEqual(["90.0\u00a0ms", "70.0\u00a0ms"]);
 });

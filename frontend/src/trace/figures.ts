@@ -6,7 +6,7 @@ import { outcomeOf, type Outcome } from "./outcome";
 import { phaseTable, type Phase } from "./phases";
 import { tokensPerSecond } from "./sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
-import type { TraceView } from "./view";
+import { firstTextUs, tookUntil, type TraceView } from "./view";
 
 export interface Cell {
   text: string;
@@ -73,8 +73,8 @@ function timeRows(views: TraceView[]): Row[] {
     numbers(label, "time", views, of, duration);
   return [
     time("Until the engine began", ({ started }) => started?.at ?? null),
-    time("First token", ({ tokens }) => tokens[0]?.at ?? null),
-    time("First text", ({ releases }) => releases[0]?.at ?? null),
+    time("First token", (view) => (view.tokens[0] ? tookUntil(view, view.tokens[0].at) : null)),
+    time("First text", firstTextUs),
     numbers("Tokens a second", "time", views, tokensPerSecond, (value) => value.toFixed(0)),
     time("In all", (view) => (outcomeOf(view) === "running" ? null : view.at)),
   ];

@@ -7,7 +7,7 @@ import { count, counted, duration, percent } from "./format";
 import { outcomeOf } from "./outcome";
 import { pieceLabel } from "./bytes";
 import { differingSettings, settingWord, shortText, type SettingName } from "./setting-names";
-import { isOver, type TraceView } from "./view";
+import { firstTextUs, isOver, type TraceView } from "./view";
 
 /** Names of the columns: A, B, C … */
 export function nameOf(index: number): string {
@@ -85,7 +85,7 @@ function answerPart(a: TraceView, b: TraceView, names: [string, string]): string
 const NOTABLE = 1.25;
 
 function firstTextPart(a: TraceView, b: TraceView, names: [string, string]): string {
-  const [at, other] = [a.releases[0]?.at, b.releases[0]?.at];
+  const [at, other] = [firstTextUs(a), firstTextUs(b)];
   if (!at || !other) return "";
   const ratio = other / at;
   if (ratio < NOTABLE && ratio > 1 / NOTABLE) return "";

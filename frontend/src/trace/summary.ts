@@ -4,7 +4,7 @@ import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
 import { tokensPerSecond } from "./sentences";
-import { numKept, waitedForChoice, type TraceView } from "./view";
+import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
 
 export interface Summary {
   /** What it is doing, or how it ended when not by itself. */
@@ -23,17 +23,17 @@ const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
 };
 
 export function summaryOfTrace(view: TraceView): Summary {
-  const { context, generation, cache, releases, tokens, bill } = view;
+  const { context, generation, cache, tokens, bill } = view;
   const cached = generation?.is_cache_known ? generation.usage.cache_read : cache?.num_cached_tokens;
   const isUnknown = generation?.is_cache_known === false;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
+  const firstText = firstTextUs(view);
   const outcome = outcomeOf(view);
   return summary(outcome, outcome === "running" ? phaseOf(view) : ENDINGS[outcome], [
     context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
-    releases[0] &&
-      `first text sent after ${duration(releases[0].at - waitedForChoice(view, 0, releases[0].at))}`,
+    firstText !== null && `first text sent after ${duration(firstText)}`,
     tokens.length > 0 && counted(tokens.length, "token"),
     speed !== null && `${speed.toFixed(0)} tok/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,

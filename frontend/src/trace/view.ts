@@ -149,6 +149,17 @@ export function waitedForChoice({ choices }: TraceView, start: number, end: numb
   );
 }
 
+/** How long the server took until a moment, µs: without what a person took to choose tokens. */
+export function tookUntil(view: TraceView, at: number): number {
+  return at - waitedForChoice(view, 0, at);
+}
+
+/** When the first text was released, so counted, as the library has it; null: there is none. */
+export function firstTextUs(view: TraceView): number | null {
+  const first = view.releases[0];
+  return first ? tookUntil(view, first.at) : null;
+}
+
 /** Tokens of the answer that a fork took over: the positions of those sampled go on after them. */
 export function numKept(view: TraceView): number {
   return view.forked?.ids.length ?? 0;

@@ -142,6 +142,8 @@ export interface RequestSummary {
   /** Null: no check is recorded. */
   safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
+  /** When it came into the library; `created_at` is when it was made. Null: it was made here. */
+  imported_at: string | null;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
   /** Which of the answers to one message it is, from 0. */
@@ -223,6 +225,17 @@ export interface RunsOfSet {
   cost_nano: number | null;
   currency: string;
 }
+
+/** Of an imported file's trace; `is_known`: it was in the library already. */
+export interface ImportedTrace extends RequestSummary {
+  is_known: boolean;
+}
+
+/** Filters with few texts, and those that occur among the user's traces; and the currencies of their costs. */
+export type Choices = Record<
+  "status" | "finish_reason" | "verdict" | "surface" | "model" | "is_imported" | "currency",
+  string[]
+>;
 
 /** Traces by their ids, or all that a filter matches. */
 export type Selection = { ids: string[] } | { query: string };
@@ -436,6 +449,7 @@ export const api = {
     call<{ num_traces: number }>("POST", "/api/traces/tags", body),
   deleteTraces: (selection: Selection) =>
     call<{ num_traces: number }>("POST", "/api/traces/delete", selection, true),
+  choices: () => call<{ choices: Choices }>("GET", "/api/traces/choices"),
   tags: () => call<{ tags: TagCount[] }>("GET", "/api/tags"),
   views: () => call<{ views: SavedView[] }>("GET", "/api/views"),
   saveView: (body: { name: string; query: string }) => call<SavedView>("POST", "/api/views", body),
@@ -453,14 +467,10 @@ export const api = {
   sendTrace: (id: string) => call<{ num_spans: number }>("POST", `/api/traces/${id}/otlp`),
   deleteView: (id: number) => call<void>("DELETE", `/api/views/${id}`),
   /** One trace, or all of an archive. */
-  importTraces: async (file: File): Promise<RequestSummary[]> => {
+  importTraces: async (file: File): Promise<ImportedTrace[]> => {
     const form = new FormData();
     form.append("file", file);
-    const kept = await call<RequestSummary | { traces: RequestSummary[] }>(
-      "POST",
-      "/api/traces/import",
-      form,
-    );
+    const kept = await call<ImportedTrace | { traces: ImportedTrace[] }>("POST", "/api/traces/import", form);
     return "traces" in kept ? kept.traces : [kept];
   },
   packChat: (chat: Chat) => call<{ turns: PackedTurn[] }>("POST", "/api/learn/chat", chat),

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.protocol.events import Frame
-from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
+from tests.webapp.traces.test_exports import FRAMES, import_, made_at, signed_in
 from webapp.lifecycle.models import Request
 from webapp.traces import collection_views, store
 from webapp.traces.archive import TraceFileError
@@ -54,7 +54,8 @@ def upload(client: Client, data: bytes) -> Any:
 @pytest.mark.django_db(transaction=True)
 def test_an_archive_comes_back_with_what_was_put_to_its_traces() -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
-    ids = [import_(alice, encode_json(FRAMES, {"title": title})).json()["id"] for title in ("one", "two", "three")]
+    traces = [encode_json(made_at(n), {"title": title}) for n, title in enumerate(("one", "two", "three"))]
+    ids = [import_(alice, trace).json()["id"] for trace in traces]
     hers = import_(bob, encode_json(FRAMES, {"title": "hers"})).json()["id"]
     alice.patch(f"/api/traces/{ids[0]}", {"is_pinned": True, "note": "why?", "tags": ["a", "b"]}, "application/json")
     Trace.objects.filter(pk=ids[2]).update(blob=b"damaged")
@@ -69,9 +70,17 @@ def test_an_archive_comes_back_with_what_was_put_to_its_traces() -> None:
     assert answer.status_code == 201
     kept = {trace["title"]: trace["id"] for trace in answer.json()["traces"]}
     assert kept.keys() == {"one", "two"}
-    assert store.load_frames(kept["one"]) == FRAMES
+    assert store.load_frames(kept["one"]) == made_at(0)
     entry = Entry.objects.get(pk=kept["one"])
     assert (entry.is_pinned, entry.note, {tag.name for tag in entry.tags.all()}) == (True, "why?", {"a", "b"})
+
+    bob.patch(f"/api/traces/{kept['one']}", {"note": "now I know"}, "application/json")
+    again = upload(bob, data)
+    assert again.status_code == 200
+    assert [(each["id"], each["is_known"]) for each in again.json()["traces"]] == [
+        (each["id"], True) for each in answer.json()["traces"]
+    ]
+    assert Entry.objects.get(pk=kept["one"]).note == "now I know"
 
     status, data = archive(alice, {"query": "q=two"}, redact="true")
     (trace,) = manifest(data)["traces"]
@@ -129,7 +138,7 @@ def packed_as(packing: int) -> bytes:
     return written.getvalue()
 
 
-WHOLE = bundled({"req_a": TRACE, "req_b": TRACE})
+WHOLE = bundled({"req_a": TRACE, "req_b": encode_json(made_at(1), {"title": "T"})})
 TOLD = manifest(WHOLE)
 
 
@@ -192,4 +201,4 @@ def test_any_damage_of_a_trace_is_noticed(data: st.DataObject) -> None:
         read = [archive.frames for _, archive in read_bundle(broken)]
     except TraceFileError:
         return
-    assert read == [FRAMES, FRAMES]
+    assert read == [FRAMES, made_at(1)]

@@ -45,6 +45,12 @@ FRAMES = [
 ]
 
 
+def made_at(unix_us: int) -> list[Frame]:
+    """As FRAMES, of another request."""
+    accepted = msgspec.structs.replace(FRAMES[0].events[0], accepted_unix_us=unix_us)
+    return [Frame(seq=1, events=(accepted,)), FRAMES[1]]
+
+
 def signed_in(name: str) -> Client:
     client = Client()
     client.force_login(User.objects.create_user(name))
@@ -98,6 +104,7 @@ def test_nothing_in_a_trace_or_a_script_ends_the_element_it_stands_in() -> None:
     text = to_html(page, FRAMES, {"title": hostile}).decode()
     assert len(re.findall("<script", text)) == text.count("</script>") + 1  # one is a string in the script
     assert text.count("</style>") == 1
+    assert decode_file(text.encode()).frames == FRAMES
     shown = text.split('id="trace">')[1].split("</script>")[0]
     assert json.loads(shown) == {"title": hostile, "frames": json.loads(msgspec.json.encode(FRAMES))}
     script = text.rsplit("<script>let", 1)[1].split("</script>")[0]
@@ -111,6 +118,18 @@ def test_a_page_that_is_not_built_is_said_to_be_missing(tmp_path: Path) -> None:
 
 
 WHOLE = encode_json(FRAMES, {"title": "T"})
+PAGE = to_html(ReplayPage(script="let x", style="a{}"), FRAMES, {"title": "T <b>"})
+
+
+@pytest.mark.django_db
+def test_an_exported_page_is_imported() -> None:
+    alice = signed_in("alice")
+    answer = import_(alice, PAGE)
+    assert (answer.status_code, answer.json()["title"]) == (201, "T <b>")
+    assert store.load_frames(answer.json()["id"]) == FRAMES
+    former = re.sub(b'data-sha256="[0-9a-f]+" ', b"", PAGE)
+    assert len(former) < len(PAGE)
+    assert import_(alice, former).json()["id"] == answer.json()["id"]
 
 
 @pytest.mark.django_db
@@ -123,6 +142,10 @@ WHOLE = encode_json(FRAMES, {"title": "T"})
         (WHOLE.replace(b'"sightglass-trace"', b'"other"'), '"format"'),
         (FORMATS["perfetto"].encode(FRAMES, {}), "can be imported"),
         (FORMATS["otlp"].encode(FRAMES, {}), "can be imported"),
+        (PAGE.replace(b'"at":4', b'"at":3'), "checksum"),
+        (PAGE[: PAGE.index(b"request.finished")], "truncated"),
+        (PAGE.replace(b'id="trace"', b""), "the trace file, JSON and HTML can be imported"),
+        (b"<!doctype html><title>Another page</title>", "holds no Sightglass trace"),
         (b"{", "truncated"),
         (b"[]", "is not a Sightglass trace"),
         (encode_json(FRAMES[:1], {}), "no end"),

@@ -113,6 +113,8 @@ def test_a_filter_keeps_what_meets_it(asked: Any, this: Any, that: Any) -> None:
         ({"until": "9999-12-31"}, "until", "2026-01-31"),
         ({"since": "0001-01-01T00:00:00+23:59"}, "since", "2026-01-31"),
         ({"q": "x" * 300}, "q", "200 characters"),
+        ({"sort": "cost"}, "sort", "cost_nano"),
+        ({"sort": "--cost_nano"}, "sort", "minus"),
     ],
 )
 def test_a_filter_that_means_nothing_is_explained(asked: dict[str, str], field: str, said: str) -> None:
@@ -164,13 +166,26 @@ def test_more_filters_than_a_database_can_join_are_refused() -> None:
             conditions_of(asked)
 
 
+SORTS = ["", "-created_at", "created_at", "-cost_nano", "cost_nano"]
+
+
+def in_order(kept: dict[str, dict[str, Any]], sort: str) -> list[str]:
+    """Without a sort newest first; a cost that is not known comes last, and equal ones newest first."""
+    ids = sorted(kept, key=lambda each: (kept[each]["created_at"], each), reverse=sort != "created_at")
+    if not sort.endswith("cost_nano"):
+        return ids
+    sign = -1 if sort.startswith("-") else 1
+    known = [each for each in ids if kept[each]["cost_nano"] is not None]
+    return sorted(known, key=lambda each: sign * kept[each]["cost_nano"]) + [each for each in ids if each not in known]
+
+
 @pytest.mark.django_db
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.lists(ROW, max_size=12), asked=ASKED, size=st.integers(1, 4))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(ROW, max_size=12), asked=ASKED, sort=st.sampled_from(SORTS), size=st.integers(1, 4))
 def test_pages_under_any_filters_add_up_to_what_meets_them(
-    monkeypatch: pytest.MonkeyPatch, rows: list[dict[str, Any]], asked: dict[str, str], size: int
+    monkeypatch: pytest.MonkeyPatch, rows: list[dict[str, Any]], asked: dict[str, str], sort: str, size: int
 ) -> None:
-    """Each once, newest first, whatever the size of a page and however many times are equal."""
+    """Each once, in order, whatever the size of a page and however many times or costs are equal or not known."""
     User.objects.all().delete()
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     kept = {}
@@ -178,10 +193,39 @@ def test_pages_under_any_filters_add_up_to_what_meets_them(
         saved(bob, **row)
         request_id = saved(alice, **row)
         if all(MEETS[name](row, text) for name, text in asked.items()):
-            kept[request_id] = row["created_at"]
+            kept[request_id] = row
     monkeypatch.setattr(views, "PAGE", size)
-    ids = found(signed_in(alice), **asked)
-    assert ids == sorted(kept, key=lambda request_id: (kept[request_id], request_id), reverse=True)
+    assert found(signed_in(alice), sort=sort, **asked) == in_order(kept, sort)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "cursor", ["2026-01-01T00:00:00.0~req_a", "x~2026-01-01T00:00:00.0~req_a", f"{2**63}~2026-01-01T00:00:00.0~req_a"]
+)
+def test_a_cursor_of_another_order_gets_a_clear_error(cursor: str) -> None:
+    alice = signed_in(User.objects.create_user("alice"))
+    response = alice.get("/api/traces", {"sort": "-cost_nano", "cursor": cursor})
+    assert (response.status_code, response.json()["error"]["field"]) == (400, "cursor")
+
+
+@pytest.mark.django_db
+def test_only_what_occurs_among_a_users_own_traces_can_be_chosen() -> None:
+    alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
+    client = signed_in(alice)
+    assert set(map(tuple, client.get("/api/traces/choices").json()["choices"].values())) == {()}
+    saved(alice, surface="replay", finish_reason="stop", cost_nano=1, currency="EUR", safety_verdict="flag")
+    saved(alice, surface="chat", finish_reason="stop", is_imported=True)
+    saved(bob, surface="openai", model="other", status="failed", currency="USD")
+    Request.objects.create(user=alice, surface="anthropic", model="m", title="gone", status="stopped", finished_at=NOON)
+    assert client.get("/api/traces/choices").json()["choices"] == {
+        "status": ["done"],
+        "finish_reason": ["stop"],
+        "verdict": ["flag", "none"],
+        "surface": ["chat", "replay"],
+        "model": ["m"],
+        "is_imported": ["false", "true"],
+        "currency": ["EUR"],
+    }
 
 
 CHECK = {

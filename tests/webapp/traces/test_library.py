@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
+from msgspec.structs import replace
 
 from inference.protocol.events import (
     AnyEvent,
@@ -19,11 +21,16 @@ from inference.protocol.events import (
     RequestAccepted,
     RequestFailed,
     RequestFinished,
+    RequestObserved,
+    TextReleased,
 )
 from inference.protocol.request import SamplingParams, Usage
 from webapp.lifecycle.models import Request
 from webapp.traces import store
 from webapp.traces.archive import encode
+from webapp.traces.models import Trace
+from webapp.traces.redact import redact
+from webapp.traces.retention import due
 
 pytestmark = pytest.mark.django_db
 
@@ -81,12 +88,12 @@ def test_any_text_may_be_searched_for(alice: Client, text: str) -> None:
     [
         [END],
         [ACCEPTED],
-        [ACCEPTED, msgspec.structs.replace(END, at=2**63)],
-        [msgspec.structs.replace(ACCEPTED, accepted_unix_us=2**64), END],
-        [msgspec.structs.replace(ACCEPTED, accepted_unix_us=-1), END],
+        [ACCEPTED, replace(END, at=2**63)],
+        [replace(ACCEPTED, accepted_unix_us=2**64), END],
+        [replace(ACCEPTED, accepted_unix_us=-1), END],
         [ACCEPTED, BillPosted(at=1, currency="EUR", price_version="1", lines=(), total_nano=2**80), END],
         [ACCEPTED, BillPosted(at=1, currency="euros", price_version="1", lines=(), total_nano=1), END],
-        [ACCEPTED, msgspec.structs.replace(FINISHED, usage=Usage(output=-5)), END],
+        [ACCEPTED, replace(FINISHED, usage=Usage(output=-5)), END],
         [ACCEPTED, RequestFailed(at=1, stage="s" * 500, code="c", message="m")],
         [ACCEPTED, RequestFailed(at=1, stage="s", code="", message="m")],
     ],
@@ -103,3 +110,57 @@ def test_an_imported_trace_stays_as_it_came(alice: Client) -> None:
     assert store.load_frames(request.pk) == [Frame(seq=1, events=(ACCEPTED, END))]
     assert alice.delete(f"/api/traces/{request.pk}").status_code == 204
     assert alice.get(f"/api/requests/{request.pk}").status_code == 404
+
+
+def test_an_imported_trace_tells_when_it_was_made_and_when_it_came(alice: Client) -> None:
+    """A list is sorted by the first, a retention rule looks at the second."""
+    made = datetime(2026, 3, 1, 12, 0, 0, 5, tzinfo=UTC)
+    ahead = replace(ACCEPTED, accepted_unix_us=2**52)
+    old, odd = (
+        import_(alice, each, END).json()
+        for each in (replace(ACCEPTED, accepted_unix_us=int(made.timestamp()) * 10**6 + 5), ahead)
+    )
+    assert datetime.fromisoformat(old["created_at"]) == made
+    assert timezone.now() - datetime.fromisoformat(old["imported_at"]) < timedelta(minutes=5)
+    assert odd["created_at"] <= odd["imported_at"]  # its server's clock was ahead
+    assert [each["id"] for each in alice.get("/api/traces").json()["traces"]] == [odd["id"], old["id"]]
+    assert not due(User.objects.get().pk, 1, timezone.now()).exists()
+    assert due(User.objects.get().pk, 1, timezone.now() + timedelta(days=2)).count() == 2
+
+
+def test_what_is_in_the_library_is_imported_once(alice: Client) -> None:
+    """Told by its events: not by its title, nor by the browser's timing, nor by which kind of file it is."""
+    observed = RequestObserved(at=9, client=ClientTiming(last_paint_unix_us=5))
+    first = import_(alice, ACCEPTED, END, title="first")
+    for events in ((ACCEPTED, END), (ACCEPTED, END, observed)):
+        again = import_(alice, *events, title="again")
+        assert (again.status_code, again.json()["id"], again.json()["is_known"]) == (200, first.json()["id"], True)
+        assert again.json()["title"] == "first"
+    for events in ((replace(ACCEPTED, accepted_unix_us=2), END), (ACCEPTED, replace(END, at=6))):
+        other = import_(alice, *events)
+        assert (other.status_code, other.json()["is_known"]) == (201, False)
+    bob = Client()
+    bob.force_login(User.objects.create_user("bob"))
+    assert import_(bob, ACCEPTED, END).status_code == 201
+    assert Request.objects.count() == 4
+
+
+def test_a_trace_of_ones_own_request_is_known_and_its_redacted_copy_too(alice: Client) -> None:
+    user = User.objects.get()
+    own = Request.objects.create(user=user, surface="chat", model="m", title="T", finished_at=timezone.now())
+    accepted = replace(ACCEPTED, request_id=own.pk)
+    released = TextReleased(at=2, text="forty-two", num_tokens=1)
+    frames = [Frame(seq=1, events=(accepted, released, END))]
+    store.save(own, frames)
+    for events in (frames[0].events, redact(frames)[0].events):
+        assert import_(alice, *events).json()["id"] == own.pk
+    assert import_(alice, accepted, replace(released, text="forty-three"), END).json()["id"] != own.pk
+    bob = Client()
+    bob.force_login(User.objects.create_user("bob"))
+    assert import_(bob, *frames[0].events).json()["id"] != own.pk
+
+
+def test_a_copy_that_cannot_be_read_is_none(alice: Client) -> None:
+    broken = import_(alice, ACCEPTED, END).json()["id"]
+    Trace.objects.update(blob=b"damaged")
+    assert import_(alice, ACCEPTED, END).json()["id"] != broken

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from inference.protocol.events import AnyEvent, ContextCompared, Dropped, Frame, RequestAccepted, SegmentChange
 from tests.webapp.traces.test_archive import token
 from tests.webapp.traces.test_bundle import archive
-from tests.webapp.traces.test_exports import FRAMES, import_, signed_in
+from tests.webapp.traces.test_exports import FRAMES, import_, made_at, signed_in
 from tests.webapp.traces.test_sharing import _built_page, share  # noqa: F401 (a fixture)
 from webapp.traces import store
 from webapp.traces.archive import decode, encode, unpacked
@@ -93,7 +93,7 @@ def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> 
         assert not tells(data), name
         if name in ("sgtrace", "json") and not is_redacted:
             assert decode_file(data).frames == with_(KEPT)
-            assert import_(alice, data).status_code == 201
+            assert import_(alice, data).json()["id"] == request_id
 
 
 @pytest.mark.django_db(transaction=True)
@@ -127,7 +127,8 @@ def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCapt
     """As of former versions; one that is damaged stays as it is."""
     caplog.set_level("INFO")
     alice = signed_in("alice")
-    ids = [import_(alice, encode_json(with_(KEPT), {"title": "T"})).json()["id"] for _ in range(3)]
+    files = [encode_json([made_at(n)[0], with_(KEPT)[1]], {"title": "T"}) for n in range(3)]
+    ids = [import_(alice, file).json()["id"] for file in files]
     Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
     Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
     whole = Trace.objects.get(pk=ids[2])

@@ -1,5 +1,6 @@
 /** How fast the request's prompt was read and its answer written. */
 import { counted, duration } from "../../trace/format";
+import { firstTextUs } from "../../trace/view";
 import { line, missing, type Line, type Teller } from "../walk";
 
 export const tellPhases: Teller = (view) => {
@@ -20,10 +21,11 @@ export const tellPhases: Teller = (view) => {
     ),
     line(`That is ${speed.toFixed(0)} tokens a second, ${duration(readUs / numRead)} for each.`, from, end),
   ];
-  if (releases[0])
+  const firstText = firstTextUs(view);
+  if (releases[0] && firstText !== null)
     lines.push(
       line(
-        `The first text was there ${duration(releases[0].at)} after the request was accepted.`,
+        `The first text was there ${duration(firstText)} after the request was accepted${firstText < releases[0].at ? ", the time for choosing tokens left out" : ""}.`,
         0,
         releases[0].at,
       ),

@@ -1,0 +1,38 @@
+"""Accounts in the admin. One with entries in the ledger is closed, not deleted: an entry says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
+    """Django's own, but for what is said of an account that cannot be deleted."""
+
+    def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> tuple[Any, ...]:
+        users = list(objs)
+        if kept := [_kept(user) for user in users if user.ledger_entries.exists()]:
+            return [], {}, set(), kept
+        return super().get_deleted_objects(users, request)
+
+
+def _kept(user: Any) -> SafeString:
+    """Follows Django's "would require deleting the following protected related objects"."""
+    return format_html(
+        "{} in the ledger, which stay for good. To close the account, untick \u201cActive\u201d on "
+        '<a href="{}">{}\u2019s page</a> instead: then nobody can sign in to it or use it.',
+        f"Entries of {user} ({user.ledger_entries.count():,})",
+        reverse("admin:auth_user_change", args=[user.pk]),
+        user,
+    )
