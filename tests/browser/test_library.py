@@ -10,9 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from playwright.sync_api import Locator, Page, expect
 
 from benchmarks.synthetic_trace import frames
+from inference.protocol.events import RequestAccepted
 from tests.browser.running import Running
 from webapp.traces import archive
 
@@ -21,15 +23,23 @@ SECRET = "forty"
 """A word of the answer."""
 
 
+def trace_file(title: str, day: int, num_tokens: int = 12) -> bytes:
+    """Of a request made so many days after the first."""
+    first, *others = frames(num_tokens)
+    accepted = first.events[0]
+    assert isinstance(accepted, RequestAccepted)
+    made = replace(accepted, accepted_unix_us=accepted.accepted_unix_us + day * 86_400_000_000)
+    return archive.encode([replace(first, events=(made, *first.events[1:])), *others], {"title": title})
+
+
 @pytest.fixture(scope="module")
 def address(page: Page, product: Running) -> str:
     """Of the library, with three traces in it."""
     base = product.link.partition("/signin/")[0]
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     headers = {"X-CSRFToken": token, "Referer": base}
-    for title in TITLES:
-        data = archive.encode(frames(12), {"title": title})
-        file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": data}
+    for day, title in enumerate(TITLES):
+        file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(title, day)}
         answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
         assert answer.status == 201, answer.text()
     return f"{base}/library"
@@ -50,17 +60,79 @@ def test_a_filter_is_in_the_address_and_a_chip_takes_it_away(page: Page, rows: L
     expect(rows).to_have_count(1)
     expect(page).to_have_url(re.compile(r"\?q=lakes$"))
     page.get_by_role("button", name="Filter").click()
-    page.get_by_label("Status").select_option("failed")
+    page.get_by_label("Cost at least, USD").fill("9")
+    page.keyboard.press("Enter")
     expect(page.get_by_text("No trace matches.")).to_be_visible()
     page.reload()
     chips = page.get_by_role("list", name="Filters in force")
     expect(chips.get_by_role("button")).to_have_count(3)
-    chips.get_by_role("button", name="Status: failed").click()
+    chips.get_by_role("button", name="Cost ≥ 9").click()
     expect(rows).to_have_count(1)
     chips.get_by_role("button", name="“lakes”").click()
     expect(rows).to_have_count(3)
     page.go_back()
     expect(rows).to_have_count(1)
+
+
+def titles(rows: Locator) -> list[str]:
+    return rows.locator("[data-key=title]").all_inner_texts()
+
+
+def test_a_column_s_head_sorts_and_the_address_keeps_it(page: Page, rows: Locator) -> None:
+    assert titles(rows) == list(reversed(TITLES))
+    heads = page.get_by_role("columnheader")
+    when = heads.filter(has_text="When")
+    expect(when).to_have_attribute("aria-sort", "descending")
+    when.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?sort=created_at$"))
+    expect(when).to_have_attribute("aria-sort", "ascending")
+    expect(rows.first).to_contain_text(TITLES[0])
+    assert titles(rows) == list(TITLES)
+    expect(when.get_by_role("button")).to_be_focused()
+    page.get_by_role("button", name="Cost", exact=True).click()
+    expect(page).to_have_url(re.compile(r"\?sort=-cost_nano$"))
+    expect(heads.filter(has_text="Cost")).to_have_attribute("aria-sort", "descending")
+    assert when.get_attribute("aria-sort") is None
+    expect(page.get_by_role("list", name="Filters in force")).to_have_count(0)
+    page.reload()
+    expect(heads.filter(has_text="Cost")).to_have_attribute("aria-sort", "descending")
+    page.go_back()
+    expect(when).to_have_attribute("aria-sort", "ascending")
+
+
+def test_a_filter_offers_what_occurs_and_names_its_unit(page: Page, rows: Locator) -> None:
+    page.get_by_role("button", name="Filter").click()
+    asked_by = page.get_by_label("Asked by")
+    expect(asked_by.locator("option")).to_have_text(["any", "the chat"])
+    expect(page.get_by_label("Origin").locator("option")).to_have_text(["any", "imported"])
+    for figure in ("First text at least, ms", "Duration at least, s", "Cost at least, USD"):
+        expect(page.get_by_label(figure)).to_be_visible()
+    page.get_by_label("Cost at least, USD").fill("0.5")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Cost ≥ 0.5\u00a0USD")).to_be_visible()
+
+
+def test_an_exported_page_comes_back_and_what_is_there_is_not_imported_twice(
+    page: Page, rows: Locator, tmp_path: Path
+) -> None:
+    row = rows.filter(has_text=TITLES[1])
+    expect(row).to_contain_text("imported")
+    request_id = (row.locator("[data-key=title]").get_attribute("href") or "").rpartition("/")[2]
+    answer = page.request.get(f"{page.url.removesuffix('/library')}/api/traces/{request_id}/export?format=html")
+    path = tmp_path / "trace.html"
+    path.write_bytes(answer.body())
+    for there in (True, False):
+        page.locator("input[type=file]").set_input_files(path)
+        told = page.get_by_role("status").filter(has_text=TITLES[1])
+        expect(told).to_contain_text("Already in your library" if there else "Imported")
+        expect(rows).to_have_count(3)
+        if there:
+            expect(told.get_by_role("link")).to_have_attribute("href", f"/requests/{request_id}")
+            row.get_by_role("button", name="Delete").click()
+            expect(rows).to_have_count(2)
+    page.get_by_role("link", name=TITLES[1]).first.click()
+    expect(page.get_by_text("Made elsewhere on June 16, 2025")).to_be_visible()
 
 
 def test_an_address_that_asks_for_no_filter_says_so(page: Page, address: str) -> None:
@@ -241,6 +313,10 @@ def test_the_library_fits_a_phone(page: Page, address: str) -> None:
     phone = context.new_page()
     phone.goto(address)
     phone.get_by_role("button", name="Filter").tap()
+    phone.get_by_label("Sort by").select_option("When")
+    phone.get_by_role("button", name="newest first").tap()
+    expect(phone.get_by_role("button", name="oldest first")).to_be_visible()
+    expect(phone.locator("tbody tr").first).to_contain_text(TITLES[0])
     phone.get_by_role("checkbox", name=f"Select {TITLES[0]}").tap()
     expect(phone.get_by_role("region", name="Selected traces")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
@@ -264,4 +340,7 @@ def test_what_is_still_running_is_not_deleted_and_comes_back(page: Page, address
     expect(page.get_by_role("alert")).to_contain_text("was not deleted: The request is still running. Stop it first.")
     expect(row).to_have_count(1)
     request_id = sent.json()["assistant_message"]["request_id"]
+    page.get_by_role("link", name="Learn", exact=True).click()
+    expect(page.get_by_role("heading", name="Learn")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
     assert page.request.post(f"{base}/api/requests/{request_id}/cancel", headers=headers).ok

@@ -60,16 +60,25 @@ export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined)
   return billed.length ? billed.reduce((sum, cost) => sum + cost, 0) : set!.cost_nano;
 }
 
-const MOMENT: Intl.DateTimeFormatOptions = {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-};
+const DAY: Intl.DateTimeFormatOptions = { month: "short", day: "numeric" };
 
-/** The year only where it is another. */
+/** To the minute; of another year the day. */
 export function when(time: string, now = new Date()): string {
   const date = new Date(time);
   const isThisYear = date.getFullYear() === now.getFullYear();
-  return date.toLocaleString(undefined, isThisYear ? MOMENT : { ...MOMENT, year: "numeric" });
+  return isThisYear
+    ? date.toLocaleString(undefined, { ...DAY, hour: "2-digit", minute: "2-digit" })
+    : day(time, now);
+}
+
+/** The year only where it is another. */
+export function day(time: string, now = new Date()): string {
+  const date = new Date(time);
+  const isThisYear = date.getFullYear() === now.getFullYear();
+  return date.toLocaleDateString(undefined, isThisYear ? DAY : { ...DAY, year: "numeric" });
+}
+
+/** Of any year, to the second. */
+export function moment(time: string): string {
+  return new Date(time).toLocaleString(undefined, { dateStyle: "long", timeStyle: "medium" });
 }
