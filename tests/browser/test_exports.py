@@ -96,9 +96,11 @@ def test_the_web_page_opens_in_a_frame_that_may_keep_nothing(page: Page, library
 
 def test_a_json_trace_is_imported_on_the_library_page(page: Page, library: str, tmp_path: Path) -> None:
     path = download(page, library, "JSON every event", tmp_path)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("button", name="Export")).to_have_count(0)
     page.locator("input[type=file]").set_input_files(path)
     expect(page.get_by_role("status").filter(has_text="Imported")).to_be_visible()
-    expect(page.get_by_role("button", name="Export")).to_have_count(2)
+    expect(page.get_by_role("button", name="Export")).to_have_count(1)
 
 
 _LOOK = """async (png) => {
