@@ -3,7 +3,9 @@
 Measured, mean nats (decode, prefill, llama.cpp): the kernels' Q4_1 0.0037, 0.0030, 0.0041; Q4_0 0.0031, 0.0031, 0.0036;
 Q8_0 0.0030, 0.0028, 0.0032; PyTorch's Q4_1 0.0009, 0.0008, 0.0037; Q4_0 0.0009, 0.0009, 0.0037; Q8_0 0.0005,
 0.0005, 0.0031; of Q4_K, Q5_K and Q6_K by turns beside Q5_0 the kernels 0.0049, 0.0034, 0.0075 and PyTorch, as int8 per
-channel, 0.0044, 0.0012, 0.0075; Gemma's mix of Q4_K, Q5_0 and Q6_K as int8 per channel 0.012, 0.001, 0.016.
+channel, 0.0044, 0.0012, 0.0075; Gemma's mix of Q4_K, Q5_0, Q6_K
+and Q8_0, over 19 tokens, the kernels 0.014, PyTorch, as int8 per channel, 0.019, llama.cpp 0.017. There the nine tokens
+that are judged scatter so much that this opt-in test failed when it was last run, for PyTorch not without reason.
 """
 
 from __future__ import annotations
