@@ -23,7 +23,15 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import log_key
-from inference.protocol.events import ClientTiming, Frame, GatewayChecked, RequestAccepted, RequestObserved, ServerPhase
+from inference.protocol.events import (
+    ClientTiming,
+    Frame,
+    GatewayChecked,
+    RequestAccepted,
+    RequestObserved,
+    ServerPhase,
+    TextReleased,
+)
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
@@ -369,6 +377,22 @@ def test_the_session_names_the_most_answers_that_one_message_gets(alice: Client,
     most = alice.get("/api/session").json()["limits"]["num_answers"]
     assert send(alice, conversation, n=most + 1)[0] == 400
     assert len(send(alice, conversation, n=most)[1]["siblings"]) == most - 1
+
+
+def test_a_page_that_is_opened_meanwhile_begins_with_what_was_released(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+
+    def shown() -> tuple[str, str]:
+        answer = alice.get(f"/api/conversations/{conversation}").json()["messages"][1]
+        return answer["status"], answer["text"]
+
+    assert shown() == ("streaming", "")
+    released = [TextReleased(at=at, text=text, num_tokens=at) for at, text in enumerate(("The", " sky"), 1)]
+    services.event_log().append(request_id, released, 1)
+    assert shown() == ("streaming", "The sky")
+    services.event_log().forget(request_id)
+    assert shown() == ("streaming", "")
 
 
 def test_the_list_tells_in_which_conversations_an_answer_is_written(alice: Client, conversation: str) -> None:

@@ -38,7 +38,8 @@ class Conversation(models.Model):
 
     def tree(self) -> models.QuerySet[Message]:
         """All messages with their requests, but not the requests' inputs: each repeats the conversation so far."""
-        return self.messages.select_related("request").defer("request__input")
+        messages = self.messages.select_related("request").defer("request__input")
+        return messages.annotate(key=models.F("delivery__key"))
 
 
 class Message(models.Model):
@@ -76,6 +77,7 @@ class Message(models.Model):
             "parent_id": self.parent_id,
             "role": self.role,
             "text": self.text,
+            "key": getattr(self, "key", None),  # of a conversation's tree
             "created_at": self.created_at.isoformat(),
             "request_id": request.id if request else None,
             "status": _STATUS[request.status] if request else None,
@@ -83,6 +85,25 @@ class Message(models.Model):
             "figures": request.figures() if request and request.is_settled else None,
             **(request or Request()).fork(),
         }
+
+
+class Delivery(models.Model):
+    """A message that was sent under a key, so that what is sent again under it is taken once; goes with the message."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="deliveries")
+    key = models.CharField(max_length=128)
+    digest = models.CharField(max_length=64)
+    """SHA-256 of all that was asked."""
+    question = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="delivery")
+    answer_ids = models.JSONField()
+    """Of those that it got at once; others may have come beside them."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "key"], name="delivery_key")]
+
+    def __str__(self) -> str:
+        return self.key
 
 
 _STATUS: dict[str, str] = {

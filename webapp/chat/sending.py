@@ -14,10 +14,11 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import path_to, without_blocked
+from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, admit, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, admit, start
 
 logger = logging.getLogger(__name__)
 
@@ -32,14 +33,30 @@ class Sent:
     user_message: Message
     answers: list[Message]
     """The first is shown, the others are branches beside it."""
+    is_repeat: bool = False
+    """They were there: the same was sent before."""
 
 
 def send(
-    conversation: Conversation, parent: Message | None, text: str, params: list[SamplingParams], by: Arrival
+    conversation: Conversation,
+    parent: Message | None,
+    text: str,
+    params: list[SamplingParams],
+    by: Arrival,
+    key: Key | None = None,
 ) -> Sent:
-    """Append a user message and start an answer for each of params. Raises TooManyOpen, QueueUnavailable."""
+    """Append a user message and start an answer for each of params.
+
+    Raises TooManyOpen, QueueUnavailable, KeyReused.
+    """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-    return Sent(question, _answer(conversation, question, params, by))
+    try:
+        return Sent(question, _answer(conversation, question, params, by, key))
+    except AlreadySent:
+        first = first_result(key) if key is not None else None
+        if first is None:  # it could not be started, and was taken back
+            raise QueueUnavailable from None
+        return Sent(*first, is_repeat=True)
 
 
 def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
@@ -48,10 +65,12 @@ def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> li
     return _answer(answer.conversation, answer.parent, params, by)
 
 
-def _answer(conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
+def _answer(
+    conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival, key: Key | None = None
+) -> list[Message]:
     source = {"messages": _input(conversation, question)} | ({"is_stepped": True} if by.is_stepped else {})
     requests = [_request(conversation, question, source, each, by) for each in params]
-    return begin(conversation, question, requests, params, by)
+    return begin(conversation, question, requests, params, by, key)
 
 
 def begin(
@@ -60,9 +79,10 @@ def begin(
     requests: list[Request],
     params: list[SamplingParams],
     by: Arrival,
+    key: Key | None = None,
 ) -> list[Message]:
     """Save the requests, which have all that the model needs, and the messages that will show their answers; start
-    them. Raises TooManyOpen, QueueUnavailable.
+    them. Raises TooManyOpen, QueueUnavailable, AlreadySent.
 
     A question that is new is saved with them. What can be read is read before the write lock is taken.
     """
@@ -73,6 +93,8 @@ def begin(
     conversation.leaf_id = answers[0].pk
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     with transaction.atomic():
+        if key is not None:
+            claim(key, question, answers)
         limits = admit(conversation.user_id, len(requests), by.is_stepped)
         Request.objects.bulk_create(requests)
         Message.objects.bulk_create(created)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.chat import sending
+from webapp.chat.delivery import Key, KeyReused
 from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
@@ -25,13 +28,16 @@ from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
 from webapp.gateway.requests import find
 from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle import services
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.outcome import fold
 from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
 from webapp.lifecycle.stop import stop
 from webapp.traces import store
 
 _MAX_LISTED = 500
+_KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _NUM_SEEDS = 2**53
 """What JavaScript holds exactly."""
 
@@ -188,9 +194,23 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
     with _refusals():
-        sent = sending.send(found, parent, text, params, arrival)
+        sent = sending.send(found, parent, text, params, arrival, _key(request, found, body))
     timing.mark("start")
-    return _started({"user_message": sent.user_message.as_json(), "title": found.title}, sent.answers, timing)
+    response = _started({"user_message": sent.user_message.as_json(), "title": found.title}, sent.answers, timing)
+    if sent.is_repeat:
+        response["Idempotent-Replayed"] = "true"
+    return response
+
+
+def _key(request: HttpRequest, found: Conversation, body: NewMessage) -> Key | None:
+    """Under which the message is sent; what the browser measured meanwhile makes it no other message."""
+    text = request.headers.get("Idempotency-Key")
+    if text is None:
+        return None
+    if not _KEY.fullmatch(text):
+        raise ApiError(400, "invalid", "The Idempotency-Key must have 1 to 128 visible ASCII characters.")
+    asked = msgspec.json.encode([found.pk, msgspec.structs.replace(body, client=None)])
+    return Key(user_id(request), text, hashlib.sha256(asked).hexdigest())
 
 
 @api("POST")
@@ -295,6 +315,9 @@ def _refusals() -> Iterator[None]:
         yield
     except TooManyOpen as error:
         raise ApiError(429, "too_many_requests", str(error), retry_after_s=5) from None
+    except KeyReused:
+        message = "This Idempotency-Key stands for another message. Use a new key for each message."
+        raise ApiError(422, "key_reused", message) from None
     except CannotFork as error:
         raise ApiError(400 if error.field else 409, error.code, str(error), error.field) from None
     except (QueueUnavailable, RedisError):
@@ -327,5 +350,16 @@ def _as_json(found: Conversation) -> dict[str, Any]:
         "leaf_id": found.leaf_id,
         "created_at": found.created_at.isoformat(),
         "updated_at": found.updated_at.isoformat(),
-        "messages": [message.as_json() for message in found.tree()],
+        "messages": [message.as_json() | _so_far(message) for message in found.tree()],
     }
+
+
+def _so_far(message: Message) -> dict[str, str]:
+    """What was released of an answer that is being written, so that a page that is opened now begins with it."""
+    request = message.request
+    if request is None or request.is_settled:
+        return {}
+    try:
+        return {"text": fold(services.event_log().read(request.pk)).text}
+    except RedisError:
+        return {}  # it comes with the events

@@ -8,6 +8,7 @@ const message = (id: string, parent_id: string | null, role: Message["role"]): M
   parent_id,
   role,
   text: id,
+  key: null,
   created_at: "",
   request_id: null,
   status: null,

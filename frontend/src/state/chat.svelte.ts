@@ -93,10 +93,11 @@ export class Chat {
   /** Whether a message was taken of which no reply told; if so it is shown. */
   private async hasArrived(unsent: Unsent): Promise<boolean> {
     if (!unsent.posted) return false;
-    const now = await api.conversation(unsent.posted.conversation).catch((error: unknown) => {
+    const now = await api.conversation(unsent.posted).catch((error: unknown) => {
       if (error instanceof ApiError && error.status === 404) return null;
       throw error;
     });
+    if (!now) unsent.posted = null;
     if (!now || !isTaken(unsent, now.messages)) return false;
     this.outbox.remove(unsent.id);
     this.onStarted();
@@ -178,7 +179,10 @@ export class Chat {
       if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
       return true;
     } catch (error) {
-      const isCertain = error instanceof ApiError && error.status >= 400 && error.status < 500;
+      const isReused = error instanceof ApiError && error.problem.code === "key_reused";
+      // It arrived in the moment after this page had looked.
+      if (isReused && (await this.hasArrived(unsent).catch(() => false))) return true;
+      const isCertain = error instanceof ApiError && error.status >= 400 && error.status < 500 && !isReused;
       this.outbox.refuse(unsent, refusalOf(error), isCertain);
       return false;
     }
@@ -188,16 +192,11 @@ export class Chat {
     // Also where a first message was refused before.
     const isNew = !this.conversation?.messages.length;
     this.conversation ??= await api.createConversation({ ...this.asking, system_prompt: this.systemPrompt });
-    const { id, messages } = this.conversation;
-    const parent_id = this.parentOf(unsent);
-    this.outbox.post(unsent, id, messages, parent_id);
+    const { id } = this.conversation;
+    this.outbox.post(unsent, id);
     clock.sent();
-    const sent = await api.send(id, {
-      text: unsent.text,
-      parent_id,
-      ...this.asked,
-      client: { ...clock.timing },
-    });
+    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked };
+    const sent = await api.send(id, { ...body, client: { ...clock.timing } }, unsent.id);
     this.outbox.remove(unsent.id);
     if (this.isClosed) this.outbox.onTaken();
     else {
@@ -255,7 +254,8 @@ export class Chat {
     if (this.isClosed) return;
     this.add([started.assistant_message, ...started.siblings]);
     this.conversation!.leaf_id = started.assistant_message.id;
-    this.follow(started.assistant_message, clock);
+    // What was asked for before has no times of this post.
+    this.follow(started.assistant_message, started.is_repeat ? null : clock);
     // What is not on the screen has no paint to be timed.
     for (const sibling of started.siblings) this.follow(sibling, null);
   }

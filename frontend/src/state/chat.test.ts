@@ -12,6 +12,7 @@ const message = (id: string, parent_id: string | null): Message => ({
   parent_id,
   role: parent_id ? "assistant" : "user",
   text: "",
+  key: null,
   created_at: "",
   request_id: parent_id && `req_${id}`,
   status: parent_id ? "streaming" : null,
@@ -22,7 +23,7 @@ const message = (id: string, parent_id: string | null): Message => ({
   num_kept: null,
 });
 
-let asked: { path: string; body: Record<string, unknown> }[];
+let asked: { path: string; body: Record<string, unknown>; key: string | null }[];
 let outboxes: Outboxes;
 let socket: Socket;
 let chat: Chat;
@@ -42,9 +43,11 @@ function reply(path: string, method: string, body: { n?: number }): unknown {
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
 }
 
-function answer(path: string, { method, body }: { method: string; body?: string }): Promise<Response> {
+type Init = { method: string; body?: string; headers: Record<string, string> };
+
+function answer(path: string, { method, body, headers }: Init): Promise<Response> {
   const sent = body ? (JSON.parse(body) as Record<string, unknown>) : {};
-  asked.push({ path, body: sent });
+  asked.push({ path, body: sent, key: headers["Idempotency-Key"] ?? null });
   const isRefused = taken && path.endsWith("/messages") && !taken.includes(String(sent.text));
   const response = isRefused
     ? new Response('{"error": {"code": "x", "message": "No."}}', { status: 400 })
@@ -257,7 +260,7 @@ async function loseReply(lost: Chat, text: string, parentId: string | null) {
   const sent = lost.send(text, 0);
   await vi.waitFor(() => expect(held).toHaveLength(1));
   const id = `r-${text}`;
-  const asks = { ...message(id, null), parent_id: parentId, text };
+  const asks = { ...message(id, null), parent_id: parentId, text, key: asked.at(-1)!.key };
   kept.leaf_id = `b-${text}`;
   kept.messages = [...kept.messages, asks, { ...message(kept.leaf_id, id), status: "done" }];
   held[0]!.answer(new TypeError("Failed to fetch"));
@@ -283,8 +286,31 @@ it("sends again what has not arrived", async () => {
   const lost = newChat(null);
   await loseReply(lost, "Once", null);
   kept.messages = [];
+  const key = lost.outbox.messages[0]!.id;
   expect(await lost.retry(lost.outbox.messages[0]!, "Once", 0)).toBe(true);
   expect(asked.map(({ path }) => path)).toEqual(["/api/conversations/c", "/api/conversations/c/messages"]);
+  // Should it be on its way all the same, the server takes it once.
+  expect(asked[1]!.key).toBe(key);
+  lost.close();
+});
+
+const REUSED = '{"error": {"code": "key_reused", "message": "This key stands for another message."}}';
+
+it.each([true, false])("looks again where the server knows the key (found: %s)", async (isFound) => {
+  const lost = newChat(null);
+  await loseReply(lost, "Once", null);
+  const arrived = kept.messages;
+  kept.messages = [];
+  holding = "/messages";
+  held = [];
+  const sent = lost.retry(lost.outbox.messages[0]!, "Once", 0);
+  await vi.waitFor(() => expect(held).toHaveLength(1));
+  if (isFound) kept.messages = arrived;
+  held[0]!.answer(new Response(REUSED, { status: 422 }));
+  expect(await sent).toBe(isFound);
+  expect(left(lost.outbox)).toEqual(isFound ? [] : [["Once", "This key stands for another message."]]);
+  // Whether it was taken is not certain, so the next try looks again.
+  if (!isFound) expect(lost.outbox.messages[0]!.posted).toBe("c");
   lost.close();
 });
 

@@ -5,23 +5,17 @@
 import type { Refusal } from "../chat/settings";
 import type { Message } from "../transport/api";
 
-/** Where a message was posted, and how many of this text stood there then. */
-interface Posted {
-  conversation: string;
-  parent_id: string | null;
-  numAlike: number;
-}
-
 /** A message that is on its way, or was refused. */
 export interface Unsent {
+  /** The key under which it is posted: however often that is, the server takes it once. */
   id: string;
   text: string;
   /** The message of which it is another version; null: it goes to the end. */
   editedId: string | null;
   /** Null: it is being sent. */
   refusal: Refusal | null;
-  /** Null: it is certain that the server has not taken it. */
-  posted: Posted | null;
+  /** The conversation to which it was posted; null: it is certain that the server has not taken it. */
+  posted: string | null;
 }
 
 interface Written {
@@ -36,15 +30,12 @@ const LEFT_NEW =
   "The page was left while it was being sent, so it may have begun a chat: look in the list of chats.";
 const LOOKED_FOR = "Try again looks for it first.";
 
-function numAlike(messages: Message[], text: string, parentId: string | null): number {
-  return messages.filter((each) => each.role === "user" && each.parent_id === parentId && each.text === text)
-    .length;
+/** Whether the message is among these, although no answer told of it. */
+export function isTaken({ id }: Unsent, messages: Message[]): boolean {
+  return messages.some(({ key }) => key === id);
 }
 
-/** Whether the message is among these, although no answer told of it. */
-export function isTaken({ text, posted }: Unsent, messages: Message[]): boolean {
-  return posted !== null && numAlike(messages, text, posted.parent_id) > posted.numAlike;
-}
+const newKey = () => `unsent-${Math.random().toString(36).slice(2)}`;
 
 /** Of one conversation. */
 export class Outbox {
@@ -77,23 +68,22 @@ export class Outbox {
   }
 
   add(text: string, editedId: string | null): Unsent {
-    const id = `unsent-${Math.random().toString(36).slice(2)}`;
-    this.messages.push({ id, text, editedId, refusal: null, posted: null });
+    this.messages.push({ id: newKey(), text, editedId, refusal: null, posted: null });
     this.keep();
     return this.messages.at(-1)!;
   }
 
   /** It is sent anew; with another text it is another message. */
   again(unsent: Unsent, text: string): void {
-    if (text !== unsent.text) unsent.posted = null;
+    if (text !== unsent.text) Object.assign(unsent, { id: newKey(), posted: null });
     unsent.text = text;
     unsent.refusal = null;
     this.keep();
   }
 
   /** From now on the server may have it. */
-  post(unsent: Unsent, conversation: string, messages: Message[], parent_id: string | null): void {
-    unsent.posted = { conversation, parent_id, numAlike: numAlike(messages, unsent.text, parent_id) };
+  post(unsent: Unsent, conversation: string): void {
+    unsent.posted ??= conversation;
     this.keep();
   }
 

@@ -89,6 +89,8 @@ export interface Message {
   parent_id: string | null;
   role: "user" | "assistant";
   text: string;
+  /** Under which it was posted; null: under none, or that is not known any more. */
+  key: string | null;
   created_at: string;
   request_id: string | null;
   status: "streaming" | "done" | "stopped" | "failed" | null;
@@ -290,6 +292,8 @@ export interface Started {
   assistant_message: Message;
   /** The other answers that were asked for. */
   siblings: Message[];
+  /** They were there: the same was posted before under this key. */
+  is_repeat: boolean;
   received_unix_us: number;
   responded_unix_us: number;
   server_timing: ServerPhase[] | null;
@@ -364,9 +368,10 @@ async function call<T>(method: string, path: string, body?: unknown, outlivesPag
 }
 
 /** Begins answers; what the server's phases took is in the reply's header. */
-async function start<T extends Started>(path: string, body: unknown): Promise<T> {
-  const { data, headers } = await answered<T>("POST", path, body);
-  return { ...data, server_timing: serverTiming(headers.get("Server-Timing")) };
+async function start<T extends Started>(path: string, body: unknown, key?: string): Promise<T> {
+  const { data, headers } = await answered<T>("POST", path, body, false, key);
+  const is_repeat = headers.get("Idempotent-Replayed") === "true";
+  return { ...data, is_repeat, server_timing: serverTiming(headers.get("Server-Timing")) };
 }
 
 async function answered<T>(
@@ -374,10 +379,12 @@ async function answered<T>(
   path: string,
   body?: unknown,
   outlivesPage = false,
+  key?: string,
 ): Promise<{ data: T; headers: Headers }> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
+  if (key !== undefined) headers["Idempotency-Key"] = key;
   const payload = body === undefined || isForm ? (body as FormData | undefined) : JSON.stringify(body);
   let response: Response;
   try {
@@ -426,7 +433,8 @@ export const api = {
   changeConversation: (id: string, body: object) =>
     call<Conversation>("PATCH", `/api/conversations/${id}`, body),
   deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
-  send: (id: string, body: NewMessage) => start<Sent>(`/api/conversations/${id}/messages`, body),
+  send: (id: string, body: NewMessage, key: string) =>
+    start<Sent>(`/api/conversations/${id}/messages`, body, key),
   regenerate: (id: string, body: object) => start<Started>(`/api/messages/${id}/regenerate`, body),
   step: (id: string, body: StepCommand) => call<void>("POST", `/api/requests/${id}/step`, body),
   fork: (id: string, body: ForkPlace & { client?: Partial<ClientTiming>; is_stepped?: boolean }) =>

@@ -1,0 +1,136 @@
+"""A message that is sent again under its key: one question, one request, one bill, whatever became of the reply."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from webapp.chat.models import Delivery, Message
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.start import QueueUnavailable
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def sign_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=name)[0])
+    return client
+
+
+def post(client: Client, path: str, body: object, **headers: str) -> tuple[int, dict[str, Any], bool]:
+    response = client.post(path, json.dumps(body), content_type="application/json", headers=headers)
+    return response.status_code, response.json(), response.headers.get("Idempotent-Replayed") == "true"
+
+
+@pytest.fixture
+def alice(redis_client: object) -> Client:
+    return sign_in("alice")
+
+
+@pytest.fixture
+def path(alice: Client) -> str:
+    return f"/api/conversations/{post(alice, '/api/conversations', {})[1]['id']}/messages"
+
+
+def send(by: Client, path: str, key: str, text: str = "Hello", **more: object) -> tuple[int, dict[str, Any], bool]:
+    return post(by, path, {"text": text, **more}, **{"Idempotency-Key": key})
+
+
+def ids(reply: dict[str, Any]) -> list[str]:
+    return [each["id"] for each in (reply["user_message"], reply["assistant_message"], *reply["siblings"])]
+
+
+def test_the_same_key_answers_with_the_first_result(alice: Client, path: str) -> None:
+    status, first, is_repeat = send(alice, path, "k", n=2, client={"keydown_unix_us": -5})
+    assert (status, is_repeat) == (201, False)
+    post(alice, f"/api/messages/{first['assistant_message']['id']}/regenerate", {})
+    status, again, is_repeat = send(alice, path, "k", n=2, client={"keydown_unix_us": -900})
+    assert (status, is_repeat, ids(again)) == (201, True, ids(first))
+    assert Request.objects.count() == 2 + 1
+    assert send(alice, path, "l", n=2)[1]["user_message"]["id"] != first["user_message"]["id"]
+
+
+def test_two_at_once_are_one(alice: Client, path: str) -> None:
+    together = Barrier(2)
+
+    def at_once(_: int) -> tuple[int, dict[str, Any], bool]:
+        try:
+            together.wait(10)
+            return send(alice, path, "k")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(at_once, range(2))
+    assert (one[0], other[0]) == (201, 201)
+    assert ids(one[1]) == ids(other[1])
+    assert {one[2], other[2]} == {False, True}
+    assert (Message.objects.count(), Request.objects.count()) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "other", [{"text": "Other"}, {"n": 2}, {"params": {"temperature": 1.5}}, {"is_stepped": True}], ids=str
+)
+def test_a_key_of_another_message_is_refused(alice: Client, path: str, other: dict[str, Any]) -> None:
+    send(alice, path, "k")
+    status, reply, _ = send(alice, path, "k", **other)
+    assert (status, reply["error"]["code"]) == (422, "key_reused")
+    assert Request.objects.count() == 1
+
+
+def test_each_user_has_keys_of_their_own_in_all_conversations(alice: Client, path: str) -> None:
+    send(alice, path, "k")
+    elsewhere = f"/api/conversations/{post(alice, '/api/conversations', {})[1]['id']}/messages"
+    assert send(alice, elsewhere, "k")[0] == 422
+    bob = sign_in("bob")
+    status, reply, is_repeat = send(
+        bob, f"/api/conversations/{post(bob, '/api/conversations', {})[1]['id']}/messages", "k"
+    )
+    assert (status, is_repeat) == (201, False)
+    assert reply["user_message"]["id"] not in alice.get(path.removesuffix("/messages")).content.decode()
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 129, "\u00e9"])
+def test_what_is_no_key_is_refused(alice: Client, path: str, key: str) -> None:
+    status, reply, _ = send(alice, path, key)
+    assert (status, reply["error"]["code"]) == (400, "invalid")
+    assert "Idempotency-Key" in reply["error"]["message"]
+
+
+def test_a_message_that_could_not_be_started_is_sent_under_its_key(
+    alice: Client, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise QueueUnavailable
+
+    with monkeypatch.context() as patch:
+        patch.setattr("webapp.chat.sending.start", refuse)
+        assert send(alice, path, "k")[0] == 503
+    status, _, is_repeat = send(alice, path, "k")
+    assert (status, is_repeat) == (201, False)
+
+
+def test_a_conversation_tells_the_keys_and_takes_them_along(alice: Client, path: str) -> None:
+    send(alice, path, "k")
+    post(alice, path, {"text": "Without"})
+    shown = alice.get(path.removesuffix("/messages")).json()["messages"]
+    assert [each["key"] for each in shown] == ["k", None, None, None]
+    alice.delete(path.removesuffix("/messages"))
+    assert Delivery.objects.count() == 0
+
+
+def test_keys_are_forgotten_in_time(alice: Client, path: str) -> None:
+    send(alice, path, "old")
+    Delivery.objects.update(created_at=timezone.now() - timedelta(days=8))
+    send(alice, path, "new")
+    assert [each.key for each in Delivery.objects.all()] == ["new"]

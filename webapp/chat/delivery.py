@@ -1,0 +1,58 @@
+"""A message that is sent again under the same key is taken once: its first result is the answer.
+
+In the manner of the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header). Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import IntegrityError
+from django.utils import timezone
+
+from webapp.chat.models import Delivery, Message
+
+_KEPT = timedelta(days=7)
+"""At least so long: a browser's tab may be opened again after days."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What one user's client calls one message."""
+
+    user_id: int
+    text: str
+    digest: str
+    """SHA-256 of all that is asked under it."""
+
+
+class AlreadySent(Exception):
+    """The message has been taken, or is being taken, under this key."""
+
+
+class KeyReused(Exception):
+    """The key stands for another message."""
+
+
+def claim(key: Key, question: Message, answers: list[Message]) -> None:
+    """In the transaction that saves the messages, before anything is counted. Raises AlreadySent."""
+    Delivery.objects.filter(user_id=key.user_id, created_at__lt=timezone.now() - _KEPT).delete()
+    answer_ids = [answer.pk for answer in answers]
+    try:
+        Delivery.objects.create(
+            user_id=key.user_id, key=key.text, digest=key.digest, question=question, answer_ids=answer_ids
+        )
+    except IntegrityError:
+        raise AlreadySent from None
+
+
+def first_result(key: Key) -> tuple[Message, list[Message]] | None:
+    """Question and answers as they are now; None: nothing was sent under this key. Raises KeyReused."""
+    found = Delivery.objects.filter(user_id=key.user_id, key=key.text).select_related("question").first()
+    if found is None:
+        return None
+    if found.digest != key.digest:
+        raise KeyReused
+    answers = Message.objects.select_related("request").defer("request__input").in_bulk(found.answer_ids)
+    return found.question, [answers[answer] for answer in found.answer_ids]
