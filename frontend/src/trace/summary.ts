@@ -56,7 +56,9 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage({ status, error, figures }: Message): Summary | null {
+export function summaryOfMessage({ status, error, figures, text }: Message): Summary | null {
+  // Its text came with the conversation, before its events.
+  if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
   const { usage, first_token_us, cost_nano, currency } = figures;
   const outcome = endOf(status, error?.code, figures);
