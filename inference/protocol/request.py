@@ -99,7 +99,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def problem(self) -> Problem | None:
         """The first thing wrong with these parameters; None if all is well."""
-        return next((Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong), None)
+        return next(iter(self.problems()), None)
+
+    def problems(self) -> list[Problem]:
+        """All that is wrong with these parameters, the first thing of each field."""
+        found = [Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong]
+        return list({problem.field: problem for problem in reversed(found)}.values())[::-1]
 
     def _checks(self) -> list[tuple[bool, str, str]]:
         schema, regex = self.json_schema, self.regex

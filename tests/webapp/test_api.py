@@ -596,6 +596,7 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "currency": row.currency,
         "finish_reason": row.finish_reason,
         "first_token_us": row.first_token_us,
+        "max_tokens": 512,
     }
 
 
@@ -700,12 +701,34 @@ def test_settings_that_cannot_be_kept_to_are_refused_before_anything_is_queued(
 def test_settings_are_checked_without_keeping_anything(alice: Client) -> None:
     schema = '{"type": "object", "properties": {"city": {"type": "string"}}}'
     good = {"system_prompt": "In rhyme.", "params": {"json_schema": schema, "temperature": 0}, "n": 8}
-    assert post(alice, "/api/conversations/check", good) == (204, {})
+    assert post(alice, "/api/conversations/check", good) == (200, {"notes": []})
     for bad, field in (({"n": 9}, "n"), ({"system_prompt": "x" * 300_000}, "system_prompt")):
         status, answer = post(alice, "/api/conversations/check", good | bad)
         assert (status // 100, answer["error"]["field"]) == (4, field)
     assert "system prompt has 300,000 bytes" in answer["error"]["message"]
     assert not Conversation.objects.exists()
+
+
+def test_all_that_is_wrong_with_the_settings_is_told_at_once(alice: Client, conversation: str) -> None:
+    params = {"temperature": 9, "top_p": 0, "regex": "(?=a)", "banned_token_ids": [-1], "stop": ["a\x00"]}
+    fields = [f"params.{field}" for field in ("temperature", "top_p", "banned_token_ids", "stop", "regex")]
+    status, answer = post(alice, "/api/conversations/check", {"params": params, "n": 9, "system_prompt": "\x00"})
+    error = answer["error"]
+    assert status == 400
+    assert [each["field"] for each in error["problems"]] == ["system_prompt", *fields, "n"]
+    assert {"message": error["message"], "field": error["field"]} == error["problems"][0]
+    status, answer = send(alice, conversation, params=params)
+    assert (status, [each["field"] for each in answer["error"]["problems"]]) == (400, fields)
+    _, answer = send(alice, conversation, params={"temperature": 9})
+    assert "problems" not in answer["error"]
+
+
+@pytest.mark.parametrize(("max_tokens", "num_notes"), [(8191, 0), (8192, 1), (1_000_000, 1)])
+def test_more_than_the_window_holds_is_said_and_not_refused(alice: Client, max_tokens: int, num_notes: int) -> None:
+    status, answer = post(alice, "/api/conversations/check", {"params": {"max_tokens": max_tokens}})
+    assert status == 200
+    assert [each["field"] for each in answer["notes"]] == ["params.max_tokens"] * num_notes
+    assert all("8,192" in each["message"] for each in answer["notes"])
 
 
 @pytest.mark.parametrize("num_more_ids", [-2, 64])

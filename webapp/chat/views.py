@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,8 +24,8 @@ from webapp.chat.delivery import Key, KeyReused
 from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
-from webapp.gateway.params import checked_params
+from webapp.gateway.errors import ApiError, all_of, api, not_found, user_id
+from webapp.gateway.params import checked_params, window_notes
 from webapp.gateway.requests import find
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle import services
@@ -118,12 +118,13 @@ def _create(request: HttpRequest) -> HttpResponse:
     if model != settings.ENVIRONMENT.model_name:
         message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
         raise ApiError(404, "unknown_model", message, "model")
+    _check_settings(body)
     conversation = Conversation(
         user_id=user_id(request),
         model=model,
-        system_prompt=_checked_prompt(body.system_prompt),
-        params=msgspec.to_builtins(checked_params(body.params)),
-        n=_checked_n(body.n),
+        system_prompt=body.system_prompt if body.system_prompt.strip() else "",
+        params=msgspec.to_builtins(body.params),
+        n=body.n,
     )
     conversation.save()
     return JsonResponse(_as_json(conversation), status=201)
@@ -131,12 +132,27 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def check(request: HttpRequest) -> HttpResponse:
-    """Whether settings could be kept to, before they are; nothing is saved."""
+    """Whether settings could be kept to, before they are, and what they will not do; nothing is saved."""
     body = read_body(request, NewConversation)
-    _checked_prompt(body.system_prompt)
-    checked_params(body.params)
-    _checked_n(body.n)
-    return HttpResponse(status=204)
+    _check_settings(body)
+    return JsonResponse({"notes": window_notes(body.params)})
+
+
+def _check_settings(body: NewConversation) -> None:
+    """Raises ApiError, which names all that is wrong."""
+    errors: list[ApiError] = []
+    checks: list[Callable[[], object]] = [
+        lambda: _checked_prompt(body.system_prompt),
+        lambda: checked_params(body.params),
+        lambda: _checked_n(body.n),
+    ]
+    for each in checks:
+        try:
+            each()
+        except ApiError as error:
+            errors.append(error)
+    if errors:
+        raise all_of(errors)
 
 
 @api("GET", "PATCH", "DELETE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -22,13 +22,24 @@ class ApiError(Exception):
         self.message = message
         self.field = field
         self.retry_after_s = retry_after_s
+        self.problems = [{"message": message} | ({"field": field} if field else {})]
+        """With all else that is wrong: see all_of."""
 
     def response(self) -> JsonResponse:
-        error = {"code": self.code, "message": self.message} | ({"field": self.field} if self.field else {})
+        error: dict[str, Any] = {"code": self.code, **self.problems[0]}
+        if len(self.problems) > 1:
+            error["problems"] = self.problems
         response = JsonResponse({"error": error}, status=self.status)
         if self.retry_after_s:
             response["Retry-After"] = str(self.retry_after_s)
         return response
+
+
+def all_of(errors: Sequence[ApiError]) -> ApiError:
+    """The first, which also tells of the others: who mends one should hear of all."""
+    first = errors[0]
+    first.problems = [problem for error in errors for problem in error.problems]
+    return first
 
 
 def not_found(what: str) -> ApiError:

@@ -8,16 +8,38 @@ from inference.grammar.check import GrammarCheck
 from inference.protocol.request import Problem, SamplingParams
 from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
-from webapp.gateway.errors import ApiError
+from webapp.gateway.errors import ApiError, all_of
 from webapp.lifecycle import services
+
+_GRAMMAR = ("json_schema", "regex")
 
 
 def checked_params(params: SamplingParams) -> SamplingParams:
-    """Raises ApiError."""
-    problem = params.problem() or _id_problem(params) or _grammar_problem(params) or _nul_problem(params)
-    if problem:
-        raise ApiError(400, "invalid", f"{problem}.", f"params.{problem.field}")
+    """Raises ApiError, which names all that is wrong, one thing of each field."""
+    found = [*params.problems(), _id_problem(params), _nul_problem(params)]
+    if not any(problem and problem.field in _GRAMMAR for problem in found):
+        found.append(_grammar_problem(params))
+    first = {problem.field: problem for problem in reversed(found) if problem}
+    if first:
+        raise all_of(
+            [ApiError(400, "invalid", f"{each}.", f"params.{each.field}") for each in reversed(first.values())]
+        )
     return params
+
+
+def window_notes(params: SamplingParams) -> list[dict[str, str]]:
+    """What will not be done to the letter, though nothing is refused: {"field", "message"} each."""
+    try:
+        window = services.prompt_services().window
+    except (TokenizerError, TemplateError):
+        return []
+    if params.max_tokens < window:
+        return []
+    message = (
+        f"max_tokens is more than this model can give: its window holds {window:,} tokens, the prompt included, "
+        f"and the answer ends when it is full."
+    )
+    return [{"field": "params.max_tokens", "message": message}]
 
 
 def _id_problem(params: SamplingParams) -> Problem | None:

@@ -136,7 +136,7 @@ class Request(models.Model):
     def figures(self) -> dict[str, Any]:
         """What the line below an answer needs of a settled request, so that its trace need not be read."""
         names = ("usage", "cost_nano", "currency", "finish_reason", "first_token_us")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"max_tokens": self.params.get("max_tokens")}
 
     def error(self) -> dict[str, str] | None:
         if not self.error_code:

@@ -6,7 +6,9 @@ import SettingsDialog from "./SettingsDialog.svelte";
 
 let dialog: object;
 /** What the server says to the settings; null: they can be kept to. */
-let refused: { message: string; field: string } | null;
+let refused: { message: string; field: string; problems?: object[] } | null;
+/** What it says to settings that can be kept to. */
+let notes: object[];
 let checked: { params: object; n: number; system_prompt: string }[];
 /** The next check is answered when the test says so. */
 let answer: (() => void) | null;
@@ -16,10 +18,10 @@ let params = PARAMS;
 let n = 1;
 let draft: SettingsDraft | null = null;
 
-function open(refusal: Refusal | null = null) {
+function open(refusals: Refusal[] = []) {
   const props = {
     ...given,
-    refusal,
+    refusals,
     get draft() {
       return draft;
     },
@@ -50,13 +52,16 @@ beforeEach(() => {
     this.dispatchEvent(new Event("close"));
   };
   refused = null;
+  notes = [];
   checked = [];
   answer = null;
   isHeld = false;
   vi.stubGlobal("fetch", (_: string, { body }: { body: string }) => {
     checked.push(JSON.parse(body) as (typeof checked)[0]);
     const problem = JSON.stringify({ error: { code: "invalid", ...refused } });
-    const response = refused ? new Response(problem, { status: 400 }) : new Response(null, { status: 204 });
+    const response = refused
+      ? new Response(problem, { status: 400 })
+      : new Response(JSON.stringify({ notes }));
     if (!isHeld) return Promise.resolve(response);
     return new Promise((resolve) => (answer = () => resolve(response)));
   });
@@ -104,12 +109,13 @@ async function finish(): Promise<string[]> {
   return [...document.querySelectorAll('[role="alert"]')].map(({ textContent }) => textContent.trim());
 }
 
-it("asks for a schema only when one is wanted, and says before it asks the server when it is not JSON", async () => {
+it("asks for a schema only when one is wanted, and does not send the server what is not JSON", async () => {
   enter("Form of the answer", "json_schema");
   enter("JSON Schema", '{"type": ');
   expect((await finish())[0]).toContain("JSON Schema is not JSON yet");
   await focused("JSON Schema");
-  expect(checked).toEqual([]);
+  // All else is asked about at once, without it.
+  expect(checked).toMatchObject([{ params: { json_schema: null } }]);
   enter("JSON Schema", '{"type": "object"}');
   expect(await finish()).toEqual([]);
   expect(params).toMatchObject({ json_schema: '{"type": "object"}', regex: null });
@@ -153,7 +159,43 @@ it.each([
   enter(name, value);
   expect(await finish()).toEqual([said]);
   await focused(name);
-  expect(checked).toEqual([]);
+  expect(checked).toMatchObject([{ params: { temperature: PARAMS.temperature, top_k: PARAMS.top_k }, n: 1 }]);
+});
+
+it("tells all that is wrong at once, each at its field, and leads to the first", async () => {
+  enter("Seed", "1.5");
+  enter("Temperature", "9");
+  enter("Top-p", "0");
+  const at = (name: string, says: string) => ({ message: `${name} ${says}`, field: `params.${name}` });
+  const [hot, none] = [at("temperature", "must be between 0 and 5."), at("top_p", "must be greater than 0.")];
+  refused = {
+    ...hot,
+    problems: [none, hot, { message: "stop takes at most 4 texts.", field: "params.stop" }],
+  };
+  expect(new Set(await finish())).toEqual(
+    new Set([
+      "Seed must be a whole number.",
+      "Temperature must be between 0 and 5.",
+      "Top-p must be greater than 0.",
+      "These settings cannot be kept yet: stop takes at most 4 texts.",
+    ]),
+  );
+  await focused("Temperature");
+  expect(checked).toHaveLength(1);
+});
+
+it("says of a longest answer that the window does not hold, and keeps it with the next Done", async () => {
+  notes = [{ message: "max_tokens is more than this model can give.", field: "params.max_tokens" }];
+  enter("Longest answer", "9000");
+  expect(await finish()).toEqual([]);
+  await focused("Longest answer");
+  const said = document.getElementById(field("Longest answer").getAttribute("aria-describedby")!)!;
+  expect(said.textContent).toBe(
+    "Longest answer is more than this model can give. Done keeps it all the same.",
+  );
+  expect(given.onClose).not.toHaveBeenCalled();
+  await finish();
+  expect([params.max_tokens, given.onClose.mock.calls]).toEqual([9000, [[true]]]);
 });
 
 it("takes numbers between the arrow keys' steps, and as many answers as the server gives", async () => {
@@ -171,11 +213,11 @@ it("keeps what was entered when it is closed before it is valid, and says what i
   leave();
   expect(params).toBe(PARAMS);
   expect(given.onClose).toHaveBeenLastCalledWith(false);
-  expect(draft).toMatchObject({ problem: { setting: "json_schema" }, schema: '{"type": ' });
-  expect(draft!.problem!.message).toContain("JSON Schema is not JSON yet");
+  expect(draft).toMatchObject({ problems: [{ setting: "json_schema" }], schema: '{"type": ' });
+  expect(draft!.problems[0]!.message).toContain("JSON Schema is not JSON yet");
 
   void unmount(dialog);
-  open(draft!.problem);
+  open(draft!.problems);
   expect(field<HTMLTextAreaElement>("JSON Schema").value).toBe('{"type": ');
   expect(field<HTMLTextAreaElement>("System prompt").value).toBe("In rhyme.");
   await focused("JSON Schema");

@@ -1,6 +1,6 @@
 /** The settings of an answer by the names that a person sees, and refusals in those names. */
 import type { SamplingParams } from "../protocol/events";
-import { ApiError } from "../transport/api";
+import { ApiError, type Problem } from "../transport/api";
 
 export const FIELDS = [
   {
@@ -79,7 +79,7 @@ export interface SettingsDraft {
   schema: string;
   regex: string;
   /** What keeps it from holding. */
-  problem: Refusal | null;
+  problems: Refusal[];
 }
 
 /** Why something was not done. */
@@ -90,23 +90,32 @@ export interface Refusal {
 }
 
 /** The server's sentence on a field begins with the field's name, for which the page has a label. */
-export function refusalOf(error: unknown): Refusal {
-  if (!(error instanceof ApiError)) return { message: String(error), setting: null };
-  const { field, message } = error.problem;
+export function inWords({ field, message }: Problem): Refusal {
   const name = field?.replace(/^params\./, "") ?? "";
   if (!Object.hasOwn(LABELS, name)) return { message, setting: null };
   const isNamed = message.startsWith(`${name} `);
   return { message: isNamed ? LABELS[name] + message.slice(name.length) : message, setting: name };
 }
 
-/** What a form's fields cannot even be asked about: a number that is none. All else is the server's to judge. */
-export function unfinished(form: HTMLFormElement): Refusal | null {
-  for (const field of form.elements as Iterable<Element>) {
-    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) continue;
+export function refusalOf(error: unknown): Refusal {
+  return error instanceof ApiError ? inWords(error.problem) : { message: String(error), setting: null };
+}
+
+/** All that the server found wrong. */
+export function refusalsOf(error: unknown): Refusal[] {
+  const problems = error instanceof ApiError ? error.problem.problems : undefined;
+  return problems?.map(inWords) ?? [refusalOf(error)];
+}
+
+/** What a form's fields cannot even be asked about: numbers that are none. All else is the server's to judge. */
+export function unfinished(form: HTMLFormElement): Refusal[] {
+  return [...(form.elements as Iterable<Element>)].flatMap((field) => {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return [];
     const problem = lackOf(field);
-    if (problem) return { message: `${LABELS[field.name] ?? field.name} ${problem}`, setting: field.name };
-  }
-  return null;
+    return problem
+      ? [{ message: `${LABELS[field.name] ?? field.name} ${problem}`, setting: field.name }]
+      : [];
+  });
 }
 
 function lackOf(field: HTMLInputElement | HTMLTextAreaElement): string {
@@ -119,6 +128,6 @@ function lackOf(field: HTMLInputElement | HTMLTextAreaElement): string {
 }
 
 /** The sentence that is shown at a field. */
-export function problemAt(setting: string, problem: Refusal | null): string {
-  return problem?.setting === setting ? problem.message : "";
+export function problemAt(setting: string, problems: Refusal[]): string {
+  return problems.find((each) => each.setting === setting)?.message ?? "";
 }

@@ -59,6 +59,7 @@ const FIGURES = {
   cost_nano: 856,
   currency: "USD",
   finish_reason: "stop",
+  max_tokens: 8,
   first_token_us: 81_800,
 };
 
@@ -72,6 +73,13 @@ it.each([
 ] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, phase) => {
   const message = { status, error, figures: { ...FIGURES, finish_reason } } as unknown as Message;
   expect(summaryOfMessage(message)?.phase).toBe(phase);
+});
+
+it("tells an answer that had no room for more from one that reached what was asked for", () => {
+  const figures = { ...FIGURES, finish_reason: "length", max_tokens: 12 };
+  const message = { status: "done", error: null, figures, num_kept: 3 } as unknown as Message;
+  expect(summaryOfMessage(message)!.phase).toBe("cut: no room for more");
+  expect(summaryOfMessage({ ...message, num_kept: 4 })!.phase).toBe("cut at the length limit");
 });
 
 it("shows a message's kept figures, and none that it does not have", () => {

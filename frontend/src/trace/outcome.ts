@@ -1,5 +1,6 @@
 /** How a request stands or ended, by the same rules as webapp.lifecycle.settle. */
-import { isOver, type TraceView } from "./view";
+import { count, counted } from "./format";
+import { isOver, numKept, type TraceView } from "./view";
 
 export type Outcome = "running" | "done" | "length" | "stopped" | "withheld" | "blocked" | "failed";
 
@@ -10,6 +11,43 @@ export function outcomeOf(view: TraceView): Outcome {
   if (view.failed) return view.failed.code === "blocked" ? "blocked" : "failed";
   if (view.withheld) return "withheld";
   return reason === "length" ? "length" : "done";
+}
+
+/** Tokens of an answer that was cut, those it began with included, and what left no room for more. */
+export interface Cut {
+  given: number;
+  asked: number;
+  by: "setting" | "window" | "worker" | "server";
+}
+
+/** Null: the answer did not end at a limit, or is not known well enough. */
+export function cutOf(view: TraceView): Cut | null {
+  const { accepted, context } = view;
+  if (outcomeOf(view) !== "length" || !accepted || !context) return null;
+  const asked = accepted.params.max_tokens;
+  const given = numKept(view) + view.tokens.length;
+  const isFull = context.num_prompt_tokens + given >= context.window;
+  const elsewhere = view.started?.server ? "server" : "worker";
+  return { given, asked, by: given >= asked ? "setting" : isFull ? "window" : elsewhere };
+}
+
+const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
+  window: "the window was full",
+  worker: "the worker had no room for more",
+  server: "the server behind this model gave no more",
+};
+
+/** Why an answer was cut. */
+export function cutSentence({ given, asked, by }: Cut): string {
+  if (by === "setting") return `The answer was cut at the length limit, after ${counted(given, "token")}.`;
+  return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
+}
+
+/** How many of the tokens asked for the window leaves; null: all, or that is not known. */
+export function numLeft({ accepted, context }: TraceView): number | null {
+  if (!accepted || !context) return null;
+  const left = context.window - context.num_prompt_tokens;
+  return accepted.params.max_tokens > left ? left : null;
 }
 
 const FAILURES: Record<string, string> = {

@@ -2,7 +2,7 @@
 import type { GenerationQueued, GenerationStarted } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { count, counted, duration, money, percent } from "./format";
-import { failureTitle, outcomeOf, type Outcome } from "./outcome";
+import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
 import { keptWords } from "./reading";
 import { isOver, waitedForChoice, type TraceView } from "./view";
@@ -25,7 +25,12 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
       ? "The engine is reading the prompt."
       : sentence(view, stageAtWork(view)),
   done: (view) => sentence(view, "decode"),
-  length: ({ tokens }) => `The answer was cut at the length limit, after ${counted(tokens.length, "token")}.`,
+  length: (view) => {
+    const cut = cutOf(view);
+    return cut
+      ? cutSentence(cut)
+      : `The answer was cut at the length limit, after ${counted(view.tokens.length, "token")}.`;
+  },
   stopped: ({ tokens, cancelledBy }) =>
     cancelledBy !== "user"
       ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`

@@ -2,7 +2,7 @@
 import type { SafetyChecked } from "../protocol/events";
 import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
-import { outcomeOf, type Outcome } from "./outcome";
+import { cutOf, outcomeOf, type Outcome } from "./outcome";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
 
@@ -22,6 +22,8 @@ const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
   failed: "failed",
 };
 
+const NO_ROOM = "cut: no room for more";
+
 export function summaryOfTrace(view: TraceView): Summary {
   const { context, generation, cache, tokens, bill } = view;
   const cached = generation?.is_cache_known ? generation.usage.cache_read : cache?.num_cached_tokens;
@@ -30,7 +32,10 @@ export function summaryOfTrace(view: TraceView): Summary {
   const waited = waitedForChoice(view, 0, view.at);
   const firstText = firstTextUs(view);
   const outcome = outcomeOf(view);
-  return summary(outcome, outcome === "running" ? phaseOf(view) : ENDINGS[outcome], [
+  const cut = cutOf(view);
+  const ending =
+    cut && cut.by !== "setting" ? NO_ROOM : outcome === "running" ? phaseOf(view) : ENDINGS[outcome];
+  return summary(outcome, ending, [
     context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
     firstText !== null && `first text sent after ${duration(firstText)}`,
@@ -56,16 +61,18 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage({ status, error, figures, text }: Message): Summary | null {
+export function summaryOfMessage({ status, error, figures, text, num_kept }: Message): Summary | null {
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
-  const { usage, first_token_us, cost_nano, currency } = figures;
+  const { usage, first_token_us, cost_nano, currency, max_tokens } = figures;
   const outcome = endOf(status, error?.code, figures);
   const context = usage
     ? usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
     : 0;
-  return summary(outcome, ENDINGS[outcome], [
+  const isCut = outcome === "length" && usage !== null && max_tokens !== null;
+  const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
+  return summary(outcome, hasNoRoom ? NO_ROOM : ENDINGS[outcome], [
     context > 0 && `context ${count(context)}`,
     // None may also mean that the server did not report it.
     usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,

@@ -18,10 +18,15 @@ import type {
 } from "../protocol/events";
 import { serverTiming } from "./server-timing";
 
-export interface ApiProblem {
-  code: string;
+export interface Problem {
   message: string;
   field?: string;
+}
+
+export interface ApiProblem extends Problem {
+  code: string;
+  /** All that is wrong, the first included; none: that is all. */
+  problems?: Problem[];
 }
 
 export class ApiError extends Error {
@@ -80,6 +85,8 @@ export interface Figures {
   cost_nano: number | null;
   currency: string;
   finish_reason: string;
+  /** How many tokens were asked for at most. */
+  max_tokens: number | null;
   /** When the first text was released, µs since acceptance. */
   first_token_us: number | null;
 }
@@ -427,7 +434,7 @@ export const api = {
     call<{ conversations: ConversationSummary[] }>("GET", `/api/conversations?q=${encodeURIComponent(q)}`),
   /** Whether a conversation's settings could be kept to. */
   checkSettings: (body: Asking & { system_prompt: string }) =>
-    call<void>("POST", "/api/conversations/check", body),
+    call<{ notes: Problem[] }>("POST", "/api/conversations/check", body),
   createConversation: (body: object) => call<Conversation>("POST", "/api/conversations", body),
   conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
   changeConversation: (id: string, body: object) =>

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from webapp.chat.models import Delivery, Message
+from webapp.chat.models import Delivery
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import QueueUnavailable
 
@@ -58,24 +55,6 @@ def test_the_same_key_answers_with_the_first_result(alice: Client, path: str) ->
     assert (status, is_repeat, ids(again)) == (201, True, ids(first))
     assert Request.objects.count() == 2 + 1
     assert send(alice, path, "l", n=2)[1]["user_message"]["id"] != first["user_message"]["id"]
-
-
-def test_two_at_once_are_one(alice: Client, path: str) -> None:
-    together = Barrier(2)
-
-    def at_once(_: int) -> tuple[int, dict[str, Any], bool]:
-        try:
-            together.wait(10)
-            return send(alice, path, "k")
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(at_once, range(2))
-    assert (one[0], other[0]) == (201, 201)
-    assert ids(one[1]) == ids(other[1])
-    assert {one[2], other[2]} == {False, True}
-    assert (Message.objects.count(), Request.objects.count()) == (2, 1)
 
 
 @pytest.mark.parametrize(
