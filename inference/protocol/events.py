@@ -110,7 +110,7 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     stage: str
     """Where it failed: gateway, safety, context, prompt, generation, settle."""
     code: str
-    """Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable,
+    """Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable,
     overloaded, unsupported, server_refused, server_failed, parent_gone, internal."""
     message: str
     """What went wrong and what to do, for people."""

@@ -24,6 +24,11 @@ logger = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 """How long a task that waits for its prompt does not look whether the worker is to stop."""
+_STOPPED = Failure(
+    "generation",
+    "service_stopped",
+    "Sightglass was stopped before the answer was complete. Send the message again.",
+)
 
 
 class InferenceApp(Celery):
@@ -92,6 +97,8 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
     failure: Failure | None
     try:
         failure = Generation(host.services(), request, arrived_ns).run()
+        if failure and failure.code == "worker_lost" and host.is_stopping:
+            failure = _STOPPED
     except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up %s: %s", request_id, error)
         return

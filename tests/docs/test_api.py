@@ -36,13 +36,21 @@ def answers(tmp_path: Path) -> list[str]:
 
 
 def test_they_do_what_they_are_said_to(answers: list[str]) -> None:
-    talk, person, date, biased, three, refused = answers
+    talk, person, date, biased, three, once, refused, wrong, notes = answers
     assert len(talk.splitlines()) == 2
     assert PERSON.fullmatch(person) and set(json.loads(person)) == {"name", "age"}
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
     commas, banned = biased.splitlines()
     assert commas == ",,,,," and "," not in banned
     assert len(three.splitlines()) == 3
+    first, again, other = once.splitlines()
+    assert first == again and json.loads(other)["error"]["code"] == "key_reused"
+    assert [each["field"] for each in json.loads(wrong)["error"]["problems"]] == [
+        "params.temperature",
+        "params.top_p",
+        "n",
+    ]
+    assert "8,192 tokens" in notes
     error = json.loads(refused)["error"]
     assert error["field"] == "params.json_schema"
     assert error["message"] == (

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from webapp.lifecycle.models import Request
-from webapp.supervisor.leftovers import settle_leftovers
+from webapp.supervisor.leftovers import end_leftovers
 
 pytestmark = pytest.mark.django_db
 
@@ -25,5 +25,5 @@ def test_open_requests_are_failed_only_where_the_data_folder_holds_the_database(
 ) -> None:
     Request.objects.create(user=User.objects.create_user("alice"), surface="chat", model="m", title="t")
     monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, database_url=database_url))
-    assert settle_leftovers(redis_url) == num_settled
+    assert end_leftovers(redis_url) == num_settled
     assert redis_client.llen("settle") == num_settled

@@ -1,9 +1,12 @@
-"""The product is killed in the middle of an answer and started again on the same data."""
+"""The product is killed in the middle of an answer, started again on the same data, and stopped in that of others."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -45,9 +48,17 @@ def run_product(tmp_path: Path) -> Iterator[Callable[[], Running]]:
         yield run
 
 
-def test_what_was_open_when_the_product_was_killed_is_failed_at_the_next_start(
-    run_product: Callable[[], Running],
-) -> None:
+def last_event(client: httpx.Client, request_id: str) -> dict[str, object]:
+    """Of those that a page gets which follows the request to its end."""
+    last: dict[str, object] = {}
+    with client.stream("GET", f"/requests/{request_id}/events") as lines:
+        for line in lines.iter_lines():
+            if line.startswith("data: "):
+                last = json.loads(line.removeprefix("data: ")).get("events", [last])[-1]
+    return last
+
+
+def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_product: Callable[[], Running]) -> None:
     running = run_product()
     with closing(signed_in(running)) as client:
         request_id = start(client, "Write a very long story.", max_tokens=4000)
@@ -57,13 +68,24 @@ def test_what_was_open_when_the_product_was_killed_is_failed_at_the_next_start(
 
     running = run_product()
     assert any("left open by the last run" in line for line in running.lines)
-    with closing(signed_in(running)) as client:
+    with closing(signed_in(running)) as client, ThreadPoolExecutor(1) as beside:
         summary = wait_until_settled(client, request_id)
-    assert summary["status"] == "failed"
-    assert "Send the message again" in str(summary["error"])
+        assert summary["status"] == "failed"
+        assert "Send the message again" in str(summary["error"])
 
-    asked = time.monotonic()
-    running.end()
-    assert time.monotonic() - asked < 15
+        open_ids = [start(client, "Write a very long story.", max_tokens=4000) for _ in range(2)]
+        conversation = client.post("/api/conversations", json={}).json()["id"]
+        body = {"text": "One by one.", "is_stepped": True}
+        stepped = client.post(f"/api/conversations/{conversation}/messages", json=body).json()
+        open_ids.append(stepped["assistant_message"]["request_id"])
+        seen = beside.submit(last_event, client, open_ids[0])
+        asked = time.monotonic()
+        running.end()
+        assert time.monotonic() - asked < 10
+        assert (seen.result()["type"], seen.result()["code"]) == ("request.failed", "service_stopped")
     assert running.process.returncode == 0
     running.wait_until_all_gone()
+    # Not at the next start: the database has the ends already.
+    with closing(sqlite3.connect(running.data / "sightglass.sqlite3")) as database:
+        ends = database.execute("SELECT id, error_code FROM lifecycle_request WHERE finished_at IS NOT NULL").fetchall()
+    assert dict(ends) == dict.fromkeys([request_id, *open_ids], "service_stopped")

@@ -88,3 +88,12 @@ def _preparation(request: Request, handover: Handover) -> Preparation | ForkPrep
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
 def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
     settle(request_id, failure)
+
+
+@app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
+def end_task(request_id: str, failure: dict[str, str]) -> None:
+    """Whoever still works on the request hears that it is over."""
+    request = Request.objects.filter(pk=request_id, finished_at=None).first()
+    if request is not None:
+        watch.take_over(request)
+        settle(request_id, failure)

@@ -1,9 +1,10 @@
-"""Requests that an earlier run left open: their log was in that run's Redis, so nothing can finish them any more."""
+"""Requests that are open when nobody can finish them any more: at a stop, and at the start after one that was none."""
 
 from __future__ import annotations
 
 from celery import Celery
 from django.conf import settings
+from django.db.models import QuerySet
 
 from inference.eventlog.broker import celery_url
 from webapp.lifecycle.models import Request
@@ -15,14 +16,26 @@ _FAILURE = {
 }
 
 
-def settle_leftovers(redis_url: str) -> int:
-    """Ask for each to be settled as failed; returns how many there are."""
-    if settings.ENVIRONMENT.database_url is not None:
-        # Only the data folder's own database is ours alone (by its lock): in another, open requests may be those of
-        # instances that run. The watchdog finds the ones on which nobody works.
+def is_ours_alone() -> bool:
+    """Only of the data folder's own database (by its lock): in another, open requests may be those of instances that
+    run. There the watchdog finds the ones on which nobody works."""
+    return settings.ENVIRONMENT.database_url is None
+
+
+def num_open() -> int:
+    return _open().count() if is_ours_alone() else 0
+
+
+def end_leftovers(redis_url: str) -> int:
+    """Ask for each to be ended as failed; returns how many there are."""
+    request_ids = list(_open().values_list("pk", flat=True)) if is_ours_alone() else []
+    if not request_ids:
         return 0
-    request_ids = list(Request.objects.filter(finished_at=None).values_list("pk", flat=True))
     with Celery("supervisor", broker=celery_url(redis_url), set_as_current=False) as app:
         for request_id in request_ids:
-            app.send_task("lifecycle.settle", args=[request_id], kwargs={"failure": _FAILURE}, queue="settle")
+            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": _FAILURE}, queue="settle")
     return len(request_ids)
+
+
+def _open() -> QuerySet[Request]:
+    return Request.objects.filter(finished_at=None)

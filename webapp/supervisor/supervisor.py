@@ -5,22 +5,32 @@ from __future__ import annotations
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import redis
+from django.db import DatabaseError
+from kombu.exceptions import OperationalError
 
 from inference.eventlog.keys import worker_key
 from webapp.supervisor.checks import CannotStart
 from webapp.supervisor.child import Child
-from webapp.supervisor.leftovers import settle_leftovers
+from webapp.supervisor.leftovers import end_leftovers, is_ours_alone, num_open
 from webapp.supervisor.product import Product
 
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
-_STOP_TIMEOUT_S = 8.0
-_STOP_ORDER = (("web", "inference", "probes", "sender"), ("lifecycle",), ("redis",))
-"""What the web server and the engine leave behind is still settled, and Redis serves to the last."""
+_STOP_TIMEOUT_S = 3.5
+"""Then whoever is left is killed: with no request open there is nothing to lose."""
+_WORKERS = ("inference", "probes", "sender")
+_SETTLE_S = 2.5
+"""For requests that are open at a stop to be ended; whatever has not been by then is ended by the next start."""
+_OWN_END_S = 1.0
+"""Of it, for the inference worker to end those that it has begun."""
+_SHOW_S = 0.2
+"""For the ends to reach the pages that show them."""
+_WEB_S = 1.0
+"""For the web server, which would wait for pages that hold a connection."""
 _DISPENSABLE = ("probes", "sender")
 """Answers are made without them."""
 _PATIENCE_S = 1.0
@@ -69,7 +79,7 @@ class Supervisor:
         self._children.append(self._product.start_redis())
         client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
         self._wait(lambda: _answers(client))
-        if num_left := settle_leftovers(self._product.redis_url):
+        if num_left := end_leftovers(self._product.redis_url):
             self._say(f"requests left open by the last run, now marked as failed: {num_left}")
         # The longest wait first: the model loads while the others start.
         self._children.append(self._product.start_inference())
@@ -109,17 +119,54 @@ class Supervisor:
             self._children.remove(child)
 
     def _stop(self) -> None:
+        """First the engine, whose answers end with it; what shows the ends, and what settles them, stays for longer."""
         self._stop_asked_at = self._stop_asked_at or time.monotonic()
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        for names in _STOP_ORDER:
-            group = [child for child in self._children if child.name in names]
-            for child in group:
-                child.send(signal.SIGTERM)
-            for child in group:
-                child.wait(max(0.1, deadline - time.monotonic()))
-                child.send(signal.SIGKILL)  # whoever is left of its group
-                child.wait(_STOP_TIMEOUT_S)
+        deadline = self._stop_asked_at + _STOP_TIMEOUT_S
+        self._send(_WORKERS)
+        if self._end_requests(_OWN_END_S):
+            time.sleep(_SHOW_S)
+        self._send(("web",))
+        self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
+        # What came in meanwhile has no worker.
+        self._end_requests(0)
+        self._send(("lifecycle",))
+        self._wait_for((*_WORKERS, "lifecycle"), deadline)
+        self._send(("redis",))
+        self._wait_for(("redis",), deadline)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
+
+    def _end_requests(self, patience_s: float) -> bool:
+        """Wait until none is open, and after so long end them ourselves; whether there were any."""
+        start, were_any, is_asked = time.monotonic(), False, False
+        while self._is_alive("lifecycle") and self._is_alive("redis") and time.monotonic() < start + _SETTLE_S:
+            try:
+                # Of another database nobody knows whose they are: the worker ends its own, and hands over their ends.
+                is_any = num_open() > 0 if is_ours_alone() else self._is_alive("inference")
+                if not is_any:
+                    break
+                if not is_asked and time.monotonic() >= start + patience_s:
+                    end_leftovers(self._product.redis_url)
+                    is_asked = True
+            except (DatabaseError, OperationalError) as error:
+                self._say(f"open requests are left to the next start: {error}")
+                break
+            were_any = True
+            time.sleep(_POLL_S)
+        return were_any
+
+    def _is_alive(self, name: str) -> bool:
+        return any(child.name == name and child.exit_status is None for child in self._children)
+
+    def _send(self, names: Sequence[str]) -> None:
+        for child in self._children:
+            if child.name in names:
+                child.send(signal.SIGTERM)
+
+    def _wait_for(self, names: Sequence[str], deadline: float) -> None:
+        for child in [child for child in self._children if child.name in names]:
+            child.wait(max(0.1, deadline - time.monotonic()))
+            child.send(signal.SIGKILL)  # whoever is left of its group
+            child.wait(_STOP_TIMEOUT_S)
 
 
 def _answers(client: redis.Redis) -> bool:

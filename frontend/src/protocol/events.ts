@@ -554,7 +554,7 @@ export interface RequestFailed {
   at: number;
   /** Where it failed: gateway, safety, context, prompt, generation, settle. */
   stage: string;
-  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, parent_gone, internal. */
+  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, parent_gone, internal. */
   code: string;
   /** What went wrong and what to do, for people. */
   message: string;

@@ -56,6 +56,7 @@ const FAILURES: Record<string, string> = {
   prompt_too_long: "The message is too long",
   no_worker: "No worker took the request",
   worker_lost: "The worker was lost",
+  service_stopped: "Sightglass was stopped",
   model_unavailable: "The model cannot be used",
   unsupported: "The server behind this model cannot do what was asked",
   server_refused: "The server behind this model refused the request",

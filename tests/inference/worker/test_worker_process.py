@@ -236,6 +236,6 @@ def test_a_worker_told_to_stop_settles_what_runs_and_goes(site: Site) -> None:
     site.child.send(signal.SIGTERM)
     failure = site.settled()[request_id]
     assert isinstance(failure, dict)
-    assert failure["code"] == "worker_lost"
+    assert failure["code"] == "service_stopped"
     assert site.child.wait(10)
     assert site.status() == {}
