@@ -44,10 +44,16 @@ def test_settings_say_what_cannot_hold_before_anything_is_sent(page: Page) -> No
         expect(regex).to_be_focused()
     dialog.get_by_label("Temperature").fill("9")
     dialog.get_by_role("button", name="Done").press("Enter")
-    expect(dialog.get_by_role("alert")).to_have_text("Temperature must be between 0 and 5.")
+    # All at once, each at its field, and the first in the dialog's order has the focus.
+    told = re.compile("Temperature must be between 0 and 5"), re.compile("^Regular expression cannot be used")
+    expect(dialog.get_by_role("alert")).to_have_text(told)
     expect(dialog.get_by_label("Temperature")).to_be_focused()
     dialog.get_by_label("Temperature").fill("0.123")
     regex.fill("yes|no")
+    dialog.get_by_label("Longest answer").fill("9000")
+    dialog.get_by_role("button", name="Done").click()
+    expect(dialog.get_by_label("Longest answer")).to_be_focused()
+    expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, the prompt included")
     dialog.get_by_role("button", name="Done").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Settings").click()
@@ -234,13 +240,139 @@ def test_a_message_stands_once_after_a_reload_before_its_reply(page: Page) -> No
     assert len(taken) == 1
 
 
-def test_the_composer_has_the_focus_after_an_edited_message(page: Page) -> None:
-    page.get_by_test_id("user-message").hover()
-    page.get_by_role("button", name="Edit").press("Enter")
+def test_a_message_whose_reply_was_lost_is_asked_once_however_often_it_is_sent(page: Page) -> None:
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/messages", lose)
+    write(page, "And once more.")
+    expect(unsent(page).get_by_role("button", name="Try again")).to_be_visible(timeout=30_000)
+    page.unroute("**/messages")
+    unsent(page).get_by_role("button", name="Try again").press("Enter")
+    expect(page.get_by_test_id("user-message")).to_have_text(["Once only.", "And once more."])
+    expect(unsent(page)).to_have_count(0)
+    wait_until_written(page)
+    page.reload()
+    expect(page.get_by_test_id("user-message")).to_have_text(["Once only.", "And once more."])
+
+
+def test_two_posts_of_one_key_at_once_are_one_message(page: Page) -> None:
+    replies = page.evaluate(
+        """async () => {
+          const token = document.cookie.match(/csrftoken=([^;]*)/)[1];
+          const post = (path, body, more = {}) =>
+            fetch(path, {method: "POST", headers: {"X-CSRFToken": token, ...more}, body: JSON.stringify(body)});
+          const {id} = await (await post("/api/conversations", {})).json();
+          const send = async () => {
+            const body = {text: "Twice at once.", params: {max_tokens: 3}};
+            const reply = await post(`/api/conversations/${id}/messages`, body, {"Idempotency-Key": "at-once"});
+            const {assistant_message} = await reply.json();
+            return [reply.status, assistant_message.request_id, reply.headers.get("Idempotent-Replayed")];
+          };
+          return await Promise.all([send(), send(), send()]);
+        }"""
+    )
+    assert {status for status, _, _ in replies} == {201}
+    assert len({request_id for _, request_id, _ in replies}) == 1
+    assert sorted(str(is_repeat) for _, _, is_repeat in replies) == ["None", "true", "true"]
+
+
+def test_the_view_follows_the_branch_that_an_edited_message_begins(page: Page) -> None:
+    page.get_by_test_id("inspector-toggle").last.click()
+    inspector = page.get_by_role("complementary", name="Inspector")
+    before = inspector.get_by_role("link", name="Open as a page").get_attribute("href")
+    page.get_by_test_id("user-message").first.hover()
+    page.get_by_role("button", name="Edit").first.press("Enter")
     page.keyboard.type(" Or twice.")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("user-message")).to_have_text(["Once only. Or twice."])
     expect(page.get_by_test_id("composer")).to_be_focused()
+    expect(page.get_by_text("2/2")).to_be_visible()
+    wait_until_written(page)
+    expect(page.get_by_test_id("assistant-message")).to_have_count(1)
+    expect(page.get_by_test_id("assistant-message")).to_be_in_viewport()
+    expect(inspector.get_by_role("link", name="Open as a page")).not_to_have_attribute("href", before or "")
+    # The list has the chat on top, under the title that it had.
+    expect(titles(page).first).to_have_accessible_name(re.compile("^Once only"))
+    inspector.get_by_role("button", name="Close").click()
+
+
+WATCH = """() => {
+  window.lengths = [];
+  const look = () => {
+    const answer = document.querySelector('[data-testid="assistant-message"]');
+    if (answer) lengths.push(answer.textContent.length);
+  };
+  new MutationObserver(look).observe(document, {childList: true, subtree: true, characterData: true});
+}"""
+"""How much of the first answer stood on the page at each of its changes."""
+
+
+def test_a_reload_in_mid_stream_begins_with_the_answer_so_far_and_the_open_panel(page: Page) -> None:
+    page.add_init_script(f"({WATCH})()")
+    page.get_by_role("link", name="New chat").first.click()
+    write(page, "Write a very long story about a lighthouse, with many chapters.")
+    answer = page.get_by_test_id("assistant-message")
+    expect(answer).to_contain_text(re.compile("(.|\\n){60}"), timeout=30_000)
+    page.get_by_test_id("inspector-toggle").last.click()
+    page.get_by_role("tab", name="Tokens").click()
+    address = page.url
+    page.reload()
+    expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_test_id("token").first).to_be_visible()
+    lengths = page.evaluate("lengths")
+    assert min(lengths) >= 60, lengths[:5]
+    assert lengths == sorted(lengths)
+
+    page.get_by_role("link", name="Traces").first.click()
+    expect(page).to_have_title(re.compile("Traces"))
+    page.go_back()
+    expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
+    expect(answer).to_contain_text(re.compile("(.|\\n){60}"))
+    page.go_forward()
+    page.go_back()
+    assert page.url == address
+    expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
+    page.get_by_role("button", name="Close", exact=True).click()
+    page.reload()
+    expect(answer).not_to_be_empty()
+    expect(page.get_by_role("tab", name="Tokens")).to_have_count(0)
+    if page.get_by_role("button", name="Stop", exact=True).is_visible():
+        page.get_by_role("button", name="Stop", exact=True).click()
+    wait_until_written(page)
+
+
+def test_code_in_an_answer_is_code_and_its_tokens_are_found_in_it(page: Page) -> None:
+    page.get_by_role("link", name="New chat").first.click()
+    page.get_by_role("button", name="Settings").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Form of the answer").select_option("regex")
+    dialog.get_by_role("textbox", name="Regular expression").fill(r"```python\nprint\(1 < 2\)\n```\nDone\.")
+    dialog.get_by_role("button", name="Done").click()
+    expect(dialog).to_have_count(0)
+    write(page, "Show me some code.")
+    wait_until_written(page)
+    expect(page.get_by_test_id("assistant-message").locator("pre code.language-python")).to_have_text("print(1 < 2)\n")
+    page.get_by_test_id("inspector-toggle").last.click()
+    page.get_by_role("tab", name="Tokens").click()
+    page.get_by_test_id("token").filter(has_text="print").first.hover()
+    marked = "() => [...(CSS.highlights.get('linked-token') ?? [])].map((range) => `${range}`)"
+    page.wait_for_function(f"({marked})().includes('print')")
+    page.get_by_role("button", name="Close", exact=True).click()
+    assert page.evaluate(marked) == []
+
+
+def test_a_lost_connection_is_told_until_it_is_back(page: Page) -> None:
+    banner = page.get_by_role("main").get_by_role("status").filter(has_text="You are offline")
+    page.context.set_offline(True)
+    expect(banner).to_have_text("You are offline: messages can be sent when the connection is back.")
+    write(page, "From the island.")
+    expect(unsent(page)).to_have_count(1)
+    page.context.set_offline(False)
+    expect(banner).to_have_count(0)
+    unsent(page).get_by_role("button", name="Try again").press("Enter")
+    expect(unsent(page)).to_have_count(0)
     wait_until_written(page)
 
 
