@@ -245,7 +245,7 @@ def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) 
     fingers("touchEnd")
     assert shown(phone) < whole / 3
     phone.touchscreen.tap(x, y)
-    expect(phone.get_by_test_id("timeline-note")).to_contain_text("waiting for the engine")
+    expect(phone.get_by_test_id("timeline-note")).to_contain_text("waiting in the engine")
     start = window(phone)[0]
     fingers("touchStart", x)
     for moved in range(10, 90, 10):

@@ -142,14 +142,23 @@ def _stage_spans(log: Log) -> Iterator[Span]:
     queued, bill, over = log.first(GenerationQueued), log.first(BillPosted), log.terminal
     finished = log.first(GenerationFinished)
     if queued:
-        end = _admitted_at(log)
-        if end is None and over is not None:
-            end = over.at
-        yield from _between("queue", "waiting for the engine", queued.at, end)
+        yield from _queue_spans(log, queued)
     if finished and bill:
         yield Span("bill", "bill", finished.at, max(finished.at, bill.at), bill)
     if bill and over:
         yield Span("bill", "saving the trace", bill.at, max(bill.at, over.at))
+
+
+def _queue_spans(log: Log, queued: GenerationQueued) -> Iterator[Span]:
+    """The wait for a worker, and the one in its engine: how long the worker had it is told with its admission."""
+    started, end, over = log.first(GenerationStarted), _admitted_at(log), log.terminal
+    if started is None or end is None:
+        yield from _between("queue", "waiting for the engine", queued.at, over and over.at)
+        return
+    taken = max(queued.at, min(started.at - started.queued_us, end))
+    yield from _between("queue", "waiting for a worker", queued.at, taken)
+    name = "waiting for the server" if started.server else "waiting in the engine"
+    yield from _between("queue", name, taken, end)
 
 
 def _admitted_at(log: Log) -> int | None:

@@ -86,8 +86,17 @@ export const TERMS = {
     exhibit: "prefill",
   },
   queue: {
+    sentence: "Inside a worker's engine: until there is room for one more in its batch, and for its blocks.",
+    exhibit: "batching",
+  },
+  workerQueue: {
     sentence:
-      "Requests that wait until the engine has room: for one more in its batch, and for their blocks.",
+      "The queue that all workers share: a request stands in it until one of them is free to take it.",
+    exhibit: "batching",
+  },
+  serverQueue: {
+    sentence:
+      "From the worker's question until the server elsewhere began to answer; what it did meanwhile it does not tell.",
     exhibit: "batching",
   },
   preemption: {
@@ -165,7 +174,7 @@ export const TERMS = {
   },
   safetyScore: {
     sentence:
-      "How sure the classifier is, 0 to 1; from the threshold (the tick) on, the category's verdict applies.",
+      "How sure the classifier is, 0 to 1; from the limit (the tick) on, the category's verdict applies.",
     exhibit: "safety",
   },
   checkTime: { sentence: "What the classifier took for this piece of text.", exhibit: "safety" },

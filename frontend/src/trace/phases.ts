@@ -3,9 +3,18 @@
  * what ran beside them and what none explains is told apart.
  */
 import type { StageId } from "../theme/stages";
+import { queueWaits, serverStart, type QueueWait } from "./queue-waits";
 import { waitedForChoice, type TraceView } from "./view";
 
 export const CHOICE = "Waited for your choice";
+
+/** Not known where, it is told only once a worker has begun. */
+export const WAITS: Record<QueueWait["where"], string> = {
+  worker: "Queue, until a worker was free",
+  engine: "In the engine, until there was room",
+  server: "Until the server began to answer",
+  either: "Queue",
+};
 
 export interface Phase {
   stage: StageId;
@@ -42,7 +51,7 @@ export function phaseTable(view: TraceView): PhaseTable {
     found.push({ stage, label, start, end: to, spent: to - start - waited, isBeside: false });
     last = to;
   };
-  const { accepted, gateway, queued, started, generation } = view;
+  const { accepted, gateway, started, generation } = view;
   const received = accepted?.received_at;
   const firstToken = view.tokens[0]?.at;
   const firstDrawn = view.choices[0]?.start ?? view.proposedAt ?? firstToken;
@@ -61,7 +70,7 @@ export function phaseTable(view: TraceView): PhaseTable {
     if (phase.isBeside) found.push(phase);
     else add(phase.stage, phase.label, phase.start, phase.end);
   const prefillStart = serverStart(view) ?? (view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us);
-  add("queue", "Queue and admission", queued?.at, prefillStart ?? started?.at);
+  for (const { where, start, end } of started ? queueWaits(view) : []) add("queue", WAITS[where], start, end);
   add(
     "prefill",
     started?.server ? "The server's start to the first token" : "Prefill to the first token",
@@ -140,11 +149,6 @@ function preparationPhases({ inputCheck, context, prompt }: TraceView): Phase[] 
   if (!checked || !packed || checked.start >= packed.end || packing[0]!.start >= checked.end) return all;
   const isBeside = (each: Phase) => (each === checked) === checked.end < packed.end;
   return all.map((each) => ({ ...each, isBeside: isBeside(each) }));
-}
-
-/** When a server elsewhere began to answer; null for this worker's own engine. */
-export function serverStart({ started }: TraceView): number | null {
-  return started?.server ? started.at : null;
 }
 
 export interface BrowserMoments {

@@ -1,7 +1,8 @@
 /** A request's spans and marks, lane by lane: the few that are made of several events, and one for each other event. */
 import type { AnyEvent, TokenSampled } from "../protocol/events";
 import type { StageId } from "../theme/stages";
-import { browserMoments, serverStart } from "./phases";
+import { browserMoments } from "./phases";
+import { queueWaits, WAIT_WORDS } from "./queue-waits";
 import { isOver, type NumberedEvent, type TraceView } from "./view";
 
 export interface Span {
@@ -28,7 +29,7 @@ export function stageSpans(view: TraceView): Span[] {
   const add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen = false) => {
     if (start != null && end != null) found.push(titled(stage, title, start, end, isOpen));
   };
-  const { accepted, gateway, inputCheck, context, prompt, queued, started, generation, bill, prefill } = view;
+  const { accepted, gateway, inputCheck, context, prompt, started, generation, bill, prefill } = view;
   const { tokens } = view;
   const browser = browserMoments(view);
   const over = view.finished ?? view.failed;
@@ -42,8 +43,8 @@ export function stageSpans(view: TraceView): Span[] {
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
   add("prompt", "token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
-  const admitted = serverStart(view) ?? (prefill[0] ? prefill[0].at - prefill[0].step_us : started?.at);
-  add("queue", "waiting for the engine", queued?.at, admitted ?? over?.at ?? view.at, !admitted && isRunning);
+  for (const { where, start, end, isOpen } of queueWaits(view))
+    add("queue", WAIT_WORDS[where], start, end, isOpen);
   if (started?.server && !prefill.length)
     add("prefill", "the server's own queue and prefill", started.at, tokens[0]?.at);
   if (started && !tokens.length && isRunning)

@@ -1,14 +1,25 @@
 /** The wait for the engine: who is in front, and what takes the request. */
 import { counted, duration } from "../../trace/format";
+import { queueWaits } from "../../trace/queue-waits";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
-import { fitted, sansWidth } from "./words";
+import { fitted, lines, sansWidth } from "./words";
 
 const SIDE = 26;
 const GAP = 8;
 const LABEL = 12;
+/** What it computes with is a sentence of its own. */
+const MOST_LINES = 3;
 
-export function queueShapes({ queued, started, events }: TraceView, area: Area, beat: number): Shape[] {
+const WHERE = {
+  worker: "for a worker",
+  engine: "in its engine",
+  server: "for the server",
+  either: "in the queue",
+};
+
+export function queueShapes(view: TraceView, area: Area, beat: number): Shape[] {
+  const { queued, started, events } = view;
   if (!queued) return [];
   const newest = events.at(-1)?.event.type;
   const coming = newest === "generation.queued" ? part(beat, 0, 0.8) : 1;
@@ -26,7 +37,11 @@ export function queueShapes({ queued, started, events }: TraceView, area: Area, 
       : depth
         ? `${counted(depth, "request")} in front`
         : "None in front";
-  const waited = started ? `; it waited ${duration(started.at - queued.at)}` : "";
+  const waited = started
+    ? `; it waited ${queueWaits(view)
+        .map(({ where, start, end }) => `${duration(end - start)} ${WHERE[where]}`)
+        .join(", then ")}`
+    : "";
   return [
     text("said", area.x, area.y + LABEL, fitted(`${ahead}${waited}`, area.width, 12, sansWidth), {
       ink: "soft",
@@ -90,17 +105,13 @@ function engineShapes(started: TraceView["started"], engine: Area, area: Area, s
         },
       ),
     ),
-    ...below.map((words, index) =>
-      text(
-        `below-${index}`,
-        area.x,
-        engine.y + engine.height + 48 + index * 22,
-        fitted(words, area.width, 12, sansWidth),
-        {
+    ...below
+      .flatMap((words) => lines(words, area.width, 12, MOST_LINES))
+      .map((words, index) =>
+        text(`below-${index}`, area.x, engine.y + engine.height + 48 + index * 20, words, {
           ink: "soft",
           opacity: shown,
-        },
+        }),
       ),
-    ),
   ];
 }

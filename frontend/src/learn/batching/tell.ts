@@ -1,6 +1,14 @@
 /** In whose company the request was computed. */
 import { counted, duration } from "../../trace/format";
+import { queueWaits } from "../../trace/queue-waits";
 import { line, missing, type Line, type Teller } from "../walk";
+
+const UNTIL = {
+  worker: "in the queue until a worker was free",
+  engine: "in that worker's engine until there was room",
+  server: "until the server began to answer",
+  either: "in the queue",
+};
 
 export const tellBatch: Teller = (view) => {
   const { queued, started, tokens, prefill, drafts } = view;
@@ -18,9 +26,8 @@ export const tellBatch: Teller = (view) => {
     ),
   ];
   if (started)
-    lines.push(
-      line(`It waited ${duration(started.at - queued.at)} until the engine took it.`, queued.at, started.at),
-    );
+    for (const { where, start, end } of queueWaits(view))
+      lines.push(line(`It waited ${duration(end - start)} ${UNTIL[where]}.`, start, end));
   const [first, last] = [tokens[0], tokens.at(-1)];
   const chunk = prefill[0];
   if (chunk)
