@@ -2,8 +2,10 @@
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { chapters, nextStep, stepBefore, type Chapter } from "../trace/chapters";
 import { fold } from "../trace/fold";
+import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { progress, shownMs } from "../trace/pace";
+import { planOf, type Stop } from "../trace/scene-plan";
 import type { SceneId } from "../trace/scenes";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import type { Socket } from "../transport/socket";
@@ -36,6 +38,8 @@ export class RequestTrace {
   speed = $state<Speed>(1);
   /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
   beat = $state(1);
+  /** Explaining: what was left out before the step that is shown, and what is new at it; empty where nothing was. */
+  leap = $state("");
   /** The generated token that is looked at; null: the newest. */
   selected = $state<number | null>(null);
   hovered = $state<number | null>(null);
@@ -169,6 +173,7 @@ export class RequestTrace {
     this.shown = this.log.length;
     this.time = this.duration;
     this.beat = 1;
+    this.leap = "";
   }
 
   /** Show the moment `time`, µs since acceptance. */
@@ -190,6 +195,7 @@ export class RequestTrace {
     this.time = time;
     this.view = { ...view, at: time };
     this.beat = 1;
+    this.leap = "";
   }
 
   /** Whether there is nothing after the moment shown. */
@@ -242,26 +248,45 @@ export class RequestTrace {
   }
 
   private showNext(): void {
-    const end = nextStep(this.log, this.shown);
-    if (end === null) return;
-    this.show(end, this.log[end - 1]!.time);
-    this.beat = 0;
+    if (this.showStop()) this.beat = 0;
+  }
+
+  /** The next step that explaining stops at, as it ends; whether there is one. */
+  showStop(): boolean {
+    const stop = this.stopAhead;
+    if (!stop) return false;
+    const { end, news } = stop;
+    const entry = this.log[end - 1]!;
+    const numBefore = this.view.tokens.length;
+    this.show(end, entry.time);
+    const isToken = entry.event.type === "token.sampled";
+    const num = this.view.tokens.length - numBefore - (isToken ? 1 : 0);
+    this.leap = [num > 0 ? `${counted(num, "token")} later` : "", news].filter(Boolean).join(": ");
+    return true;
+  }
+
+  private get stopAhead(): Stop | undefined {
+    return this.known().plan.find(({ end }) => end > this.shown);
   }
 
   /** The scene to which what comes next belongs, where it was not shown yet. */
   get sceneAhead(): SceneId | null {
-    const next = nextStep(this.log, this.shown);
-    if (next === null) return null;
-    return this.chapters().find(({ start }) => start > this.shown && start <= next)?.scene ?? null;
+    const next = this.stopAhead;
+    if (!next) return null;
+    return this.chapters().find(({ start }) => start > this.shown && start <= next.end)?.scene ?? null;
   }
 
-  private known: { num: number; chapters: Chapter[] } = { num: 0, chapters: [] };
+  private told: { num: number; chapters: Chapter[]; plan: Stop[] } = { num: 0, chapters: [], plan: [] };
+
+  private known(): { chapters: Chapter[]; plan: Stop[] } {
+    const num = this.log.length;
+    if (this.told.num !== num) this.told = { num, chapters: chapters(this.log), plan: planOf(this.log) };
+    return this.told;
+  }
 
   /** The scenes in the order in which they were reached. */
   chapters(): Chapter[] {
-    if (this.known.num !== this.log.length)
-      this.known = { num: this.log.length, chapters: chapters(this.log) };
-    return this.known.chapters;
+    return this.known().chapters;
   }
 
   /** A scene as it ends; or, playing, from its beginning. */

@@ -6,6 +6,7 @@ import { sceneOf, type SceneId } from "./scenes";
 import { emptyView } from "./view";
 
 type Log = readonly { event: AnyEvent; seq: number }[];
+type Steps = readonly { event: AnyEvent }[];
 
 export interface Chapter {
   scene: SceneId;
@@ -29,12 +30,12 @@ export function chapters(log: Log): Chapter[] {
 }
 
 /** How many events are shown at the next step, all of which is worth a look; null: there is none. */
-export function nextStep(log: Log, shown: number): number | null {
+export function nextStep(log: Steps, shown: number): number | null {
   for (let index = shown; index < log.length; index++) if (shownMs(log[index]!.event)) return index + 1;
   return log.length > shown ? log.length : null;
 }
 
-export function stepBefore(log: Log, shown: number): number {
+export function stepBefore(log: Steps, shown: number): number {
   for (let index = shown - 2; index >= 0; index--) if (shownMs(log[index]!.event)) return index + 1;
   return Math.min(1, log.length);
 }
