@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -32,21 +33,22 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a golden log's page at its Journey; each page is over with its test, and must have had no error."""
+    """Opens a golden log's page, at its Journey where nothing else is said; each page is over with its test, and must have had no error."""
     contexts = []
     errors: list[str] = []
 
-    def open_log(name: str, width: int = 1360, height: int = 900, **options: str) -> Page:
+    def open_log(name: str, width: int = 1360, height: int = 900, tab: str = "Journey", **options: Any) -> Page:
         frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
         path = tmp_path / f"{name}.html"
         path.write_bytes(to_html(read_page(), frames, {"title": name}))
-        context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
-        page.get_by_role("tab", name="Journey").click()
-        expect(page.get_by_test_id("journey")).to_be_visible()
+        if tab == "Journey":
+            page.get_by_role("tab", name=tab).click()
+            expect(page.get_by_test_id("journey")).to_be_visible()
         return page
 
     yield open_log
@@ -90,13 +92,41 @@ def pass_frames(page: Page, num: int) -> None:
     )
 
 
+def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_it_is_seen(opened: Opener) -> None:
+    page = opened("second_turn", tab="Overview")
+    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
+    overview = page.get_by_test_id("overview")
+    found = overview.get_by_role("listitem")
+    expect(found.nth(0)).to_contain_text("Stopped because max_tokens (24 tokens) was reached")
+    expect(found.nth(1)).to_contain_text("Only 32 of 119 prompt tokens came from the cache. Token 35 is the first")
+    for name in ("waited for a worker", "waited in its engine"):
+        expect(overview).to_contain_text(name)
+    overview.get_by_role("button", name="Show it in Cache").click()
+    expect(page.get_by_role("tabpanel", name="Cache")).to_contain_text("a number is another")
+    page.get_by_role("tab", name="Overview").click()
+    overview.get_by_test_id("watch").click()
+    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(play(page)).to_have_text("Pause")
+
+
+def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opener) -> None:
+    page = opened("finished", width=390, tab="Overview", reduced_motion="reduce")
+    overview = page.get_by_test_id("overview")
+    expect(overview).to_contain_text("Nothing unusual: the first text was there after 139\xa0ms")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page = opened("remote", width=390, tab="Overview")
+    overview = page.get_by_test_id("overview")
+    overview.get_by_role("button", name="Show it in Sampling").click()
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("token 1 of 24")
+
+
 def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) -> None:
     page = opened("finished", reduced_motion="reduce")
     told = {
         "Message": "The gateway took",
         "Window": "41 of 8,192 tokens of the window are the prompt",
         "Tokens": "cut the prompt into 41 tokens",
-        "Check": "The message was allowed: highest score 9.15",
+        "Check": "The message was allowed (highest, sexual: score 0.09, under the limit of 0.60)",
         "Queue": "No request stood in front",
         "Cache": "None of the prompt was in the cache",
         "Prefill": "41 of 41 prompt tokens were computed",

@@ -27,6 +27,7 @@ export interface Panel {
 }
 
 export const PANELS = [
+  { name: "Overview", part: "whole", load: () => import("./OverviewPanel.svelte") },
   { name: "Journey", part: "whole", load: () => import("./JourneyPanel.svelte") },
   { name: "Timing", part: "whole", load: () => import("./TimingPanel.svelte") },
   {
@@ -97,8 +98,8 @@ export const PANELS = [
 
 export type PanelName = (typeof PANELS)[number]["name"];
 
-/** Where nothing else is asked for: the whole way of the request, for whoever sees one for the first time. */
-export const FIRST_PANEL: PanelName = "Journey";
+/** Where nothing else is asked for: what stands out, the figures, and the way to the journey. */
+export const FIRST_PANEL: PanelName = "Overview";
 
 /** The panel that shows a stage best. */
 export const PANEL_OF: Record<StageId, PanelName> = {

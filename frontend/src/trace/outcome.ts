@@ -50,6 +50,11 @@ export function numLeft({ accepted, context }: TraceView): number | null {
   return accepted.params.max_tokens > left ? left : null;
 }
 
+/** Whether no text of the answer was ever let out: what a fork took over had been, too. */
+export function isAllWithheld({ withheld, releases, forked }: TraceView): boolean {
+  return withheld !== null && !forked?.text && releases.every(({ text }) => !text);
+}
+
 const FAILURES: Record<string, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
   parent_gone: "The answer it goes on from is gone",

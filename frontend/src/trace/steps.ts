@@ -51,7 +51,8 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
   let end = -1;
   for (const token of tokens) {
     if (token.position < end) {
-      found.at(-1)!.numGiven++;
+      const step = found.at(-1);
+      if (step) step.numGiven++;
       continue;
     }
     const pass = drafts.passes.get(token.position);

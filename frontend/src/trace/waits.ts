@@ -81,6 +81,14 @@ export function firstText(view: TraceView): FirstText | null {
   };
 }
 
+/** As long as it is said everywhere: seen, from the key press; else, from the request's acceptance until it was sent. */
+export function firstTextUs(view: TraceView): number | null {
+  const first = firstText(view);
+  if (!first) return null;
+  const sent = view.releases[0]?.at;
+  return first.isSeen || sent === undefined ? first.end - first.start : sent;
+}
+
 /** Milliseconds with one decimal (microseconds below two of them) that add up to the whole as it is shown, exactly. */
 export function shownParts(lengths: number[]): {
   figures: number[];

@@ -1,0 +1,123 @@
+/** Endings that stand out: whatever is not the model's own end of an answer that nobody objected to. */
+import type { SafetyChecked } from "../../protocol/events";
+import { counted } from "../format";
+import { failureTitle, isAllWithheld, outcomeOf } from "../outcome";
+import { judged, worstScore } from "../safety-words";
+import { numKept, numRead, type TraceView } from "../view";
+import type { Finding } from "./finding";
+
+/** It decides the whole answer. */
+const WHOLE = 1;
+
+export function endings(view: TraceView): Finding[] {
+  return [...outcome(view), ...flags(view), ...resumptions(view)];
+}
+
+function outcome(view: TraceView): Finding[] {
+  const { failed, withheld, cancelledAt, cancelledBy, tokens } = view;
+  switch (outcomeOf(view)) {
+    case "failed":
+      return [
+        {
+          kind: "failed",
+          sentence: `${failureTitle(failed!)}. ${failed!.message}`,
+          weight: WHOLE,
+          at: failed!.at,
+        },
+      ];
+    case "blocked":
+      return [{ kind: "blocked", sentence: blocked(view.inputCheck), weight: WHOLE }];
+    case "withheld":
+      return [
+        {
+          kind: "withheld",
+          sentence: `The output check withheld ${isAllWithheld(view) ? "the whole answer" : "the rest of the answer"}: ${counted(withheld!.num_tokens, "token")} (${withheld!.category.replaceAll("_", " ")}).`,
+          weight: WHOLE,
+        },
+      ];
+    case "stopped":
+      return [
+        {
+          kind: "stopped",
+          sentence:
+            cancelledBy === "user"
+              ? `It was stopped by hand ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
+              : `It was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`,
+          weight: WHOLE,
+          at: cancelledAt!,
+        },
+      ];
+    case "length":
+      return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
+    case "done":
+      return ownEnd(view);
+    case "running":
+      return [];
+  }
+}
+
+function blocked(check: SafetyChecked | null): string {
+  const why = check ? `: ${judged(worstScore(check))}` : "";
+  return `The message was blocked before any model read it${why}.`;
+}
+
+function cut(view: TraceView): string {
+  const { accepted, context, tokens } = view;
+  const most = accepted?.params.max_tokens;
+  if (most !== undefined && numKept(view) + tokens.length >= most)
+    return `Stopped because max_tokens (${counted(most, "token")}) was reached: the answer may break off.`;
+  if (context && numRead(view) + tokens.length >= context.window - 1)
+    return `Stopped because the context window of ${counted(context.window, "token")} was full: the answer may break off.`;
+  return "Stopped at a limit of length: the answer may break off.";
+}
+
+/** The model's own end is nothing to tell, but for an answer with nothing in it, or one that the request's own words ended. */
+function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): Finding[] {
+  const last = tokens.at(-1);
+  if (last?.is_special && tokens.length === 1 && !text && !toolCalls.length)
+    return [
+      {
+        kind: "empty",
+        sentence: "The model ended its turn at once, so the answer is empty.",
+        weight: WHOLE,
+        position: last.position,
+      },
+    ];
+  const { stop = [], stop_token_ids = [] } = accepted?.params ?? {};
+  const isOwn = !last || last.is_special || generation?.finish_reason !== "stop";
+  const isByToken = last !== undefined && stop_token_ids.includes(last.id);
+  if ((isOwn && !isByToken) || !(stop.length || stop_token_ids.length)) return [];
+  const which = isByToken ? "a stop token" : stop.length === 1 ? `the stop text “${stop[0]}”` : "a stop text";
+  return [
+    {
+      kind: "stop-text",
+      sentence: `The answer ended at ${which} of the request, not by the model's own end of turn.`,
+      weight: WHOLE,
+      position: last!.position,
+    },
+  ];
+}
+
+/** What a check found and let through all the same. */
+function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
+  const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
+  const [first] = checks;
+  if (!first) return [];
+  const worst = worstScore(first);
+  const what = first.layer === "input" ? "The message" : "The answer";
+  return [
+    {
+      kind: "flagged",
+      sentence: `${what} was flagged (${judged(worst)}) and let through all the same.`,
+      weight: worst?.score ?? 0,
+    },
+  ];
+}
+
+function resumptions({ events, started }: TraceView): Finding[] {
+  const resumed = events.flatMap(({ event }) => (event.type === "generation.resumed" ? [event] : []));
+  const last = resumed.at(-1);
+  if (!last) return [];
+  const sentence = `Its first worker was lost: attempt ${last.attempt}${started ? ` on ${started.worker}` : ""} went on after ${counted(last.num_tokens, "token")}.`;
+  return [{ kind: "resumed", sentence, weight: WHOLE / 2, at: last.at }];
+}

@@ -1,0 +1,40 @@
+/** What stands out in one request, as a plain sentence and the place that shows it; it knows no panel. */
+
+export type FindingKind =
+  | "failed"
+  | "blocked"
+  | "withheld"
+  | "flagged"
+  | "cut"
+  | "stopped"
+  | "stop-text"
+  | "empty"
+  | "resumed"
+  | "wait"
+  | "wait-queue"
+  | "wait-prefill"
+  | "wait-check"
+  | "company"
+  | "slow"
+  | "stall"
+  | "preempted"
+  | "drafts"
+  | "grammar"
+  | "tool"
+  | "cache"
+  | "dropped"
+  | "lossy"
+  | "odd"
+  | "loop"
+  | "cost";
+
+export interface Finding {
+  kind: FindingKind;
+  sentence: string;
+  /** Of what it is about (the wait, the answer, the cost) the share that it explains, 0 to 1: the largest comes first. */
+  weight: number;
+  /** The generated token at which it is seen. */
+  position?: number;
+  /** The moment at which it is seen, µs since acceptance. */
+  at?: number;
+}

@@ -1,0 +1,38 @@
+/**
+ * The reasons for a slow, costly or odd answer, as far as its events tell them: few plain sentences, the most telling
+ * first. What is ordinary is not said.
+ */
+import { duration } from "../format";
+import { outcomeOf } from "../outcome";
+import { tokensPerSecond } from "../sentences";
+import type { TraceView } from "../view";
+import { firstTextUs } from "../waits";
+import { endings } from "./ending";
+import type { Finding } from "./finding";
+import { payments } from "./paying";
+import { readings } from "./reading";
+import { firstWait } from "./waiting";
+import { wordings } from "./wording";
+import { writing } from "./writing";
+
+/** Of two that explain as much, the one of the earlier kind first: how it ended, where the time went, what was read. */
+export function findings(view: TraceView): Finding[] {
+  const about = [endings, firstWait, writing, readings, wordings, payments];
+  return about.flatMap((find) => find(view)).sort((a, b) => b.weight - a.weight);
+}
+
+/** What is said where nothing stands out: what was ordinary. */
+export function nothingUnusual(view: TraceView): string {
+  if (!view.accepted) return "Nothing is recorded yet.";
+  const outcome = outcomeOf(view);
+  const first = firstTextUs(view);
+  const speed = tokensPerSecond(view);
+  const facts = [
+    first !== null && `the first text was there after ${duration(first)}`,
+    speed !== null && `${speed.toFixed(0)} tokens a second were written`,
+    outcome === "done" && "the model ended its turn itself",
+  ].filter((fact): fact is string => !!fact);
+  const last = facts.pop();
+  const said = last ? `: ${facts.length ? `${facts.join(", ")}, and ${last}` : last}` : "";
+  return `Nothing unusual${outcome === "running" ? " so far" : ""}${said}.`;
+}

@@ -1,0 +1,40 @@
+/** What most of the bill is for, where there is a bill worth asking. */
+import type { BillLine } from "../../protocol/events";
+import { count, counted, percent } from "../format";
+import type { TraceView } from "../view";
+import type { Finding } from "./finding";
+
+/** More than half of a whole is called most of it. */
+const MOST = 0.5;
+/** A line of fewer tokens makes no bill a high one. */
+const COSTLY_TOKENS = 256;
+
+export function payments({ bill, generation }: TraceView): Finding[] {
+  const [dearest] = [...(bill?.lines ?? [])].sort((a, b) => b.amount_nano - a.amount_nano);
+  if (!bill || !dearest || bill.total_nano <= 0) return [];
+  const share = dearest.amount_nano / bill.total_nano;
+  if (share <= MOST || dearest.num_tokens < COSTLY_TOKENS) return [];
+  const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, generation?.usage.output ?? null)}.`;
+  // It is the usual case, so it comes after what is not.
+  return [{ kind: "cost", sentence, weight: share - MOST }];
+}
+
+function what(line: BillLine, lines: BillLine[], numOutput: number | null): string {
+  const input = lines.find(({ kind }) => kind === "uncached_input");
+  const tokens = counted(line.num_tokens, "token");
+  switch (line.kind) {
+    case "output":
+      return `the answer: ${tokens}${input?.unit_price_nano ? `, each at ${times(line, input)} the price of one of the prompt` : ""}`;
+    case "uncached_input":
+      return `the prompt: ${tokens} computed for it${numOutput === null ? "" : `, for an answer of ${count(numOutput)}`}`;
+    case "cache_read":
+      return `the prompt from the cache: ${tokens}, cheap one by one`;
+    default:
+      return `keeping the prompt in the cache, as was asked for: ${tokens}`;
+  }
+}
+
+function times(line: BillLine, other: BillLine): string {
+  const ratio = line.unit_price_nano / other.unit_price_nano;
+  return `${Number.isInteger(ratio) ? ratio : ratio.toFixed(1)} times`;
+}

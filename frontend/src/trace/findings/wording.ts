@@ -1,0 +1,122 @@
+/** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that go in circles. */
+import type { TokenSampled } from "../../protocol/events";
+import { counted, percent } from "../format";
+import { columns, isGreedy } from "../probability";
+import { tokenName } from "../token-name";
+import type { TraceView } from "../view";
+import type { Finding } from "./finding";
+
+/**
+ * Nats by which a token's surprise exceeds the one expected there (the entropy): e^3 = 20 times less likely than what
+ * is typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
+ */
+const ODD_NATS = 3;
+/** Ten nats beyond what is expected are as odd as can be told: one in 22,000. */
+const MOST_NATS = 10;
+/** Three times the same, and at least so many tokens, is no figure of speech any more. */
+const ROUNDS = 3;
+const CIRCLE_TOKENS = 24;
+/** A longer round is hardly seen as one. */
+const LONGEST_ROUND = 64;
+
+export function wordings(view: TraceView): Finding[] {
+  return [...oddDraw(view), ...circle(view)];
+}
+
+/** In nats; null where the server does not report both. */
+function excess({ logprob, entropy }: TokenSampled): number | null {
+  return logprob === null || entropy === null ? null : -logprob - entropy;
+}
+
+function oddDraw(view: TraceView): Finding[] {
+  const odd = view.tokens
+    .flatMap((token) => {
+      const nats = excess(token);
+      return nats !== null && nats >= ODD_NATS && token.chosen_by !== "person" ? [{ token, nats }] : [];
+    })
+    .sort((a, b) => b.nats - a.nats);
+  const [worst] = odd;
+  if (!worst) return [];
+  const { token, nats } = worst;
+  const name = `“${tokenName(view, token.id, token.piece, token)}”`;
+  const others =
+    odd.length > 1
+      ? `; ${counted(odd.length - 1, "more token")} ${odd.length === 2 ? "is" : "are"} as odd`
+      : "";
+  return [
+    {
+      kind: "odd",
+      sentence: `Token ${token.position + 1}, ${name}, ${howChosen(view, token)}${others}.`,
+      weight: Math.min(1, nats / MOST_NATS),
+      position: token.position,
+    },
+  ];
+}
+
+/** What the model gave it and what it would rather have said, and what stood against that. */
+function howChosen(view: TraceView, token: TokenSampled): string {
+  const given = percent(Math.exp(token.logprob!));
+  const rather = favourite(view, token);
+  const than = rather ? `, and ${rather}` : "";
+  const bent = (token.stages ?? []).filter(
+    ({ name, masked, logits }) => BENT[name] && (masked.length || logits),
+  );
+  if (isGreedy(token) || bent.length)
+    return `was not the model's own choice: it gave it ${given}${than}${bent.length ? `, but ${bent.map(({ name }) => BENT[name]).join(" and ")} stood against that` : ""}`;
+  const { temperature = 1 } = view.accepted?.params ?? {};
+  return `was an unlikely draw: the model gave it ${given}${than}${temperature > 1 ? ` (the temperature of ${temperature} helps such draws)` : ""}`;
+}
+
+const BENT: Record<string, string> = {
+  grammar: "the grammar",
+  banned_tokens: "the banned tokens",
+  logit_bias: "the logit bias",
+  penalties: "the penalties",
+};
+
+/** The token to which the model itself gave most, where it is recorded. */
+function favourite(view: TraceView, token: TokenSampled): string | null {
+  if (!token.candidate_ids.length || !view.accepted) return null;
+  const model = columns(token, view.accepted.params)[0]!.probabilities;
+  const best = model.reduce<number>((a, value, index) => ((value ?? 0) > (model[a] ?? 0) ? index : a), 0);
+  if (token.candidate_ids[best] === token.id) return null;
+  const name = tokenName(view, token.candidate_ids[best]!, token.candidate_pieces[best]!, token);
+  return `“${name}” ${percent(model[best] ?? 0)}`;
+}
+
+export interface Circle {
+  /** Its first token, as an index. */
+  start: number;
+  /** Tokens of one round. */
+  size: number;
+  rounds: number;
+}
+
+/** The round that the last of these ids go in, the shortest there is; null: they go in none. */
+export function circleOf(ids: number[]): Circle | null {
+  for (let size = 1; size <= LONGEST_ROUND; size++) {
+    let start = ids.length - size;
+    while (start > 0 && ids[start - 1] === ids[start - 1 + size]) start--;
+    const length = ids.length - start;
+    if (start >= 0 && length >= ROUNDS * size && length >= CIRCLE_TOKENS)
+      return { start, size, rounds: Math.floor(length / size) };
+  }
+  return null;
+}
+
+function circle({ tokens, accepted }: TraceView): Finding[] {
+  const ids = tokens.filter(({ is_special }) => !is_special).map(({ id }) => id);
+  const found = circleOf(ids);
+  if (!found) return [];
+  const { start, size, rounds } = found;
+  const position = tokens.filter(({ is_special }) => !is_special)[start]!.position;
+  const why = accepted?.params.temperature === 0 ? "; at temperature 0 no draw breaks the circle" : "";
+  return [
+    {
+      kind: "loop",
+      sentence: `From token ${position + 1} on the answer goes in circles: the same ${counted(size, "token")} ${rounds} times${why}.`,
+      weight: (ids.length - start) / ids.length,
+      position,
+    },
+  ];
+}

@@ -1,0 +1,128 @@
+/** What slowed the writing of the answer, after its first token. */
+import { counted, duration } from "../format";
+import { tokensPerSecond } from "../sentences";
+import { speculationOf } from "../speculation";
+import { companyCost, median, numOthers, stepsOf } from "../steps";
+import { waitedForChoice, type TraceView } from "../view";
+import type { Finding } from "./finding";
+
+/** What takes less than a fifth of the writing is no reason for its pace. */
+const SHARE_OF_WRITING = 0.2;
+/** Less in all is not noticed by who reads along. */
+const NOTICED_US = 500_000;
+/** Tokens a second: below it most people read faster than it is written (some 240 words a minute). */
+const READING_SPEED = 5.5;
+/** A gap of a second, and ten times the usual one, is seen as a standstill. */
+const STANDSTILL_US = 1_000_000;
+const STANDSTILL_FACTOR = 10;
+/** With as many others in the typical step it is said, even where their cost is not known. */
+const CROWD = 4;
+
+/** Null while fewer than two tokens are known. */
+function writingUs(view: TraceView): number | null {
+  const [first, last] = [view.tokens[0], view.tokens.at(-1)];
+  if (!first || !last || first === last) return null;
+  return last.at - first.at - waitedForChoice(view, first.at, last.at);
+}
+
+export function writing(view: TraceView): Finding[] {
+  const us = writingUs(view);
+  const preempted = preemptions(view, us);
+  if (us === null || us <= 0) return preempted;
+  const found = [...preempted, ...company(view, us), ...standstill(view, us), ...asides(view, us)];
+  return found.length ? found : slow(view);
+}
+
+/** What the company in the steps cost, or that it never was alone. */
+function company(view: TraceView, writing: number): Finding[] {
+  const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
+  const { alone, inCompany, extra, numAlone } = companyCost(steps);
+  const crowds = steps.flatMap((step) => numOthers(step) ?? []);
+  const most = Math.max(0, ...crowds);
+  const at = steps.find((step) => numOthers(step) === most)?.at ?? 0;
+  if (extra !== null && extra >= NOTICED_US && extra / writing >= SHARE_OF_WRITING)
+    return [
+      {
+        kind: "company",
+        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${duration(extra)} of ${duration(writing)} (a token took ${duration(inCompany!)} beside others, ${duration(alone!)} alone).`,
+        weight: Math.min(1, extra / writing),
+        at,
+      },
+    ];
+  if (extra !== null || numAlone || (median(crowds) ?? 0) < CROWD) return [];
+  const sentence = `Each step was shared with others, up to ${most}: what that cost is not known, since it never wrote alone.`;
+  return [{ kind: "company", sentence, weight: SHARE_OF_WRITING, at }];
+}
+
+function standstill(view: TraceView, writing: number): Finding[] {
+  const gaps = view.tokens.slice(1).map((token, index) => {
+    const before = view.tokens[index]!;
+    const isOther = view.preemptions.some(({ at }) => at >= before.at && at <= token.at);
+    return { token, us: isOther ? 0 : token.at - before.at - waitedForChoice(view, before.at, token.at) };
+  });
+  const longest = gaps.reduce((a, b) => (b.us > a.us ? b : a), gaps[0]!);
+  const usual = median(gaps.map(({ us }) => us))!;
+  if (longest.us < STANDSTILL_US || longest.us < STANDSTILL_FACTOR * usual) return [];
+  const { position, at } = longest.token;
+  const sentence = `For ${duration(longest.us)} nothing came between token ${position} and token ${position + 1}; usually the next came after ${duration(usual)}.`;
+  return [{ kind: "stall", sentence, weight: Math.min(1, longest.us / writing), position, at }];
+}
+
+function preemptions(view: TraceView, writing: number | null): Finding[] {
+  const { tokens } = view;
+  const [first] = view.preemptions;
+  if (!first) return [];
+  const num = view.preemptions.length;
+  const lost = view.preemptions.reduce((sum, { at }) => {
+    const next = tokens.find((token) => token.at > at);
+    return sum + (next ? next.at - at - waitedForChoice(view, at, next.at) : 0);
+  }, 0);
+  const again = view.preemptions.reduce((sum, event) => sum + event.num_tokens, 0);
+  const times = num === 1 ? "once" : num === 2 ? "twice" : `${num} times`;
+  return [
+    {
+      kind: "preempted",
+      sentence: `It was preempted ${times}: the cache was full, it gave up its blocks, and ${counted(again, "token")} had to be read again${lost ? `, which took ${duration(lost)}` : ""}.`,
+      weight: writing && lost ? Math.min(1, lost / (writing + lost)) : SHARE_OF_WRITING,
+      at: first.at,
+    },
+  ];
+}
+
+/** Guesses that did not pay, and a grammar that took its time. */
+function asides(view: TraceView, writing: number): Finding[] {
+  const found: Finding[] = [];
+  const { numGuessed, numAccepted, savedUs } = speculationOf(view);
+  const wasted = -(savedUs ?? 0);
+  if (wasted >= NOTICED_US && wasted / writing >= SHARE_OF_WRITING)
+    found.push({
+      kind: "drafts",
+      sentence: `Guessing ahead cost more than it gave, about ${duration(wasted)}: ${numAccepted} of ${numGuessed} guesses were right.`,
+      weight: Math.min(1, wasted / writing),
+    });
+  const masked = view.masks.reduce((sum, mask) => sum + mask.duration_us, 0);
+  if (masked >= NOTICED_US && masked / writing >= SHARE_OF_WRITING)
+    found.push({
+      kind: "grammar",
+      sentence: `Working out what the grammar allows took ${duration(masked)} of the ${duration(writing)} of writing.`,
+      weight: Math.min(1, masked / writing),
+    });
+  return found;
+}
+
+/** Slower than it is read, and nobody else's doing: the steps themselves. */
+function slow(view: TraceView): Finding[] {
+  const speed = tokensPerSecond(view);
+  if (speed === null || speed >= READING_SPEED || view.tokens.length < 3 || view.isStepped) return [];
+  const step = median(view.tokens.flatMap(({ step_us }) => (step_us === null ? [] : [step_us])));
+  const { device, model, server } = view.started ?? {};
+  const who = server ?? [model, device && `on ${device}`].filter(Boolean).join(" ");
+  const why = step === null ? "how long a step takes is not reported" : `a step takes ${duration(step)}`;
+  return [
+    {
+      kind: "slow",
+      sentence: `It was written at ${speed.toFixed(1)} tokens a second, slower than it is read: ${why}${who ? ` (${who})` : ""}.`,
+      weight: 1 - speed / READING_SPEED,
+    },
+  ];
+}
