@@ -39,6 +39,7 @@ it.each([
   ["one that was stopped before its start", [ACCEPTED, CANCELLED, failed("gateway", "cancelled")], "stopped"],
   ["one that reached its limit", [...WRITTEN, ...ended("length")], "cut at the length limit"],
   ["one that was withheld", [...WRITTEN, WITHHELD, ...ended("content_filter")], "partly withheld"],
+  ["one of which nothing was let out", [ACCEPTED, WITHHELD, ...ended("content_filter")], "withheld"],
   ["a message that was blocked", [ACCEPTED, failed("safety", "blocked")], "blocked"],
   ["a failure", [ACCEPTED, QUEUED, failed("generation", "no_worker")], "failed"],
 ] as [string, AnyEvent[], string][])("names %s", (_, events, word) => expect(summary(events)[0]).toBe(word));

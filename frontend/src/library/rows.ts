@@ -39,9 +39,10 @@ export function inputOf(usage: Usage): number {
 }
 
 /** The status, told apart where one word of the server covers several ends. */
-export function endingOf({ status, error, finish_reason }: ListedTrace): string {
+export function endingOf({ status, error, finish_reason, first_token_us }: ListedTrace): string {
   if (error?.code === "blocked") return "blocked";
-  return finish_reason === "content_filter" ? "partly withheld" : status;
+  if (finish_reason === "content_filter") return first_token_us === null ? "withheld" : "partly withheld";
+  return status;
 }
 
 /** How many ended how: as the runs say where they are known, else as the set did when it was listed. */

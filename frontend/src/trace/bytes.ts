@@ -16,8 +16,16 @@ export const REDACTED_TEXT = "[redacted]";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
 
+/** The token by which a turn ends, whatever the model's own template calls it. */
+export const END_OF_TURN = "end of turn";
+
+const ENDS = new Set(
+  ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|eot|>", "<|end|>"].map((name) => btoa(name)),
+);
+
 /** A token's text with visible spaces and line ends; bytes that are no text of their own as hex, never as U+FFFD. */
 export function pieceLabel(piece: string): string {
+  if (ENDS.has(piece)) return END_OF_TURN;
   return piece === REDACTED_PIECE ? HIDDEN : bytesLabel(decodeBase64(piece));
 }
 

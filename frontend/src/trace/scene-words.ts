@@ -6,6 +6,7 @@ import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
 import { numReleased, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
+import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
 
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
@@ -86,7 +87,7 @@ function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
 }
 
 function drawnCaption(token: TokenSampled): string {
-  const name = token.is_special ? "the end of turn" : `“${pieceLabel(token.piece)}”`;
+  const name = quotedName(token);
   if (token.logprob === null)
     return `Token ${token.position + 1} is ${name}; how probable it was is not reported by this server.`;
   const model = `The model gave ${name} ${percent(Math.exp(token.logprob))}`;
@@ -139,7 +140,7 @@ export function pictureWords(view: TraceView, scene: SceneId): string {
 function drawWords({ tokens, accepted }: TraceView): string {
   const token = tokens.at(-1);
   if (!token || !accepted) return "";
-  const name = token.is_special ? "the end of turn" : `“${pieceLabel(token.piece)}”`;
+  const name = quotedName(token);
   const start = `Token ${token.position + 1} is ${name}.`;
   if (!token.candidate_ids.length) return `${start} Its candidates are not reported.`;
   const model = columns(token, accepted.params)[0]!.probabilities;

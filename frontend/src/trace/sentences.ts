@@ -1,10 +1,12 @@
 /** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
-import type { GenerationQueued, GenerationStarted } from "../protocol/events";
+import type { GenerationQueued } from "../protocol/events";
 import type { StageId } from "../theme/stages";
-import { count, counted, duration, money, percent } from "./format";
+import { count, counted, duration, money } from "./format";
 import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "./outcome";
 import { browserMoments } from "./phases";
+import { queueWaits } from "./queue-waits";
 import { keptWords } from "./reading";
+import { judged, worstOf } from "./safety-words";
 import { isOver, waitedForChoice, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
@@ -82,9 +84,9 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
         : "; nothing was dropped."),
   prompt: ({ prompt }) =>
     prompt &&
-    `${prompt.tokenizer} cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
+    `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
-  queue: ({ queued, started }) => queued && queueSentence(queued, started),
+  queue: (view) => view.queued && queueSentence(view, view.queued),
   prefill: ({ prefill, started, tokens, cache, forked }) => {
     // What a preemption made it compute again, after the first token, was no reading of the prompt.
     const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
@@ -113,10 +115,8 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     `${bill.lines.reduce((sum, line) => sum + line.num_tokens, 0)} tokens cost ${money(bill.total_nano, bill.currency)}.`,
 };
 
-function queueSentence(
-  { queue_depth: depth, at }: GenerationQueued,
-  started: GenerationStarted | null,
-): string {
+function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQueued): string {
+  const { started } = view;
   const ahead = depth ? counted(depth, "request") : null;
   if (started?.server) {
     const front =
@@ -125,15 +125,16 @@ function queueSentence(
         : `${ahead ?? "No request"} stood in front of the worker`;
     return `${front}; ${started.server}, asked by worker ${started.worker}, began to answer after ${duration(started.at - at)}.`;
   }
-  if (started)
-    return `${ahead ?? "No request"} stood in front; worker ${started.worker} began after ${duration(started.at - at)} (first step included).`;
+  if (started) {
+    const waited = queueWaits(view).map(({ start, end }) => duration(end - start));
+    return `${ahead ?? "No request"} stood in front; it waited ${waited[0]} in the queue until a worker was free, and ${waited[1]} in that worker's engine until there was room.`;
+  }
   if (depth === null) return "A server elsewhere has the request; how many it has in front is not reported.";
   return `The request is queued, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
 }
 
 function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
-  const scores = checks.flatMap((check) => check.scores);
-  const worst = scores.reduce((a, b) => (b.score > a.score ? b : a));
+  const worst = worstOf(checks);
   const us = checks.reduce((sum, check) => sum + check.duration_us, 0);
   const verdicts = new Set(checks.map((check) => check.verdict));
   const verdict = verdicts.has("block")
@@ -141,5 +142,5 @@ function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck
     : verdicts.has("flag")
       ? "flagged, and let through"
       : "allowed";
-  return `${what} was ${verdict}: highest score ${percent(worst.score)} for ${worst.category.replace("_", " ")}, threshold ${percent(worst.threshold)}; ${counted(checks.length, "check")} took ${duration(us)}.`;
+  return `${what} was ${verdict} (highest, ${judged(worst)}); ${counted(checks.length, "check")} took ${duration(us)}.`;
 }

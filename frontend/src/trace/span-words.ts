@@ -1,9 +1,9 @@
 /** Spans and marks in words: what it is called, and one sentence on what it means. */
-import type { AnyEvent, TokenSampled } from "../protocol/events";
+import type { AnyEvent } from "../protocol/events";
 import type { StageId } from "../theme/stages";
-import { pieceLabel } from "./bytes";
 import { counted, duration } from "./format";
 import type { Span } from "./spans";
+import { nameOf } from "./token-name";
 
 const MOST = 32;
 const cut = (text: string) => (text.length > MOST ? `${text.slice(0, MOST)}…` : text);
@@ -14,17 +14,13 @@ export function spanName(span: Span): string {
 
 /** What is drawn on the bar itself, where there is room: a token's own text says more than its number. */
 export function barLabel(span: Span): string {
-  return span.event?.type === "token.sampled" ? tokenText(span.event) : spanName(span);
-}
-
-function tokenText({ is_special, piece }: TokenSampled): string {
-  return is_special ? "end of turn" : pieceLabel(piece);
+  return span.event?.type === "token.sampled" ? nameOf(span.event) : spanName(span);
 }
 
 function eventName(event: AnyEvent): string {
   switch (event.type) {
     case "token.sampled":
-      return `token ${event.position + 1}: ${tokenText(event)}`;
+      return `token ${event.position + 1}: ${nameOf(event)}`;
     case "prefill.advanced":
       return `prompt tokens ${event.start + 1} to ${event.end}`;
     case "safety.checked":

@@ -2,7 +2,7 @@
 import type { SafetyChecked } from "../protocol/events";
 import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
-import { cutOf, outcomeOf, type Outcome } from "./outcome";
+import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
 
@@ -23,6 +23,7 @@ const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
 };
 
 const NO_ROOM = "cut: no room for more";
+const ALL_WITHHELD = "withheld";
 
 export function summaryOfTrace(view: TraceView): Summary {
   const { context, generation, cache, tokens, bill } = view;
@@ -32,10 +33,7 @@ export function summaryOfTrace(view: TraceView): Summary {
   const waited = waitedForChoice(view, 0, view.at);
   const firstText = firstTextUs(view);
   const outcome = outcomeOf(view);
-  const cut = cutOf(view);
-  const ending =
-    cut && cut.by !== "setting" ? NO_ROOM : outcome === "running" ? phaseOf(view) : ENDINGS[outcome];
-  return summary(outcome, ending, [
+  return summary(outcome, phaseText(view, outcome), [
     context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
     firstText !== null && `first text sent after ${duration(firstText)}`,
@@ -47,6 +45,13 @@ export function summaryOfTrace(view: TraceView): Summary {
   ]);
 }
 
+function phaseText(view: TraceView, outcome: Outcome): string | null {
+  if (outcome === "running") return phaseOf(view);
+  const cut = cutOf(view);
+  if (cut && cut.by !== "setting") return NO_ROOM;
+  return isAllWithheld(view) ? ALL_WITHHELD : ENDINGS[outcome];
+}
+
 /** What a check found that was let through all the same. */
 function flagged({ inputCheck, outputChecks }: TraceView): string | null {
   const found = (check: SafetyChecked | null | undefined, what: string) =>
@@ -54,7 +59,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
       ? `${what} flagged: ${check.scores
           .filter(({ verdict }) => verdict === "flag")
           .map(({ category }) => category.replaceAll("_", " "))
-          .join(", ")}`
+          .join(", ")}, let through`
       : null;
   const output = outputChecks.find(({ verdict }) => verdict === "flag");
   return found(inputCheck, "message") ?? found(output, "answer");
@@ -72,7 +77,9 @@ export function summaryOfMessage({ status, error, figures, text, num_kept }: Mes
     : 0;
   const isCut = outcome === "length" && usage !== null && max_tokens !== null;
   const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
-  return summary(outcome, hasNoRoom ? NO_ROOM : ENDINGS[outcome], [
+  // Without a first text nothing was let out.
+  const hasNoText = outcome === "withheld" && first_token_us === null;
+  return summary(outcome, hasNoRoom ? NO_ROOM : hasNoText ? ALL_WITHHELD : ENDINGS[outcome], [
     context > 0 && `context ${count(context)}`,
     // None may also mean that the server did not report it.
     usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,

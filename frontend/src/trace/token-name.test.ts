@@ -22,8 +22,8 @@ it("has one name for the token that ends an answer, wherever it is a candidate",
   ]);
   const stopped = foldAll([prompt(btoa("a")), token(0, 8)]);
   expect([tokenName(stopped, 2, ""), tokenName(stopped, 2, btoa("<|im_end|>"))]).toEqual([
-    "<|im_end|>",
-    "<|im_end|>",
+    "end of turn",
+    "end of turn",
   ]);
   expect([tokenName(stopped, 3, ""), tokenName(stopped, 3, "", { ...END, id: 3 })]).toEqual([
     "control 3",

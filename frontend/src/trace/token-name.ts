@@ -1,9 +1,15 @@
 /** What a token is called: one name wherever it is shown. */
 import type { TokenSampled } from "../protocol/events";
-import { HIDDEN, pieceLabel, REDACTED_PIECE } from "./bytes";
+import { END_OF_TURN, HIDDEN, pieceLabel, REDACTED_PIECE } from "./bytes";
 import type { TraceView } from "./view";
 
-export const END_OF_TURN = "end of turn";
+/** Of a token that was generated. */
+export const nameOf = ({ is_special, piece }: Pick<TokenSampled, "is_special" | "piece">): string =>
+  is_special ? END_OF_TURN : pieceLabel(piece);
+
+/** As it stands in a sentence. */
+export const quotedName = (token: Pick<TokenSampled, "is_special" | "piece">): string =>
+  token.is_special ? `the ${END_OF_TURN}` : `“${pieceLabel(token.piece)}”`;
 
 /** A redacted trace's ids are places in a list, which name no token. */
 export function isRedacted({ prompt, forked, tokens }: TraceView): boolean {

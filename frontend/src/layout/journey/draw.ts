@@ -3,11 +3,10 @@
  * end without changing its length, and the draw u falls on one of them.
  */
 import type { TokenSampled } from "../../protocol/events";
-import { pieceLabel } from "../../trace/bytes";
 import { isAccepted } from "../../trace/drafts";
 import { count, percent } from "../../trace/format";
 import { DRAW_PARTS } from "../../trace/pace";
-import { tokenName } from "../../trace/token-name";
+import { nameOf, tokenName } from "../../trace/token-name";
 import type { TraceView } from "../../trace/view";
 import { CHAIN_ROW, chainPlaces, chainShapes } from "./chain";
 import { massesOf, type Mass, type Masses } from "./masses";
@@ -63,8 +62,6 @@ function scalesOf({ x, width }: Area, top: number, numRows: number): Scales {
     barTop: top + numRows * ROW + 12,
   };
 }
-
-const nameOf = (token: TokenSampled): string => (token.is_special ? "end of turn" : pieceLabel(token.piece));
 
 function headerShapes(view: TraceView, token: TokenSampled, area: Area, shown: number): Shape[] {
   const guessed = isAccepted(view.drafts, token.position) ? ", guessed ahead and confirmed" : "";

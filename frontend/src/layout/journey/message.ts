@@ -1,6 +1,6 @@
 /** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
-import { count, counted, duration, percent } from "../../trace/format";
+import { count, counted, duration } from "../../trace/format";
 import { messageLength } from "../../trace/reading";
 import { checkAtGate } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
@@ -91,7 +91,8 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
       line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "line" }),
       text("check-said", area.x, area.y + 12, "The safety check has not answered yet.", { ink: "faint" }),
     ];
-  const verdict = check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged" : "allowed";
+  const verdict =
+    check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged, let through" : "allowed";
   const words = `Safety check: ${verdict} · ${duration(check.duration_us)}`;
   return [
     line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "safety" }),
@@ -127,7 +128,7 @@ function scoreShapes(score: SafetyScore, { x, y, width }: Area, shown: number): 
         width: 1.5,
       },
     ),
-    text(`figure-${category}`, x + width, y + 12, percent(score.score), {
+    text(`figure-${category}`, x + width, y + 12, score.score.toFixed(2), {
       ink: "soft",
       font: "mono",
       anchor: "end",

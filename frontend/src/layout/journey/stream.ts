@@ -1,7 +1,9 @@
 /** Tokens on their way out: held in the worker until the guard has looked at them, then released to the browser as text. */
 import type { SafetyChecked, TokenSampled } from "../../protocol/events";
 import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
-import { count, counted, duration, percent } from "../../trace/format";
+import { nameOf } from "../../trace/token-name";
+import { count, counted, duration } from "../../trace/format";
+import { judged, worstScore } from "../../trace/safety-words";
 import { numReleased } from "../../trace/scenes";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, shifted, text, type Area, type Shape } from "./shapes";
@@ -131,7 +133,7 @@ function placed(tokens: TokenSampled[], area: Area) {
   let used = 0;
   for (let index = tokens.length - 1; index >= 0; index--) {
     const token = tokens[index]!;
-    const label = fitted(token.is_special ? "end of turn" : pieceLabel(token.piece), room - 2 * PAD, SIZE);
+    const label = fitted(nameOf(token), room - 2 * PAD, SIZE);
     const width = Math.max(monoWidth(label, SIZE), 14) + 2 * PAD;
     if (used + width > room) break;
     found.unshift({ token, label, x: used, width, index });
@@ -171,16 +173,11 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
       text("gate-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ];
   }
-  const worst = check.scores.reduce<SafetyChecked["scores"][number] | null>(
-    (a, b) => (a && a.score >= b.score ? a : b),
-    null,
-  );
+  const worst = worstScore(check);
   const verdict = { allow: "allowed", flag: "flagged, let through", rewrite: "rewritten", block: "withheld" }[
     check.verdict
   ];
-  const score = worst
-    ? `: at most ${percent(worst.score)} ${worst.category.replaceAll("_", " ")}, threshold ${percent(worst.threshold)}`
-    : "";
+  const score = worst ? `, ${judged(worst)}` : "";
   const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.held_us)}`;
   const isAllowed = check.verdict === "allow";
   return [

@@ -1,6 +1,7 @@
 /** What the safety layers said of the request. */
 import type { SafetyChecked } from "../../protocol/events";
-import { counted, duration, percent } from "../../trace/format";
+import { counted, duration } from "../../trace/format";
+import { judged, worstScore } from "../../trace/safety-words";
 import { messageLength, messageOf } from "../../trace/reading";
 import { line, missing, type Line, type Teller } from "../walk";
 
@@ -74,6 +75,5 @@ export const tellSafety: Teller = (view) => {
 const top = ({ scores }: SafetyChecked) => scores.reduce((a, b) => (b.score > a.score ? b : a));
 
 function highest(whose: string, check: SafetyChecked): string {
-  const { category, score, threshold } = top(check);
-  return `${whose} highest score was ${percent(score)} for ${category.replace("_", " ")}, where the threshold is ${percent(threshold)}.`;
+  return `${whose} highest was ${judged(worstScore(check))}.`;
 }

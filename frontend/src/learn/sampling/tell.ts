@@ -1,5 +1,5 @@
 /** The request's draws. */
-import { pieceLabel } from "../../trace/bytes";
+import { quotedName } from "../../trace/token-name";
 import { count, counted, percent } from "../../trace/format";
 import { isGreedy } from "../../trace/probability";
 import { line, missing, type Teller } from "../walk";
@@ -18,8 +18,7 @@ export const tellDraws: Teller = (view) => {
     ),
   ];
   if (!known.length) return [...lines, line("This server reports no probabilities.", first.at, view.at)];
-  const label = (token: (typeof tokens)[number]) =>
-    token.is_special ? "the end of turn" : `“${pieceLabel(token.piece)}”`;
+  const label = (token: (typeof tokens)[number]) => quotedName(token);
   const at = (token: (typeof tokens)[number]) => [tokens[token.position - 1]?.at ?? 0, token.at] as const;
   const sure = known.reduce((a, b) => (b.logprob! > a.logprob! ? b : a));
   const odd = known.reduce((a, b) => (b.logprob! < a.logprob! ? b : a));
