@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Opens a golden log's page, at its Journey where nothing else is said; each page is over with its test, and must have had no error."""
+    """Opens a golden log's page, at its Journey or where it opens; each is over with its test, and had no error."""
     contexts = []
     errors: list[str] = []
 

@@ -252,6 +252,12 @@ def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) 
         fingers("touchMove", x - moved)
     fingers("touchEnd")
     assert window(phone)[0] > start
+    fit = phone.get_by_role("button", name="Fit")
+    place = fit.bounding_box()
+    assert place is not None
+    phone.touchscreen.tap(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    expect(fit).to_have_attribute("aria-disabled", "true")
+    assert shown(phone) == whole
 
 
 def test_a_tap_looks_at_a_token_and_explains_a_label(phone: Page, address: str) -> None:

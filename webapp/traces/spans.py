@@ -153,7 +153,7 @@ def _queue_spans(log: Log, queued: GenerationQueued) -> Iterator[Span]:
     """The wait for a worker, and the one in its engine: how long the worker had it is told with its admission."""
     started, end, over = log.first(GenerationStarted), _admitted_at(log), log.terminal
     if started is None or end is None:
-        yield from _between("queue", "waiting for the engine", queued.at, over and over.at)
+        yield from _between("queue", "waiting for the engine", queued.at, None if over is None else over.at)
         return
     taken = max(queued.at, min(started.at - started.queued_us, end))
     yield from _between("queue", "waiting for a worker", queued.at, taken)
