@@ -1,7 +1,7 @@
 /** What the user waited for, moment by moment: the phases end to end, with the stretches that no event covers named. */
 import type { StageId } from "../theme/stages";
 import { browserMoments, CHOICE, phaseTable } from "./phases";
-import type { Choice, TraceView } from "./view";
+import { firstTextUs, type Choice, type TraceView } from "./view";
 
 export const BETWEEN = "Between stages";
 
@@ -81,12 +81,11 @@ export function firstText(view: TraceView): FirstText | null {
   };
 }
 
-/** As long as it is said everywhere: seen, from the key press; else, from the request's acceptance until it was sent. */
-export function firstTextUs(view: TraceView): number | null {
+/** Seen, from the key press, where the browser told of it; else as the line of figures has it. */
+export function seenOrSentUs(view: TraceView): number | null {
   const first = firstText(view);
   if (!first) return null;
-  const sent = view.releases[0]?.at;
-  return first.isSeen || sent === undefined ? first.end - first.start : sent;
+  return first.isSeen ? first.end - first.start : (firstTextUs(view) ?? first.end - first.start);
 }
 
 /** Milliseconds with one decimal (microseconds below two of them) that add up to the whole as it is shown, exactly. */

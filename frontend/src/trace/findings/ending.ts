@@ -1,9 +1,9 @@
 /** Endings that stand out: whatever is not the model's own end of an answer that nobody objected to. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
-import { failureTitle, isAllWithheld, outcomeOf } from "../outcome";
+import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
 import { judged, worstScore } from "../safety-words";
-import { numKept, numRead, type TraceView } from "../view";
+import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 
 /** It decides the whole answer. */
@@ -62,13 +62,10 @@ function blocked(check: SafetyChecked | null): string {
 }
 
 function cut(view: TraceView): string {
-  const { accepted, context, tokens } = view;
-  const most = accepted?.params.max_tokens;
-  if (most !== undefined && numKept(view) + tokens.length >= most)
-    return `Stopped because max_tokens (${counted(most, "token")}) was reached: the answer may break off.`;
-  if (context && numRead(view) + tokens.length >= context.window - 1)
-    return `Stopped because the context window of ${counted(context.window, "token")} was full: the answer may break off.`;
-  return "Stopped at a limit of length: the answer may break off.";
+  const found = cutOf(view);
+  if (!found) return "Stopped at a limit of length: the answer may break off.";
+  if (found.by !== "setting") return cutSentence(found);
+  return `Stopped because max_tokens (${counted(found.asked, "token")}) was reached: the answer may break off.`;
 }
 
 /** The model's own end is nothing to tell, but for an answer with nothing in it, or one that the request's own words ended. */

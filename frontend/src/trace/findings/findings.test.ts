@@ -336,6 +336,7 @@ describe("the end", () => {
     [
       "cut",
       [
+        { type: "context.assembled", at: 1, window: 512, num_prompt_tokens: 9, segments: [], dropped: [] },
         sampled(0, 1, {}),
         ...Array.from({ length: 7 }, (_, index) => sampled(index + 1, index, { id: index })),
         ...ended("length"),

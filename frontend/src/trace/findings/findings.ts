@@ -6,7 +6,7 @@ import { duration } from "../format";
 import { outcomeOf } from "../outcome";
 import { tokensPerSecond } from "../sentences";
 import type { TraceView } from "../view";
-import { firstTextUs } from "../waits";
+import { seenOrSentUs } from "../waits";
 import { endings } from "./ending";
 import type { Finding } from "./finding";
 import { payments } from "./paying";
@@ -25,7 +25,7 @@ export function findings(view: TraceView): Finding[] {
 export function nothingUnusual(view: TraceView): string {
   if (!view.accepted) return "Nothing is recorded yet.";
   const outcome = outcomeOf(view);
-  const first = firstTextUs(view);
+  const first = seenOrSentUs(view);
   const speed = tokensPerSecond(view);
   const facts = [
     first !== null && `the first text was there after ${duration(first)}`,
