@@ -3,7 +3,10 @@ import { tick } from "svelte";
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import { api, ApiError, type ConversationSummary } from "../transport/api";
 
-/** What is written in a conversation that is not on the screen has no stream here that would tell of its end. */
+/**
+ * What is written in a conversation that is not on the screen has no stream here that would tell of its end, and the
+ * stream of the one that is ends a moment before the server has saved that.
+ */
 const POLL_MS = 2000;
 
 export class Conversations {
@@ -27,7 +30,6 @@ export class Conversations {
   show(id: string | null): void {
     this.current = id;
     if (id) this.unread.delete(id);
-    this.pollLater();
   }
 
   /** An answer that was overtaken by a later question is dropped. */
@@ -59,11 +61,9 @@ export class Conversations {
     if (load === this.numLoads) this.pollLater();
   }
 
-  /** The conversation on the screen has a stream of its own. */
   private pollLater(): void {
     clearTimeout(this.timer);
-    const isAnyElsewhere = [...this.streaming].some((id) => id !== this.current);
-    if (isAnyElsewhere && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
+    if (this.streaming.size && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
   }
 
   /** It was deleted. */

@@ -73,14 +73,14 @@ it("asks no more for one that was deleted, here or elsewhere", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("leaves the conversation on the screen to its own stream, until another is shown", async () => {
+it("asks on for the conversation on the screen, whose stream ends before that is saved", async () => {
   listed = [row("a", true)];
   conversations.show("a");
   await conversations.load();
-  expect(vi.getTimerCount()).toBe(0);
-  conversations.show("b");
-  expect(vi.getTimerCount()).toBe(1);
-  conversations.show("a");
+  listed = [row("a", false)];
+  await vi.runOnlyPendingTimersAsync();
+  expect(conversations.list[0]?.is_streaming).toBe(false);
+  expect([...conversations.unread]).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
 });
 
