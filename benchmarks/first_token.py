@@ -40,8 +40,8 @@ _COUNTRIES = (
 
 _MEASURE = """async (country) => {
   const token = document.cookie.match(/csrftoken=([^;]+)/)[1];
-  const post = (path, body) => fetch(path, {method: "POST", body: JSON.stringify(body),
-    headers: {"Content-Type": "application/json", "X-CSRFToken": token}}).then(r => r.json());
+  const post = (path, body) => fetch(path, {method: "POST", body: JSON.stringify(body), headers: {
+    "Content-Type": "application/json", "X-CSRFToken": token, "Idempotency-Key": country}}).then(r => r.json());
   const conversation = await post("/api/conversations", {});
   const params = {temperature: 0, max_tokens: 4};
   const start = performance.now();

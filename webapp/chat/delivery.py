@@ -37,7 +37,6 @@ class KeyReused(Exception):
 
 def claim(key: Key, question: Message, answers: list[Message]) -> None:
     """In the transaction that saves the messages, before anything is counted. Raises AlreadySent."""
-    Delivery.objects.filter(user_id=key.user_id, created_at__lt=timezone.now() - _KEPT).delete()
     answer_ids = [answer.pk for answer in answers]
     try:
         Delivery.objects.create(
@@ -48,11 +47,18 @@ def claim(key: Key, question: Message, answers: list[Message]) -> None:
 
 
 def first_result(key: Key) -> tuple[Message, list[Message]] | None:
-    """Question and answers as they are now; None: nothing was sent under this key. Raises KeyReused."""
+    """Question and answers as they are now; None: nothing is known to stand under this key. Raises KeyReused."""
     found = Delivery.objects.filter(user_id=key.user_id, key=key.text).select_related("question").first()
     if found is None:
         return None
     if found.digest != key.digest:
         raise KeyReused
     answers = Message.objects.select_related("request").defer("request__input").in_bulk(found.answer_ids)
+    if len(answers) < len(found.answer_ids):  # taken back while we looked
+        return None
     return found.question, [answers[answer] for answer in found.answer_ids]
+
+
+def forget_old(user_id: int) -> None:
+    """The keys that are kept no longer."""
+    Delivery.objects.filter(user_id=user_id, created_at__lt=timezone.now() - _KEPT).delete()

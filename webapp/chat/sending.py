@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import path_to, without_blocked
-from webapp.chat.delivery import AlreadySent, Key, claim, first_result
+from webapp.chat.delivery import AlreadySent, Key, claim, first_result, forget_old
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
@@ -50,13 +50,28 @@ def send(
     Raises TooManyOpen, QueueUnavailable, KeyReused.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
+    if key is None:
+        return Sent(question, _answer(conversation, question, params, by))
     try:
-        return Sent(question, _answer(conversation, question, params, by, key))
+        sent = Sent(question, _answer(conversation, question, params, by, key))
     except AlreadySent:
-        first = first_result(key) if key is not None else None
-        if first is None:  # it could not be started, and was taken back
-            raise QueueUnavailable from None
-        return Sent(*first, is_repeat=True)
+        return _repeat(key)
+    forget_old(key.user_id)
+    return sent
+
+
+def _repeat(key: Key) -> Sent:
+    """The first result. Raises QueueUnavailable where that is not sure to stay, KeyReused."""
+    first = first_result(key)
+    if first is None or not all(_has_begun(answer) for answer in first[1]):
+        raise QueueUnavailable("the same message is being sent, or was just taken back")
+    return Sent(*first, is_repeat=True)
+
+
+def _has_begun(answer: Message) -> bool:
+    """One that could not be started is taken back."""
+    request = answer.request
+    return request is not None and (request.is_settled or services.event_log().last_seq(request.pk) > 0)
 
 
 def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:

@@ -7,7 +7,6 @@ The worker is called when `prepare` is, and waits for the prompt: its call is on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EXPIRY_S
@@ -36,20 +35,18 @@ def _num_waiting() -> int:
 
 
 class Handover:
-    """First `begin`, then `note` and at last `give`."""
+    """One preparation's way out: `note`, and at last `give`."""
 
     def __init__(self, request: Request, num_ahead: int) -> None:
-        """num_ahead: calls that no worker had taken when this request's was made."""
+        """Claims the preparation, beside what is prepared; nothing is written before it is ours.
+
+        num_ahead: calls that no worker had taken when this request's was made.
+        """
         self._request = request
         self._num_ahead = num_ahead
         self._log = services.event_log()
-        self._claimed: Future[bool] = Future()
-
-    def begin(self) -> None:
-        """Claim the preparation, beside what is prepared; nothing is written before it is ours."""
         # A claim beside the log's own, which is for the generation of the same attempt.
-        claim = f"{self._request.pk}:prepare"
-        self._claimed = services.beside().submit(self._log.claim, claim, self._request.attempt)
+        self._claimed = services.beside().submit(self._log.claim, f"{request.pk}:prepare", request.attempt)
 
     def note(self, done: Sequence[AnyEvent]) -> None:
         """Log what was done. Raises AlreadyPrepared, Fenced."""

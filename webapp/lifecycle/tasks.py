@@ -48,7 +48,6 @@ def prepare(request_id: str, num_ahead: int = 0) -> None:
     if request.is_settled:
         return
     handover = Handover(request, num_ahead)
-    handover.begin()
     try:
         failure = _prepare(request, handover)
     except AlreadyPrepared as error:

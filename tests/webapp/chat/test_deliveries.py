@@ -99,6 +99,23 @@ def test_a_message_that_could_not_be_started_is_sent_under_its_key(
     assert (status, is_repeat) == (201, False)
 
 
+def test_a_repeat_is_told_of_nothing_that_may_be_taken_back(
+    alice: Client, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile = []
+
+    def fails(*_: object) -> None:
+        if not meanwhile:
+            meanwhile.append(0)
+            meanwhile.append(send(alice, path, "k")[0])
+        raise QueueUnavailable
+
+    monkeypatch.setattr("webapp.chat.sending.start", fails)
+    assert send(alice, path, "k")[0] == 503
+    assert meanwhile[1] == 503
+    assert not Delivery.objects.exists()
+
+
 def test_a_conversation_tells_the_keys_and_takes_them_along(alice: Client, path: str) -> None:
     send(alice, path, "k")
     post(alice, path, {"text": "Without"})

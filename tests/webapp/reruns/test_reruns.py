@@ -108,12 +108,6 @@ def events(request: Request) -> list[Any]:
     return [event for frame in services.event_log().read(request.pk) for event in frame.events]
 
 
-def begun(run: Request) -> Handover:
-    handover = Handover(run, 0)
-    handover.begin()
-    return handover
-
-
 def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, original: Request) -> None:
     answer = begin(alice, original)
     (run,) = open_requests()
@@ -126,7 +120,7 @@ def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, origina
         "first_difference": None,
         "is_tokenizer_changed": False,
     }
-    SavedPreparation(run, begun(run)).run()
+    SavedPreparation(run, Handover(run, 0)).run()
     asked = next(event for frame in golden() for event in frame.events if isinstance(event, PromptTokenized))
     made = next(event for event in events(run) if isinstance(event, PromptTokenized))
     assert (made.ids, made.pieces, made.special) == (asked.ids, asked.pieces, asked.special)
@@ -243,7 +237,7 @@ def test_an_imported_trace_without_segments_runs_again_and_so_does_its_run(alice
     for _ in range(3):
         begin(alice, Request.objects.get(pk=request_id))
         (run,) = open_requests()
-        SavedPreparation(run, begun(run)).run()
+        SavedPreparation(run, Handover(run, 0)).run()
         settle(run.pk, REFUSED)
         assert not open_requests()
         assert [message["source"] for message in run.input["messages"]] == ["trace"]
@@ -255,7 +249,7 @@ def test_a_request_without_messages_is_prepared_and_settled(alice: Client, origi
     (run,) = open_requests()
     run.input["messages"] = []
     run.save()
-    SavedPreparation(run, begun(run)).run()
+    SavedPreparation(run, Handover(run, 0)).run()
     settle(run.pk, REFUSED)
     assert not open_requests()
 
