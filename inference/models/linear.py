@@ -1,9 +1,9 @@
 """A weight matrix in the two forms the decoder needs: compact for few rows, dense for many.
 
 Decoding is bound by memory bandwidth, so the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1,
-and all else but Q8_0 as int8 per output channel. Prefill is bound by arithmetic, so the dense form is bfloat16 where
-the CPU multiplies it natively. Each form is first packed into plain tensors, which can be kept in a file, and a matrix
-is made from those. Knows nothing of what a matrix is for.
+and has Q5_0 and the K formats as int8 per output channel; Q8_0 and what is not quantised have none. Prefill is bound by
+arithmetic, so the dense form is bfloat16 where the CPU multiplies it natively. Each form is first packed into plain
+tensors, which can be kept in a file, and a matrix is made from those. Knows nothing of what a matrix is for.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ INT4_GROUP = 32
 """Weights that share one scale (and one minimum) in Q4_0 and Q4_1."""
 _NUM_SCALES = {"Q4_0": 1, "Q4_1": 2}
 """float16 numbers before a group's 16 bytes of nibbles (low nibbles first): the scale, and Q4_1's minimum."""
+_FINER = {"Q8_0", "F16", "BF16", "F32"}
+"""Formats to which int8 per channel would add more error than they have. In bfloat16 a row takes twice as long."""
 MAX_COMPACT_ROWS = 15
 """Measured: from 16 rows on the dense product is faster than the row-wise kernels."""
 
@@ -107,8 +109,8 @@ def pack_linear(source: ModelSource, names: Sequence[str], dtype: torch.dtype, i
     if not is_compact:
         return packed
     formats = {source.format(name) for name in names}
-    if "Q8_0" in formats:
-        return packed  # int8 per channel would add more error than 8 bits in groups of 32 have
+    if formats & _FINER:
+        return packed
     # The int4 kernel takes output channels in blocks of 32.
     if len(dense) % 32 == 0 and len(formats) == 1 and formats <= _NUM_SCALES.keys():
         blocks = torch.from_numpy(np.concatenate([source.blocks(name) for name in names]))

@@ -15,7 +15,7 @@ from inference.models.packed_cache import PackedCache, source_key
 from inference.models.source import ModelSource
 from inference.models.tensor_shapes import OUTPUT
 
-_FORM = f"torch 1 {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
+_FORM = f"torch 2 {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
 """Of what is kept: the int4 kernel's layout depends on PyTorch's version and on the processor."""
 
 _NORMS = {

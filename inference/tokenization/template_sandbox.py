@@ -1,7 +1,9 @@
 """Where a model file's chat template runs: no private attributes, no endless loops, no end of memory.
 
 Time is looked at between Python's lines, so one operation that takes for ever (the comparison of lists nested in each
-other a hundred times over) is not ended. Knows nothing of prompts.
+other a hundred times over; those written out at length, 88 s for 60 levels) is not ended. The memory limit is the whole
+process's: other threads have the same room, of which honest templates, done in milliseconds, leave nearly all. While a
+hostile one fills it, what they ask for may be refused too. Knows nothing of prompts.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ from inference.models.safetensors_folder import SafetensorsFolder
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, Checkpoint, write_checkpoint, write_gguf
 
 IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]
-TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 0.05}
-"""Largest difference of a logit, as a share of the largest logit."""
+TOLERANCE = {torch.float32: 2e-5, torch.float16: 0.008, torch.bfloat16: 0.05}
+"""Largest difference of a logit, as a share of the largest logit. Measured on llama, llama3, qwen2, qwen3, gemma2 and
+gemma3: float16 0.0052, 0.0056, 0.0034, 0.0019, 0.0012, 0.0010; bfloat16 0.036, 0.036, 0.027, 0.017, 0.009, 0.009."""
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -50,9 +51,12 @@ def test_logits_from_a_folder_equal_transformers(
     assert error(run(decoder), expected) < TOLERANCE[dtype]
 
 
-def test_logits_over_gathered_blocks_equal_transformers(checkpoint: Checkpoint, expected: np.ndarray) -> None:
-    decoder = load_paged(SafetensorsFolder(checkpoint.folder), torch.device("cpu"), dtype=torch.float32)
-    assert error(run(decoder), expected) < TOLERANCE[torch.float32]
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_logits_over_gathered_blocks_equal_transformers(
+    checkpoint: Checkpoint, expected: np.ndarray, dtype: torch.dtype
+) -> None:
+    decoder = load_paged(SafetensorsFolder(checkpoint.folder), torch.device("cpu"), dtype=dtype)
+    assert error(run(decoder), expected) < TOLERANCE[dtype]
 
 
 def test_logits_from_gguf_equal_transformers(checkpoint: Checkpoint, expected: np.ndarray, tmp_path: Path) -> None:

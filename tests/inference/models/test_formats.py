@@ -52,6 +52,12 @@ def test_each_format_agrees_with_llama_cpp(tmp_path: Path, quantization: str) ->
         assert difference.max() < WORST_TOLERANCE
 
 
+@pytest.mark.parametrize("quantization", ["F32", "F16", "BF16"])
+def test_weights_of_16_bits_or_more_are_not_brought_to_8(tmp_path: Path, quantization: str) -> None:
+    decoder = load_decoder(GgufFile(write_tiny(tmp_path / "tiny.gguf", quantization)))
+    assert decoder.compute.startswith(("decode: bfloat16", "decode: float32"))
+
+
 def test_two_sequences_of_a_batch_do_not_touch_each_other(tmp_path: Path) -> None:
     decoder = load_decoder(GgufFile(write_tiny(tmp_path / "tiny.gguf")))
     prompts = [PROMPT, PROMPT[:5], PROMPT[3:20]]
