@@ -69,7 +69,7 @@ it("is at every moment the HTML of the text so far", () => {
     const { blocks, at } = streamed(text, pick);
     expect(blocks.join(""), JSON.stringify(at)).toBe(toHtml(at));
   }
-});
+}, 30_000);
 
 it("resolves a link whose definition comes last, and keeps the first of two definitions", () => {
   const markdown = new IncrementalMarkdown();
