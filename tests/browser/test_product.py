@@ -295,6 +295,21 @@ def test_many_answers_in_one_page_need_one_connection(page: Page, product: Runni
     assert (len(sockets), streams) == (1, [])
 
 
+def test_an_open_page_tells_that_the_worker_does_not_answer(page: Page, product: Running) -> None:
+    """Its heart no longer beats while an answer waits, and then it does again."""
+    page.get_by_role("link", name="New chat").click()
+    banner = page.locator(".banner")
+    worker = product.children()["inference"]
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        ask_clearly(page)
+        expect(banner).to_contain_text("No inference worker is running", timeout=20_000)
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    expect(banner).to_be_hidden(timeout=20_000)
+    expect(page.get_by_test_id("assistant-message").last).to_contain_text("Paris", timeout=30_000)
+
+
 def test_a_worker_that_is_killed_stops_the_product(page: Page, product: Running) -> None:
     """Last in this file: it ends the shared product."""
     with client_of(page, product) as client:

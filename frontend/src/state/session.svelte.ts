@@ -2,11 +2,24 @@
 import { api, ApiError, type Session } from "../transport/api";
 
 const POLL_MS = 1000;
+const SILENCE_MS = 2000;
+
+/** Asks what has become of the worker as often as an answer shows nothing new for a while; returns the way to stop. */
+export function askInSilence(numEvents: () => number, ask: () => void): () => void {
+  let numHeard = numEvents();
+  const timer = setInterval(() => {
+    if (numEvents() === numHeard) ask();
+    numHeard = numEvents();
+  }, SILENCE_MS);
+  return () => clearInterval(timer);
+}
 
 export class SessionState {
   session = $state.raw<Session | null>(null);
   problem = $state("");
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Again and again until the model is ready; what is found later, whoever asks for it then finds. */
   async load(): Promise<void> {
     try {
       this.session = await api.session();
@@ -16,7 +29,8 @@ export class SessionState {
       this.problem = error instanceof ApiError ? error.message : String(error);
     }
     const isWaiting = this.problem || this.session?.models.some((model) => !model.is_ready);
-    if (isWaiting) setTimeout(() => void this.load(), POLL_MS);
+    clearTimeout(this.timer);
+    if (isWaiting) this.timer = setTimeout(() => void this.load(), POLL_MS);
   }
 
   /** One line on the model while it is not ready; empty when it is. */
