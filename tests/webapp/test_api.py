@@ -27,6 +27,7 @@ from inference.protocol.events import (
     ClientTiming,
     Frame,
     GatewayChecked,
+    GenerationStarted,
     RequestAccepted,
     RequestObserved,
     ServerPhase,
@@ -45,6 +46,18 @@ from webapp.lifecycle.watch import attend_all
 from webapp.traces import store
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+STARTED = GenerationStarted(
+    at=5,
+    worker="w",
+    attempt=1,
+    device="cpu",
+    model="m",
+    architecture="llama",
+    quantization="Q4_1",
+    compute="",
+    queued_us=1,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -487,30 +500,32 @@ def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conv
     assert "Start one" in shown["error"]["message"]
 
 
+def test_a_request_that_is_being_written_is_no_longer_queued(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request_id = body["assistant_message"]["request_id"]
+
+    def found(status: str) -> list[str]:
+        return [trace["status"] for trace in alice.get("/api/traces", {"status": status}).json()["traces"]]
+
+    assert (found("queued"), found("running")) == (["queued"], [])
+    services.event_log().append(request_id, [STARTED], 1)
+    assert (found("queued"), found("running")) == ([], ["running"])
+    assert alice.get(f"/api/requests/{request_id}").json()["status"] == "running"
+    assert alice.get("/api/traces/choices").json()["choices"]["status"] == ["running"]
+
+
 def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, conversation: str) -> None:
     from inference.eventlog.event_log import Fenced
-    from inference.protocol.events import GenerationStarted
     from webapp.lifecycle.watch import attend
 
     _, body = send(alice, conversation)
     request = Request.objects.get(pk=body["assistant_message"]["request_id"])
-    started = GenerationStarted(
-        at=5,
-        worker="w",
-        attempt=1,
-        device="cpu",
-        model="m",
-        architecture="llama",
-        quantization="Q4_1",
-        compute="",
-        queued_us=1,
-    )
-    services.event_log().append(request.pk, [started], 1)
+    services.event_log().append(request.pk, [STARTED], 1)
     Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
     attend(Request.objects.get())
     assert alice.get(f"/api/requests/{request.pk}").json()["error"]["code"] == "worker_lost"
     with pytest.raises(Fenced):
-        services.event_log().append(request.pk, [started], 1)
+        services.event_log().append(request.pk, [STARTED], 1)
 
 
 def test_reading_a_conversation_does_not_read_what_each_request_repeats(

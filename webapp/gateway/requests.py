@@ -12,6 +12,7 @@ from webapp.gateway.body import checked_timing, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.places import places
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.progress import note_started
 from webapp.lifecycle.stop import stop
 from webapp.traces import store
 
@@ -31,6 +32,7 @@ def summary(found: Request) -> dict[str, Any]:
 
 @api("GET")
 def show(request: HttpRequest, request_id: str) -> HttpResponse:
+    note_started(user_id(request))
     return JsonResponse(summary(find(request, request_id)))
 
 

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.progress import note_started
 from webapp.stream.frames import read
 from webapp.traces import library, store
 from webapp.traces.archive import TraceFileError
@@ -116,6 +117,7 @@ def tags(request: HttpRequest) -> HttpResponse:
 
 @api("GET")
 def choices(request: HttpRequest) -> HttpResponse:
+    note_started(user_id(request))
     return JsonResponse({"choices": library.choices(user_id(request))})
 
 

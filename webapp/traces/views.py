@@ -15,6 +15,7 @@ from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.places import places
 from webapp.gateway.requests import find
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.progress import note_started
 from webapp.traces import library, otlp, store
 from webapp.traces.archive import TraceFileError
 from webapp.traces.filters import FilterError, conditions
@@ -47,6 +48,7 @@ def traces(request: HttpRequest) -> HttpResponse:
         met = conditions((name, text) for name, text in asked if name not in _NO_FILTERS)
     except FilterError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
+    note_started(user_id(request))
     order = Order.of(text) if (text := request.GET.get("sort")) else Order()
     matching = order.apply(library.matching(user_id(request), met))
     is_folded = checked_flag(request.GET.get("is_folded"), "is_folded")
