@@ -64,10 +64,16 @@ def concurrency(free: int, num_new: int) -> list[Limit]:
 
 def room(user_id: int) -> int:
     """How many requests the user may still open, to be asked in the transaction that creates them."""
-    # Two that come at once take turns: by the user's row here, on SQLite by the one lock that every writer takes.
-    if connection.features.has_select_for_update:
-        get_user_model().objects.select_for_update().only("pk").get(pk=user_id)
+    take_turns(user_id)
     return num_free(user_id)
+
+
+def take_turns(user_id: int) -> None:
+    """Whoever else asks for the same user's turn waits until this transaction ends."""
+    # By the user's row here, on SQLite by the one lock that every writer takes.
+    if connection.features.has_select_for_update:
+        # Rows that only refer to the user, bills and requests, are written meanwhile.
+        get_user_model().objects.select_for_update(no_key=True).only("pk").get(pk=user_id)
 
 
 def num_free(user_id: int) -> int:

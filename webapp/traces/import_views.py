@@ -19,6 +19,7 @@ from webapp.gateway.requests import summary
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.outcome import Outcome
 from webapp.lifecycle.settle import record
+from webapp.lifecycle.start import take_turns
 from webapp.traces import bundle, foreign, library, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.formats import decode_file
@@ -85,6 +86,7 @@ def _take_bundled(owner: int, bundled: bundle.Bundled, archive: Archive) -> dict
 def _take(owner: int, archive: Archive) -> dict[str, Any]:
     """Raises TraceFileError."""
     accepted, outcome = foreign.check(archive)
+    take_turns(owner)  # the same file twice at once is one trace
     known = _known(owner, archive, accepted)
     request = known or _keep(owner, archive, accepted, outcome)
     return summary(request) | {"is_known": known is not None}
