@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from celery import Celery
-from celery.signals import task_prerun
+from celery.signals import task_prerun, worker_shutdown
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from inference.eventlog.broker import celery_url
+from inference.process_end import end_process
 
 app = Celery("webapp", broker=celery_url(settings.ENVIRONMENT.redis_url))
 app.conf.update(
@@ -31,6 +32,7 @@ app.conf.update(
     # Celery's own way with database connections is to close them before and after each task, or never.
     CELERY_DB_REUSE_MAX=sys.maxsize,
 )
+worker_shutdown.connect(end_process)
 app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])
 
 

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_shutting_down
+from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import EXPIRY_S, Fenced, NothingHandedOver
 from inference.grammar.source import GrammarError
+from inference.process_end import end_process
 from inference.protocol.request import GenerationRequest
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
@@ -49,6 +50,9 @@ app.conf.update(
     # A message is started at once; one that is lost with its worker is found by the watchdog, not by Celery.
     broker_transport_options={"ack_emulation": False},
 )
+
+
+worker_shutdown.connect(end_process)
 
 
 @worker_init.connect
