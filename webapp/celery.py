@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from inference.eventlog.broker import celery_url
-from inference.process_end import end_process
+from inference.eventlog.process_end import end_process
 
 app = Celery("webapp", broker=celery_url(settings.ENVIRONMENT.redis_url))
 app.conf.update(

@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import EXPIRY_S, Fenced, NothingHandedOver
+from inference.eventlog.process_end import end_process
 from inference.grammar.source import GrammarError
-from inference.process_end import end_process
 from inference.protocol.request import GenerationRequest
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
