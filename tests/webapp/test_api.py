@@ -537,7 +537,7 @@ def test_reading_a_conversation_does_not_read_what_each_request_repeats(
         _, body = send(alice, conversation, f"Question {number}", parent_id=parent)
         parent = body["assistant_message"]["id"]
     Request.objects.update(finished_at=None)  # without a trace, only what is open is listed
-    with django_assert_max_num_queries(11) as queries:
+    with django_assert_max_num_queries(12) as queries:
         assert len(alice.get(f"/api/conversations/{conversation}").json()["messages"]) == 10
         assert len(alice.get("/api/traces").json()["traces"]) == 5
     assert not any('"input"' in query["sql"] for query in queries)
