@@ -23,7 +23,7 @@ INT4_GROUP = 32
 _NUM_SCALES = {"Q4_0": 1, "Q4_1": 2}
 """float16 numbers before a group's 16 bytes of nibbles (low nibbles first): the scale, and Q4_1's minimum."""
 _FINER = {"Q8_0", "F16", "BF16", "F32"}
-"""Formats to which int8 per channel would add more error than they have. In bfloat16 a row takes twice as long."""
+"""Formats to which int8 per channel would add more error than they have. In bfloat16 a row takes over twice as long."""
 MAX_COMPACT_ROWS = 15
 """Measured: from 16 rows on the dense product is faster than the row-wise kernels."""
 
