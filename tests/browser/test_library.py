@@ -101,6 +101,16 @@ def test_a_column_s_head_sorts_and_the_address_keeps_it(page: Page, rows: Locato
     expect(when).to_have_attribute("aria-sort", "ascending")
 
 
+def test_an_order_that_there_is_not_is_said_and_a_chip_takes_it_away(page: Page, address: str) -> None:
+    page.goto(f"{address}?sort=foo")
+    expect(page.get_by_role("alert")).to_contain_text("sort")
+    chips = page.get_by_role("list", name="Filters in force")
+    chips.get_by_role("button", name="sort: foo").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page).to_have_url(address)
+
+
 def test_a_filter_offers_what_occurs_and_names_its_unit(page: Page, rows: Locator) -> None:
     page.get_by_role("button", name="Filter").click()
     asked_by = page.get_by_label("Asked by")
