@@ -45,7 +45,8 @@ function usualSteps(log: Log, steps: number[]): Set<number> {
   for (const end of steps) {
     const { event } = log[end - 1]!;
     const kind = event.type === "safety.checked" ? `${event.type} ${event.layer}` : event.type;
-    kinds.set(kind, [...(kinds.get(kind) ?? []), end]);
+    if (!kinds.has(kind)) kinds.set(kind, []);
+    kinds.get(kind)!.push(end);
   }
   const kept = [...kinds].flatMap(([kind, ends]) => [
     ...ends.slice(0, kind === "token.sampled" ? NUM_TOKENS : NUM_OTHERS),

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { flushSync, mount, unmount } from "svelte";
+import type { AnyEvent } from "../protocol/events";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { ACCEPTED, ended, token } from "../trace/fixtures";
+import OverviewPanel from "./OverviewPanel.svelte";
+
+let panel: object;
+let trace: RequestTrace;
+let seq = 0;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  trace = new RequestTrace("req_1");
+  panel = mount(OverviewPanel, { target: document.body, props: { trace, onSelect() {}, onPanel() {} } });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  return unmount(panel);
+});
+
+function receive(...events: AnyEvent[]) {
+  for (const event of events) trace.receive(event, ++seq);
+  flushSync();
+}
+
+const preempted = (at: number): AnyEvent => ({
+  type: "generation.preempted",
+  at,
+  num_tokens: 40,
+  num_blocks: 3,
+});
+const told = () => document.body.textContent;
+
+it("looks for what stands out once a second while an answer is written, and at once when it is over", () => {
+  receive(ACCEPTED, token(0, 100_000), preempted(110_000));
+  expect(told()).toContain("It was preempted once");
+  receive(token(1, 120_000), preempted(130_000), token(2, 140_000));
+  expect(told()).toContain("It was preempted once");
+  // The figures are those of the moment.
+  expect(told()).toContain("3 tokens");
+  vi.advanceTimersByTime(1000);
+  flushSync();
+  expect(told()).toContain("It was preempted twice");
+  receive(preempted(150_000), token(3, 160_000), ...ended("stop"));
+  expect(told()).toContain("It was preempted 3 times");
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it("tells what changes before anything is written at once", () => {
+  receive(ACCEPTED, preempted(90_000));
+  expect(told()).toContain("It was preempted once");
+  receive(preempted(95_000));
+  expect(told()).toContain("It was preempted twice");
+});
