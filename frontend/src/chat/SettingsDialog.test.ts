@@ -198,6 +198,23 @@ it("says of a longest answer that the window does not hold, and keeps it with th
   expect([params.max_tokens, given.onClose.mock.calls]).toEqual([9000, [[true]]]);
 });
 
+it("takes a note back where the next check fails, and does not have it read twice", async () => {
+  notes = [{ message: "max_tokens is more than this model can give.", field: "params.max_tokens" }];
+  enter("Longest answer", "9000");
+  await finish();
+  expect(document.body.textContent).toContain("Longest answer is more than this model can give.");
+  refused = { message: "temperature must be between 0 and 5.", field: "params.temperature" };
+  enter("Longest answer", "10");
+  enter("Temperature", "9");
+  expect(await finish()).toEqual(["Temperature must be between 0 and 5."]);
+  expect(document.body.textContent).not.toContain("more than this model can give");
+  refused = null;
+  enter("Longest answer", "9000");
+  enter("Temperature", "1");
+  await finish();
+  expect([params.max_tokens, given.onClose.mock.calls]).toEqual([9000, [[true]]]);
+});
+
 it("takes numbers between the arrow keys' steps, and as many answers as the server gives", async () => {
   enter("Temperature", "0.333");
   expect(field<HTMLInputElement>("Answers").max).toBe("8");
