@@ -23,6 +23,8 @@ export class Deletions {
   /** Ids that are to be shown no more. */
   readonly gone = new SvelteSet<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** Until all that were sent are answered. */
+  private sent: Promise<unknown> = Promise.resolve();
 
   start(id: string, label: string, send: () => Promise<unknown>, left = "", ids = [id]): void {
     void this.commit();
@@ -48,18 +50,23 @@ export class Deletions {
     this.timer = setTimeout(() => void this.commit(), GRACE_MS);
   }
 
-  /** Settles when it is done, or said to have failed. */
+  /** Settles when it and those that were sent before are done, or said to have failed. */
   async commit(): Promise<void> {
     const { pending } = this;
     this.pause();
     this.pending = null;
+    if (pending) this.sent = Promise.all([this.sent, this.send(pending)]);
+    await this.sent;
+  }
+
+  private async send(deletion: Deletion): Promise<void> {
     try {
-      await pending?.send();
+      await deletion.send();
     } catch (error) {
-      this.showAgain(pending);
+      this.showAgain(deletion);
       const { message } = error as Error;
       const isPart = error instanceof PartlyDeleted;
-      this.problem = isPart ? message : `“${pending!.label}” was not deleted: ${message}`;
+      this.problem = isPart ? message : `“${deletion.label}” was not deleted: ${message}`;
     }
   }
 

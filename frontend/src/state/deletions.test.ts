@@ -61,3 +61,19 @@ it("shows again what is left where some were deleted, in the words of whoever kn
   expect([...deletions.gone]).toEqual([]);
   expect(deletions.problem).toBe("1 of 2 traces was not deleted.");
 });
+
+it("waits for what the timer has sent and the server has not answered, too", async () => {
+  const deletions = new Deletions();
+  let answer!: () => void;
+  deletions.start("a", "A", () => new Promise<void>((resolve) => (answer = resolve)));
+  vi.runAllTimers();
+  const onSettled = vi.fn();
+  void deletions.commit().then(onSettled);
+  deletions.start("b", "B", sends());
+  void deletions.commit().then(onSettled);
+  await vi.runAllTimersAsync();
+  expect(onSettled).not.toHaveBeenCalled();
+  answer();
+  await vi.runAllTimersAsync();
+  expect(onSettled).toHaveBeenCalledTimes(2);
+});
