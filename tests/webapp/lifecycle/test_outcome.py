@@ -77,8 +77,10 @@ def test_rows_of_before_get_their_figures_from_what_was_saved(caplog: pytest.Log
         Request.objects.create(user=user, usage=usage, first_token_us=1060, input={"is_stepped": is_stepped}, **known)
         for is_stepped in (True, True, False)
     ]
-    imported = Request.objects.create(user=user, is_imported=True, accepted_unix_us=10**15, **known)
-    for row in rows:
+    imported = Request.objects.create(
+        user=user, is_imported=True, accepted_unix_us=10**15, first_token_us=1060, **known
+    )
+    for row in (*rows, imported):
         store.save(row, [Frame(seq=1, events=(*events, end))])
     rows[1].trace.blob = b"damaged"
     rows[1].trace.save()
@@ -90,6 +92,6 @@ def test_rows_of_before_get_their_figures_from_what_was_saved(caplog: pytest.Log
     assert [(row.num_input_tokens, row.num_output_tokens) for row in (*rows, imported)] == [(43, 2)] * 3 + [
         (None, None)
     ]
-    assert [row.first_token_us for row in rows] == [60, 1060, 1060]
+    assert [row.first_token_us for row in (*rows, imported)] == [60, 1060, 1060, 60]
     assert rows[1].pk in caplog.text
     assert (imported.created_at.timestamp(), rows[0].created_at.year) == (10**9, timezone.now().year)

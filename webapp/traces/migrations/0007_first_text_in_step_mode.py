@@ -1,6 +1,7 @@
 import logging
 
 from django.db import migrations
+from django.db.models import Q
 
 logger = logging.getLogger(__name__)
 
@@ -8,8 +9,9 @@ logger = logging.getLogger(__name__)
 def leave_out_choices(apps, schema_editor):
     """The time to the first text held what a person took to choose tokens before it; their traces tell."""
     requests = apps.get_model("lifecycle", "Request").objects
-    stepped = requests.filter(input__is_stepped=True, first_token_us__isnull=False, trace__isnull=False)
-    for request_id in list(stepped.values_list("pk", flat=True)):
+    # Of an imported one only the trace tells whether it was in step mode.
+    maybe_stepped = requests.filter(Q(input__is_stepped=True) | Q(is_imported=True), trace__isnull=False)
+    for request_id in list(maybe_stepped.filter(first_token_us__isnull=False).values_list("pk", flat=True)):
         _leave_out(requests.filter(pk=request_id))
 
 
