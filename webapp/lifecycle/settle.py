@@ -73,6 +73,7 @@ def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> 
         log.append(request.id, events, request.attempt)
         _catch_up(log, request.id, frames)
     record(request, fold(frames))
+    request.save()
     store.save(request, frames, ready.packing)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: settled.send(Request, request=request), robust=True)
@@ -121,7 +122,7 @@ def _terminal(outcome: Outcome, failure: dict[str, str] | None, clock: RequestCl
 
 
 def record(request: Request, outcome: Outcome) -> None:
-    """Write what the log adds up to into the row."""
+    """Set what the log adds up to; the row is not saved yet."""
     request.output_text = _storable(outcome.text)
     request.usage = msgspec.to_builtins(outcome.usage)
     request.num_output_tokens = outcome.usage.output
@@ -139,7 +140,6 @@ def record(request: Request, outcome: Outcome) -> None:
         request.error_code = outcome.failure.code
         request.error_message = _storable(outcome.failure.message)
     request.finished_at = timezone.now()
-    request.save()
 
 
 def _storable(text: str) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
 
-from inference.protocol.events import AnyEvent, Frame, RequestAccepted, RequestObserved
+from inference.protocol.events import RequestAccepted
 from webapp.gateway.errors import ApiError, api, user_id
 from webapp.gateway.requests import summary
 from webapp.lifecycle.models import Request
@@ -23,9 +21,8 @@ from webapp.lifecycle.start import take_turns
 from webapp.traces import bundle, foreign, library, store
 from webapp.traces.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.formats import decode_file
-from webapp.traces.models import Entry
-from webapp.traces.own import own
-from webapp.traces.redact import redact
+from webapp.traces.known import Digests, digests, find, find_import
+from webapp.traces.models import Entry, Import
 from webapp.traces.views import checked_note, checked_tags
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,7 +57,10 @@ def _read(request: HttpRequest) -> bytes:
 
 
 def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
-    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError."""
+    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError.
+
+    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    """
     for bundled, archive in bundle.read_bundle(data):
         try:
             foreign.check(archive)
@@ -68,53 +68,41 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
             checked_tags(bundled.tags, "tags")
         except (TraceFileError, ApiError) as error:
             raise TraceFileError(f"{bundled.file}: {error}") from None
-    with transaction.atomic():
-        return [_take_bundled(owner, bundled, archive) for bundled, archive in bundle.read_bundle(data)]
-
-
-def _take_bundled(owner: int, bundled: bundle.Bundled, archive: Archive) -> dict[str, Any]:
-    """What its owner has put to one that is known stays as it is."""
-    taken = _take(owner, archive)
-    if not taken["is_known"]:
-        entry = Entry(pk=taken["id"], is_pinned=bundled.is_pinned, note=checked_note(bundled.note))
-        entry.save(update_fields=["is_pinned", "note"])
-        library.set_tags(entry, checked_tags(bundled.tags, "tags"))
+    taken = list[dict[str, Any]]()
+    try:
+        for bundled, archive in bundle.read_bundle(data):
+            taken.append(_take(owner, archive, bundled))
+    except Exception:
+        _take_back(taken)
+        raise
     return taken
 
 
-@transaction.atomic
-def _take(owner: int, archive: Archive) -> dict[str, Any]:
-    """Raises TraceFileError."""
+def _take_back(taken: list[dict[str, Any]]) -> None:
+    # One transaction for all would keep every other writer waiting while each is read and packed.
+    Request.objects.filter(pk__in=[each["id"] for each in taken if not each["is_known"]]).delete()
+
+
+def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> dict[str, Any]:
+    """Raises TraceFileError. What its owner has put to one that is known stays as it is."""
     accepted, outcome = foreign.check(archive)
-    take_turns(owner)  # the same file twice at once is one trace
-    known = _known(owner, archive, accepted)
-    request = known or _keep(owner, archive, accepted, outcome)
-    return summary(request) | {"is_known": known is not None}
+    told = digests(archive.frames)
+    known = find(owner, accepted, told)
+    if known is not None:
+        return summary(known) | {"is_known": True}
+    request = _request(owner, archive, accepted, outcome)
+    blob = store.pack(request, archive.frames)
+    with transaction.atomic():  # short, whatever the file: on SQLite everybody waits for it
+        take_turns(owner)  # the same file twice at once is one trace
+        known = find_import(owner, told)
+        if known is None:
+            _keep(request, blob, told, bundled)
+    return summary(known or request) | {"is_known": known is not None}
 
 
-def _known(owner: int, archive: Archive, accepted: RequestAccepted) -> Request | None:
-    """The user's request that the trace is of, or that an earlier import of it has made."""
-    imported = Q(is_imported=True, accepted_unix_us=accepted.accepted_unix_us)
-    made_here = Q(is_imported=False, pk=accepted.request_id.replace("\x00", ""))
-    events = _events(own(archive.frames))
-    for request in Request.objects.filter(imported | made_here, user_id=owner, trace__isnull=False):
-        try:
-            frames = store.load_frames(request.pk)
-        except TraceFileError:
-            continue
-        if events == _events(frames) or events == _events(redact(frames)):
-            return request
-    return None
-
-
-def _events(frames: Sequence[Frame]) -> list[AnyEvent]:
-    """Without the browser's own timing, which may have come after a file was written."""
-    return [event for frame in frames for event in frame.events if not isinstance(event, RequestObserved)]
-
-
-def _keep(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
+def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
+    """Not saved yet."""
     title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
-    now = timezone.now()
     request = Request(
         user_id=owner,
         surface=accepted.surface,
@@ -123,9 +111,19 @@ def _keep(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outc
         is_imported=True,
         accepted_unix_us=accepted.accepted_unix_us,
         # The clock of the server where it was made may have been ahead of ours.
-        created_at=min(now, _EPOCH + timedelta(microseconds=accepted.accepted_unix_us)),
-        finished_at=now,
+        created_at=min(timezone.now(), _EPOCH + timedelta(microseconds=accepted.accepted_unix_us)),
     )
     record(request, outcome)
-    store.save(request, archive.frames)
     return request
+
+
+def _keep(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
+    request.save()
+    store.keep(request, blob)
+    Import.objects.create(
+        trace_id=request.pk, user_id=request.user_id, events_sha256=told.events, redacted_sha256=told.redacted
+    )
+    if bundled is not None:
+        entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=checked_note(bundled.note))
+        entry.save(update_fields=["is_pinned", "note"])
+        library.set_tags(entry, checked_tags(bundled.tags, "tags"))

@@ -23,6 +23,23 @@ class Trace(models.Model):
         return str(self.request_id)
 
 
+class Import(models.Model):
+    """By what the same events are known again when they are imported once more."""
+
+    trace = models.OneToOneField(Trace, on_delete=models.CASCADE, related_name="imported", primary_key=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    events_sha256 = models.CharField(max_length=64)
+    redacted_sha256 = models.CharField(max_length=64)
+    """Of what the events are without their texts."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "events_sha256"], name="an_import_once")]
+        indexes: ClassVar = [models.Index(fields=["user", "redacted_sha256"], name="redacted_import")]
+
+    def __str__(self) -> str:
+        return str(self.trace_id)
+
+
 class Entry(models.Model):
     """How a saved trace stands in the library. Beside the trace: a search must not read past its events."""
 

@@ -24,13 +24,20 @@ def save(request: Request, frames: Sequence[Frame], packing: Packing | None = No
 
     packing: of these frames' tokens, where they were packed before; it is used up.
     """
+    keep(request, pack(request, frames, packing))
+
+
+def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> bytes:
+    """What `save` keeps, which takes a while; of a request that need not be in the database yet."""
     if packing is None or not packing.has_tokens_of(frames):
         packing = Packing(frames)
+    return packing.finish(own(frames), request.summary())
+
+
+def keep(request: Request, blob: bytes) -> None:
+    """Save what `pack` has made, and the text by which it is found."""
     prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
-    Trace.objects.update_or_create(
-        request=request,
-        defaults={"blob": packing.finish(own(frames), request.summary())},
-    )
+    Trace.objects.update_or_create(request=request, defaults={"blob": blob})
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
     Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
 

@@ -16,7 +16,6 @@ from django.test import AsyncClient, Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.protocol.events import Frame
 from tests.webapp.traces.test_exports import FRAMES, import_, made_at, signed_in
 from webapp.lifecycle.models import Request
 from webapp.traces import collection_views, store
@@ -176,15 +175,15 @@ def test_an_archive_that_is_wrong_anywhere_is_refused_whole(data: bytes, said: s
 @pytest.mark.django_db
 def test_an_import_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the disk is full; what would fail of itself is found before anything is written."""
-    keep, kept = store.save, list[str]()
+    keep, kept = store.keep, list[str]()
 
-    def save(request: Request, frames: list[Frame]) -> None:
+    def keep_one(request: Request, blob: bytes) -> None:
         if kept:
             raise DatabaseError("the disk is full")
-        keep(request, frames)
+        keep(request, blob)
         kept.append(request.pk)
 
-    monkeypatch.setattr(store, "save", save)
+    monkeypatch.setattr(store, "keep", keep_one)
     alice = signed_in("alice")
     with pytest.raises(DatabaseError):
         upload(alice, WHOLE)

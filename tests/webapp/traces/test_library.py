@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from msgspec.structs import replace
@@ -23,12 +24,14 @@ from inference.protocol.events import (
     RequestFinished,
     RequestObserved,
     TextReleased,
+    TokenSampled,
 )
 from inference.protocol.request import SamplingParams, Usage
 from webapp.lifecycle.models import Request
-from webapp.traces import store
+from webapp.traces import import_views, known, store
 from webapp.traces.archive import encode
-from webapp.traces.models import Trace
+from webapp.traces.jsonfile import encode_json
+from webapp.traces.models import Import, Trace
 from webapp.traces.redact import redact
 from webapp.traces.retention import due
 
@@ -160,7 +163,83 @@ def test_a_trace_of_ones_own_request_is_known_and_its_redacted_copy_too(alice: C
     assert import_(bob, *frames[0].events).json()["id"] != own.pk
 
 
+def test_the_redacted_copy_of_an_import_is_known(alice: Client) -> None:
+    events = (ACCEPTED, TextReleased(at=2, text="forty-two", num_tokens=1), END)
+    redacted = redact([Frame(seq=1, events=events)])[0].events
+    first = import_(alice, *events).json()["id"]
+    assert import_(alice, *redacted).json()["id"] == first
+
+
 def test_a_copy_that_cannot_be_read_is_none(alice: Client) -> None:
     broken = import_(alice, ACCEPTED, END).json()["id"]
     Trace.objects.update(blob=b"damaged")
-    assert import_(alice, ACCEPTED, END).json()["id"] != broken
+    again = import_(alice, ACCEPTED, END).json()["id"]
+    assert again != broken
+    assert import_(alice, ACCEPTED, END).json()["id"] == again
+
+
+def test_an_import_of_before_digests_is_known_among_a_few(alice: Client) -> None:
+    ids = [import_(alice, ACCEPTED, replace(END, at=at)).json()["id"] for at in range(5, 8)]
+    Import.objects.all().delete()
+    assert [import_(alice, ACCEPTED, replace(END, at=at)).json()["id"] for at in range(5, 8)] == ids
+    assert Request.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_file_keeps_other_writers_waiting(monkeypatch: pytest.MonkeyPatch, alice: Client) -> None:
+    """However many say that they are of the same time: none of them is read again, and what takes long has no lock."""
+    reads, is_locked = list[str](), list[bool]()
+    load_frames, pack, digest = store.load_frames, store.pack, known.digests
+
+    def load(request_id: str) -> Any:
+        reads.append(request_id)
+        return load_frames(request_id)
+
+    def unlocked(do: Any) -> Any:
+        def done(*args: Any) -> Any:
+            is_locked.append(connection.in_atomic_block)
+            return do(*args)
+
+        return done
+
+    monkeypatch.setattr(store, "load_frames", load)
+    monkeypatch.setattr(store, "pack", unlocked(pack))
+    monkeypatch.setattr(import_views, "digests", unlocked(digest))
+    for at in range(20):
+        assert import_(alice, ACCEPTED, replace(END, at=at)).status_code == 201
+    assert not reads
+    assert is_locked == [False] * 40
+
+
+def test_the_database_itself_keeps_no_import_twice(alice: Client) -> None:
+    import_(alice, ACCEPTED, END)
+    import_(alice, ACCEPTED, replace(END, at=6))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Import.objects.update(events_sha256="0" * 64)
+    alice.delete(f"/api/traces/{Import.objects.values_list('pk', flat=True)[0]}")
+    assert Import.objects.count() == Trace.objects.count() == 1
+
+
+def test_events_that_contradict_themselves_are_refused(alice: Client) -> None:
+    token = TokenSampled(
+        at=1,
+        position=0,
+        id=1,
+        piece=b"a",
+        logprob=-1.0,
+        rank=1,
+        entropy=1.0,
+        u=0.5,
+        low=0.0,
+        high=1.0,
+        log_normalizer=0.0,
+        candidate_ids=(1, 2),
+        candidate_pieces=(b"a",),
+        candidate_logits=(0.0, 0.0),
+        stages=None,
+        step_us=1,
+        batch_size=1,
+    )
+    data = encode_json([Frame(seq=1, events=(ACCEPTED, token, END))], {})
+    response = alice.post("/api/traces/import", {"file": SimpleUploadedFile("a.json", data)})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_trace")
