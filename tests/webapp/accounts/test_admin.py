@@ -52,3 +52,7 @@ def test_an_account_without_one_goes_with_all_that_is_its(admin: Client) -> None
     assert admin.post(page, {"post": "yes"}).status_code == 302
     assert not User.objects.filter(pk=bob.pk).exists()
     assert not Request.objects.exists()
+
+
+def test_its_pages_ask_for_no_icon_that_there_is_not(admin: Client) -> None:
+    assert '<link rel="icon" href="data:," />' in admin.get(reverse("admin:index")).content.decode()
