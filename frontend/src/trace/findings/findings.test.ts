@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { AnyEvent, Frame, SafetyChecked, TokenSampled } from "../../protocol/events";
 import { ACCEPTED, CANCELLED, ended, failed, foldAll, LOOKED_UP, PARAMS, token, WITHHELD } from "../fixtures";
 import { findings, nothingUnusual } from "./findings";
-import { circleOf } from "./wording";
+import { circleOf, repeated } from "./wording";
 
 const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const golden = Object.fromEntries(
@@ -316,6 +316,13 @@ describe("the wording", () => {
     const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
     expect([found.kind, found.position]).toEqual(["loop", 5]);
     expect(found.sentence).toBe("From token 6 on the answer goes in circles: the same 6 tokens 5 times.");
+  });
+  it("goes round the same words with others between them", () => {
+    const ids = Array.from({ length: 12 }, (_, round) => [...Array(10).keys(), 100 + round]).flat();
+    const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
+    expect([found.kind, found.position]).toEqual(["loop", 11]);
+    expect(found.sentence).toMatch(/^83\.3\s% of the answer stood in it before, 8 tokens or more at a time/);
+    expect(repeated(Array.from({ length: 200 }, (_, index) => index))).toEqual({ count: 0, first: -1 });
   });
   it("is in no circle where nothing comes three times, and else in the shortest", () => {
     expect(circleOf([])).toBeNull();

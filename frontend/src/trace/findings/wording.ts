@@ -16,11 +16,17 @@ const MOST_NATS = 10;
 /** Three times the same, and at least so many tokens, is no figure of speech any more. */
 const ROUNDS = 3;
 const CIRCLE_TOKENS = 24;
-/** A longer round is hardly seen as one. */
-const LONGEST_ROUND = 64;
+/** A paragraph; longer rounds are found as words that were there before. */
+const LONGEST_ROUND = 256;
+/** So many tokens in a row that stood in the answer before are no turn of phrase any more. */
+const SAME_TOKENS = 8;
+/** A third of the answer, and not of a short one: a list's items may well begin alike. */
+const SAME_SHARE = 1 / 3;
+const SAME_LEAST = 96;
 
 export function wordings(view: TraceView): Finding[] {
-  return [...oddDraw(view), ...circle(view)];
+  const circles = circle(view);
+  return [...oddDraw(view), ...(circles.length ? circles : repetition(view))];
 }
 
 /** In nats; null where the server does not report both. */
@@ -117,6 +123,37 @@ function circle({ tokens, accepted }: TraceView): Finding[] {
       sentence: `From token ${position + 1} on the answer goes in circles: the same ${counted(size, "token")} ${rounds} times${why}.`,
       weight: (ids.length - start) / ids.length,
       position,
+    },
+  ];
+}
+
+/** How many of these ids stand in a run of SAME_TOKENS that was there before, and the index of the first such run. */
+export function repeated(ids: number[]): { count: number; first: number } {
+  const known = new Set<string>();
+  const again = new Set<number>();
+  let first = -1;
+  for (let start = 0; start + SAME_TOKENS <= ids.length; start++) {
+    const run = ids.slice(start, start + SAME_TOKENS).join();
+    if (known.has(run)) {
+      if (first < 0) first = start;
+      for (let index = start; index < start + SAME_TOKENS; index++) again.add(index);
+    }
+    known.add(run);
+  }
+  return { count: again.size, first };
+}
+
+function repetition({ tokens }: TraceView): Finding[] {
+  const written = tokens.filter(({ is_special }) => !is_special);
+  const { count, first } = repeated(written.map(({ id }) => id));
+  const share = count / written.length;
+  if (written.length < SAME_LEAST || share < SAME_SHARE) return [];
+  return [
+    {
+      kind: "loop",
+      sentence: `${percent(share)} of the answer stood in it before, ${SAME_TOKENS} tokens or more at a time: it goes round the same words.`,
+      weight: share,
+      position: written[first]!.position,
     },
   ];
 }
