@@ -54,7 +54,7 @@ def test_settings_say_what_cannot_hold_before_anything_is_sent(page: Page) -> No
     dialog.get_by_role("button", name="Done").click()
     expect(dialog.get_by_label("Longest answer")).to_be_focused()
     expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, the prompt included")
-    dialog.get_by_role("button", name="Done").click()
+    dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Settings").click()
     expect(dialog.get_by_label("Temperature")).to_have_value("0.123")

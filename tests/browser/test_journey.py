@@ -97,7 +97,7 @@ def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_
     expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
     overview = page.get_by_test_id("overview")
     found = overview.get_by_role("listitem")
-    expect(found.nth(0)).to_contain_text("Stopped because max_tokens (24 tokens) was reached")
+    expect(found.nth(0)).to_contain_text("Stopped at the length limit (24 tokens)")
     expect(found.nth(1)).to_contain_text("Only 32 of 119 prompt tokens came from the cache. Token 35 is the first")
     for name in ("waited for a worker", "waited in its engine"):
         expect(overview).to_contain_text(name)

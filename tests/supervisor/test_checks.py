@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
+from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock, running_address
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,11 +39,15 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_data_folder_serves_one_product_at_a_time(tmp_path: Path) -> None:
-    held = lock(tmp_path)
+    assert running_address(tmp_path) is None
+    held = lock(tmp_path, "http://127.0.0.1:8123")
+    assert running_address(tmp_path) == "http://127.0.0.1:8123"
     with pytest.raises(CannotStart, match=r"running with .* already"):
-        lock(tmp_path)
+        lock(tmp_path, "http://127.0.0.1:8124")
+    assert running_address(tmp_path) == "http://127.0.0.1:8123"
     os.close(held)
-    os.close(lock(tmp_path))
+    assert running_address(tmp_path) is None  # the file is still there, also after a kill
+    os.close(lock(tmp_path, ""))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from contextlib import closing
 from dataclasses import replace
@@ -43,6 +44,7 @@ from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
 from webapp.lifecycle.watch import attend_all
+from webapp.supervisor.checks import lock
 from webapp.traces import store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -459,6 +461,22 @@ def test_the_command_prints_a_link_that_a_browser_here_can_open(
     link = printed.getvalue().strip()
     assert link.startswith(f"http://{shown}:8123/signin/")
     assert Client().get(urlsplit(link).path).status_code == 302
+
+
+def test_the_command_finds_the_running_products_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, data=tmp_path))
+    held, printed = lock(tmp_path, "https://chat.example.org"), StringIO()
+    call_command("signin_link", stdout=printed)
+    os.close(held)
+    assert printed.getvalue().startswith("https://chat.example.org/signin/")
+
+
+def test_a_nul_is_located_since_nobody_sees_it(alice: Client, conversation: str) -> None:
+    path = f"/api/conversations/{conversation}/messages"
+    _, message = post(alice, path, {"text": "ab\x00"})
+    assert "as character 3;" in message["error"]["message"]
+    _, setting = post(alice, path, {"text": "a", "params": {"stop": ["a", "b\x00"]}})
+    assert "as character 2;" in setting["error"]["message"]
 
 
 def test_only_staff_see_the_usage_page(alice: Client) -> None:

@@ -90,7 +90,8 @@ def checked_text(text: str, subject: str = "message", field: str = "text") -> st
     if all(unicodedata.category(char) in _INVISIBLE for char in text):
         raise ApiError(400, "empty", f"The {subject} is empty. Write something first.", field)
     if "\x00" in text:
-        raise ApiError(400, "invalid_text", f"The {subject} has a NUL character; remove it.", field)
+        message = f"The {subject} has a NUL, which is invisible, as character {text.index(chr(0)) + 1:,}; remove it."
+        raise ApiError(400, "invalid_text", message, field)
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:

@@ -60,9 +60,9 @@ def _grammar_problem(params: SamplingParams) -> Problem | None:
 
 def _nul_problem(params: SamplingParams) -> Problem | None:
     texts = {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
-    found = (name for name, values in texts.items() if any("\x00" in (text or "") for text in values))
-    name = next(found, None)
-    return None if name is None else Problem(name, "has a NUL character; remove it")
+    places = ((name, (text or "").find("\x00")) for name, values in texts.items() for text in values)
+    told = "has a NUL, which is invisible, as character {:,}; remove it"
+    return next((Problem(name, told.format(place + 1)) for name, place in places if place >= 0), None)
 
 
 @cache

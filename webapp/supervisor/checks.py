@@ -38,11 +38,29 @@ def check_disk(data: Path) -> None:
         )
 
 
-def lock(data: Path) -> int:
-    """Hold the data folder for this process; the lock ends with it. Raises CannotStart."""
+def lock(data: Path, address: str) -> int:
+    """Hold the data folder for this process, which is reached by the address; the lock ends with it.
+
+    Raises CannotStart.
+    """
     descriptor = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise CannotStart(f"Sightglass is running with {data} already; stop it, or set SIGHTGLASS_DATA.") from None
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, address.encode())
     return descriptor
+
+
+def running_address(data: Path) -> str | None:
+    """Of the product that holds the data folder; None: none does, or it did not say."""
+    try:
+        with (data / "lock").open(encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read() or None
+    except FileNotFoundError:
+        pass
+    return None

@@ -100,11 +100,13 @@ const button = (name: string) =>
   [...document.querySelectorAll("button")].find((each) => each.textContent.trim() === name)!;
 
 /** Done: what is said at the fields then. */
+const primary = () => document.querySelector("button.primary")!.textContent;
+
 async function finish(): Promise<string[]> {
-  button("Done").click();
+  document.querySelector<HTMLElement>("button.primary")!.click();
   await vi.waitFor(() => {
     flushSync();
-    expect(document.querySelector("button.primary")!.textContent).toBe("Done");
+    expect(primary()).not.toBe("Checking");
   });
   return [...document.querySelectorAll('[role="alert"]')].map(({ textContent }) => textContent.trim());
 }
@@ -184,15 +186,18 @@ it("tells all that is wrong at once, each at its field, and leads to the first",
   expect(checked).toHaveLength(1);
 });
 
-it("says of a longest answer that the window does not hold, and keeps it with the next Done", async () => {
+it("says of a longest answer that the window does not hold, and keeps it with the next press", async () => {
   notes = [{ message: "max_tokens is more than this model can give.", field: "params.max_tokens" }];
   enter("Longest answer", "9000");
   expect(await finish()).toEqual([]);
   await focused("Longest answer");
   const said = document.getElementById(field("Longest answer").getAttribute("aria-describedby")!)!;
   expect(said.textContent).toBe(
-    "Longest answer is more than this model can give. Done keeps it all the same.",
+    "Longest answer is more than this model can give. Not kept yet: “Keep it” does so all the same.",
   );
+  expect(primary()).toBe("Keep it");
+  enter("Temperature", "0.123");
+  await vi.waitFor(() => expect(primary()).toBe("Done"));
   expect(given.onClose).not.toHaveBeenCalled();
   await finish();
   expect([params.max_tokens, given.onClose.mock.calls]).toEqual([9000, [[true]]]);

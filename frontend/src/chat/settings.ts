@@ -48,9 +48,9 @@ export const FIELDS = [
   },
   {
     key: "max_tokens",
-    label: "Longest answer",
+    label: "Longest answer (max_tokens)",
     step: 1,
-    help: "In tokens; the answer ends there, even in mid-sentence.",
+    help: "In tokens: the length limit, at which the answer ends, even in mid-sentence.",
   },
   {
     key: "seed",
@@ -61,7 +61,7 @@ export const FIELDS = [
 ] as const;
 
 const LABELS: Record<string, string> = {
-  ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label])),
+  ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label.replace(/ \(.*/, "")])),
   n: "Answers",
   system_prompt: "System prompt",
   json_schema: "JSON Schema",

@@ -26,7 +26,6 @@ function answer(ids: number[], index = 0, rest: Partial<RunAnswer> = {}): RunAns
     currency: "USD",
     numPrompt: 20,
     numCached: 16,
-    savedUs: 1000,
     savedNano: 1,
     compute: "Q4, cpu",
     ...rest,
@@ -107,7 +106,7 @@ test("the spread and the cache's share are told in words", () => {
   expect(spreadSentence([answer([1]), answer([2])])).toContain("they part at the first token");
   expect(spreadSentence([answer([])])).toBe("No run has an answer.");
   expect(cacheShareSentence([answer([1]), answer([2])]).replaceAll(/\s/g, " ")).toBe(
-    "32 of 40 prompt tokens came from the prefix cache, which saved about 2.0 ms and 0.000000002 USD.",
+    "32 of 40 prompt tokens came from the prefix cache, which saved 0.000000002 USD.",
   );
   expect(cacheShareSentence([answer([1], 0, { numCached: null })])).toBe("");
   expect([median([]), median([3]), median([4, 1, 2]), median([1, 2])]).toEqual([null, 3, 2, 1.5]);

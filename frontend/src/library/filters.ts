@@ -19,7 +19,7 @@ export const STATUSES = Object.fromEntries(
 export const ORIGINS: Record<string, string> = { true: "imported", false: "made here" };
 export const FINISH_REASONS: Record<string, string> = {
   stop: "end of turn or stop text",
-  length: "token limit",
+  length: "length limit",
   content_filter: "safety check",
   abort: "stopped by hand",
   error: "error",

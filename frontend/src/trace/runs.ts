@@ -2,7 +2,7 @@
 import { commonStart } from "./diff";
 import { idsOf } from "./divergence";
 import { endText } from "./figures";
-import { count, counted, duration, money } from "./format";
+import { count, counted, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
 import { answerPieces, type TraceView } from "./view";
 
@@ -24,7 +24,6 @@ export interface RunAnswer {
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;
-  savedUs: number | null;
   /** What the cached tokens would have cost more as computed ones; null where a price is not on the bill. */
   savedNano: number | null;
   compute: string;
@@ -48,7 +47,6 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
     currency: bill?.currency ?? "",
     numPrompt: prompt?.ids.length ?? null,
     numCached: generation?.is_cache_known ? (cache?.num_cached_tokens ?? null) : null,
-    savedUs: cache?.saved_us ?? null,
     savedNano: savedOf(view),
     compute: started
       ? (started.server ?? [started.quantization, started.compute, started.device].join(", "))
@@ -165,7 +163,10 @@ export function spreadSentence(answers: RunAnswer[]): string {
   return `${groups.length} different answers from ${written.length} runs${often}${where}.`;
 }
 
-/** What the prefix cache spared the set. */
+/**
+ * What the prefix cache spared the set. No time: what a run is recorded to have saved is an estimate from the speed of
+ * other prompts, and runs that wait for one another need not have gained it.
+ */
 export function cacheShareSentence(answers: RunAnswer[]): string {
   const known = answers.filter(({ numCached, numPrompt }) => numCached !== null && numPrompt !== null);
   if (!known.length) return "";
@@ -173,14 +174,9 @@ export function cacheShareSentence(answers: RunAnswer[]): string {
     known.reduce((total, run) => total + (of(run) ?? 0), 0);
   const cached = sum(({ numCached }) => numCached);
   const all = sum(({ numPrompt }) => numPrompt);
-  const time = sum(({ savedUs }) => savedUs);
   const spared = known.every(({ savedNano }) => savedNano !== null)
     ? sum(({ savedNano }) => savedNano)
     : null;
-  const saved = [
-    time > 0 ? `about ${duration(time)}` : "",
-    spared ? money(spared, known[0]!.currency) : "",
-  ].filter(Boolean);
   const told = `${count(cached)} of ${count(all)} prompt tokens came from the prefix cache`;
-  return saved.length && cached ? `${told}, which saved ${saved.join(" and ")}.` : `${told}.`;
+  return spared && cached ? `${told}, which saved ${money(spared, known[0]!.currency)}.` : `${told}.`;
 }

@@ -65,7 +65,7 @@ function cut(view: TraceView): string {
   const found = cutOf(view);
   if (!found) return "Stopped at a limit of length: the answer may break off.";
   if (found.by !== "setting") return cutSentence(found);
-  return `Stopped because max_tokens (${counted(found.asked, "token")}) was reached: the answer may break off.`;
+  return `Stopped at the length limit (${counted(found.asked, "token")}): the answer may break off.`;
 }
 
 /** The model's own end is nothing to tell, but for an answer with nothing in it, or one that the request's own words ended. */

@@ -348,7 +348,7 @@ describe("the end", () => {
         ...Array.from({ length: 7 }, (_, index) => sampled(index + 1, index, { id: index })),
         ...ended("length"),
       ],
-      "max_tokens (8 tokens) was reached",
+      "length limit (8 tokens)",
     ],
     ["stopped", [sampled(0, 1), CANCELLED, ...ended("abort")], "stopped by hand after 1 token"],
     ["withheld", [WITHHELD, ...ended("content_filter")], "withheld the whole answer: 1 token (self harm)"],

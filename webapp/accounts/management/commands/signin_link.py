@@ -1,4 +1,7 @@
-"""`manage.py signin_link`: prints a one-time link for the first administrator, as a browser opens it."""
+"""`manage.py signin_link`: prints a one-time link for the first administrator, as a browser opens it.
+
+Its address is that of the running product, which wrote it into the data folder.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandParser
 
 from webapp.accounts.links import make_link
+from webapp.supervisor.checks import running_address
 
 
 class Command(BaseCommand):
@@ -21,4 +25,9 @@ class Command(BaseCommand):
         name = options["user"]
         user, _ = User.objects.get_or_create(username=name, defaults={"is_staff": True, "is_superuser": True})
         environment = settings.ENVIRONMENT
-        self.stdout.write((environment.public_url or environment.address) + make_link(user))
+        address = running_address(environment.data)
+        if address is None:
+            self.stderr.write(
+                f"Sightglass is not running with {environment.data}: the link is for PORT and HOST as set."
+            )
+        self.stdout.write((address or environment.public_url or environment.address) + make_link(user))

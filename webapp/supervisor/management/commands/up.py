@@ -27,7 +27,7 @@ class Command(BaseCommand):
         try:
             check_disk(environment.data)
             check_port(environment.host, environment.port)
-            held = lock(environment.data)
+            held = lock(environment.data, environment.public_url or environment.address)
             os.set_inheritable(held, False)
             self._migrate()
             product = Product(environment)
