@@ -103,7 +103,8 @@ def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_
         expect(overview).to_contain_text(name)
     overview.get_by_role("button", name="Show it in Cache").click()
     expect(page.get_by_role("tabpanel", name="Cache")).to_contain_text("a number is another")
-    page.get_by_role("tab", name="Overview").click()
+    page.go_back()
+    expect(found.nth(0)).to_be_visible()
     overview.get_by_test_id("watch").click()
     expect(journey(page)).to_have_attribute("data-scene", "message")
     expect(play(page)).to_have_text("Pause")
@@ -112,12 +113,20 @@ def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_
 def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opener) -> None:
     page = opened("finished", width=390, tab="Overview", reduced_motion="reduce")
     overview = page.get_by_test_id("overview")
-    expect(overview).to_contain_text("Nothing unusual: the first text was there after 139\xa0ms")
+    expect(overview).to_contain_text("Nothing unusual: the first text was there 139\xa0ms after it was accepted")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page = opened("remote", width=390, tab="Overview")
     overview = page.get_by_test_id("overview")
-    overview.get_by_role("button", name="Show it in Sampling").click()
+    page.get_by_role("button", name="What stands out").click()
+    follow = overview.get_by_role("button", name="Show it in Sampling")
+    expect(follow).to_be_in_viewport()
+    answer = page.get_by_test_id("replay-text").inner_text()
+    follow.click()
     expect(page.get_by_test_id("sampling-panel")).to_contain_text("token 1 of 24")
+    assert page.get_by_test_id("replay-text").inner_text() == answer
+    page.get_by_role("button", name=re.compile("One .* back")).click()
+    page.get_by_test_id("as-of").get_by_role("button").click()
+    expect(page.get_by_test_id("replay-text")).to_have_text(answer)
 
 
 def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) -> None:

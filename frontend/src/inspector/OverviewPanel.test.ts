@@ -12,7 +12,7 @@ let seq = 0;
 beforeEach(() => {
   vi.useFakeTimers();
   trace = new RequestTrace("req_1");
-  panel = mount(OverviewPanel, { target: document.body, props: { trace, onSelect() {}, onPanel() {} } });
+  panel = mount(OverviewPanel, { target: document.body, props: { trace, onPanel() {}, onFollow() {} } });
 });
 afterEach(() => {
   vi.useRealTimers();

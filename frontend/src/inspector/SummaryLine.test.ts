@@ -51,7 +51,7 @@ it("tells what the cache had of the prompt as soon as that is known", () => {
 });
 
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
-  const figures = ["cached 0", "first text sent after 310\u00a0ms", "2 tokens", "5 tok/s"];
+  const figures = ["cached 0", "first text sent 310\u00a0ms after it was accepted", "2 tokens", "5 tok/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
 });
 
@@ -88,7 +88,7 @@ it("shows a message's kept figures, and none that it does not have", () => {
   const figures = [
     "context 54",
     "cached 48",
-    "first text sent after 81.8\u00a0ms",
+    "first text sent 81.8\u00a0ms after it was accepted",
     "8 tokens",
     "0.000000856\u00a0USD",
   ];

@@ -47,7 +47,7 @@ it.each(PANELS.map(({ name }) => name))(
     for (const log of NAMES) {
       const { frames } = JSON.parse(readFileSync(`${LOGS}${log}.json`, "utf8")) as { frames: Frame[] };
       const trace = RequestTrace.saved(frames);
-      const props = { trace, view: trace.view, onSelect: () => {}, onPanel: () => {} };
+      const props = { trace, view: trace.view, onSelect: () => {}, onPanel: () => {}, onFollow: () => {} };
       panel = mount(Shown, { target: document.body, props });
       flushSync();
       expect([log, unexplained()]).toEqual([log, []]);

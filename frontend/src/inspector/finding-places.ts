@@ -19,6 +19,7 @@ export const PLACES: Record<FindingKind, { panel: PanelName; stage: StageId }> =
   "wait-check": { panel: "Safety", stage: "safety" },
   company: { panel: "Batch", stage: "decode" },
   slow: { panel: "Batch", stage: "decode" },
+  long: { panel: "Timing", stage: "decode" },
   stall: { panel: "Batch", stage: "decode" },
   preempted: { panel: "Batch", stage: "queue" },
   drafts: { panel: "Speculation", stage: "decode" },

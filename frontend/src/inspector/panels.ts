@@ -13,6 +13,8 @@ export interface PanelProps {
   onSelect: (position: number) => void;
   /** Go to another panel. */
   onPanel: (name: string) => void;
+  /** Follow a finding to another panel, and to a token in it: Back leads here again. */
+  onFollow: (name: string, position?: number) => void;
 }
 
 export interface Panel {

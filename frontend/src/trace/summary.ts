@@ -5,6 +5,7 @@ import { count, counted, duration, money } from "./format";
 import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
+import { SINCE_ACCEPTED } from "./waits";
 
 export interface Summary {
   /** What it is doing, or how it ended when not by itself. */
@@ -36,7 +37,7 @@ export function summaryOfTrace(view: TraceView): Summary {
   return summary(outcome, phaseText(view, outcome), [
     context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
     isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
-    firstText !== null && `first text sent after ${duration(firstText)}`,
+    firstText !== null && `first text sent ${duration(firstText)} after ${SINCE_ACCEPTED}`,
     tokens.length > 0 && counted(tokens.length, "token"),
     speed !== null && `${speed.toFixed(0)} tok/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,
@@ -83,7 +84,7 @@ export function summaryOfMessage({ status, error, figures, text, num_kept }: Mes
     context > 0 && `context ${count(context)}`,
     // None may also mean that the server did not report it.
     usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,
-    first_token_us !== null && `first text sent after ${duration(first_token_us)}`,
+    first_token_us !== null && `first text sent ${duration(first_token_us)} after ${SINCE_ACCEPTED}`,
     outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
     cost_nano !== null && money(cost_nano, currency),
   ]);

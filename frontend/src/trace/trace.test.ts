@@ -155,7 +155,7 @@ describe("phaseTable", () => {
     expect(path.at(-1)!.end).toBe(table.end);
     expect(tokensPerSecond(view)).toBeCloseTo(2 / 0.1);
     expect(summaryOfTrace(view).figures).toEqual([
-      "first text sent after 71.0\u00a0ms",
+      "first text sent 71.0\u00a0ms after it was accepted",
       "3 tokens",
       "20 tok/s",
       "waited 42.00\u00a0s for your choice",

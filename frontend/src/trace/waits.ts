@@ -46,6 +46,8 @@ function interrupted(part: Wait, choices: Choice[]): Wait[] {
   return pieces;
 }
 
+export const SINCE_ACCEPTED = "it was accepted";
+
 export interface FirstText {
   /** Between which two moments it was measured. */
   from: string;
@@ -79,6 +81,12 @@ export function firstText(view: TraceView): FirstText | null {
     end,
     parts,
   };
+}
+
+/** What a time to the first text is counted from: the same words wherever one stands. */
+export function sinceWhen({ isSeen, from }: FirstText): string {
+  if (!isSeen) return SINCE_ACCEPTED;
+  return from === "the key press" ? "Send was pressed" : "it arrived";
 }
 
 /** Seen, from the key press, where the browser told of it; else as the line of figures has it. */

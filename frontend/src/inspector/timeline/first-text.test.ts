@@ -28,7 +28,9 @@ it("says when the text was seen and when it was sent", () => {
 });
 
 it("says when the text was sent where no browser told that it was seen", () => {
-  expect(text([RELEASED, ...ended("stop")])).toMatch(/First text sent .* accepted, 310 ms before/);
+  expect(text([RELEASED, ...ended("stop")])).toMatch(
+    /First text sent, since it arrived.* accepted, 310 ms before/,
+  );
 });
 
 it("opens with an answer that was withheld before any of it was sent", () => {

@@ -16,6 +16,7 @@ export type FindingKind =
   | "wait-check"
   | "company"
   | "slow"
+  | "long"
   | "stall"
   | "preempted"
   | "drafts"

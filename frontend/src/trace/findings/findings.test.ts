@@ -113,7 +113,7 @@ it("tells of each recorded log what stands out in it", () => {
     stopped: ["stopped"],
   });
   expect(nothingUnusual(foldAll(golden.finished!))).toBe(
-    "Nothing unusual: the first text was there after 139\u00a0ms, 95 tokens a second were written, and the model ended its turn itself.",
+    "Nothing unusual: the first text was there 139\u00a0ms after it was accepted, 95 tokens a second were written, and the model ended its turn itself.",
   );
   expect(findings(foldAll(golden.second_turn!))[1]!.sentence).toMatch(
     /^Only 32 of 119 prompt tokens came from the cache\. Token 35 is the first difference: a number is another/,
@@ -231,6 +231,35 @@ describe("the writing", () => {
     expect(sentence("drafts", ...steady(20, 10_000), ...guesses)).toContain("0 of 30 guesses were right");
     const mask = { type: "grammar.masked", at: 1, position: 0, num_allowed: 3, duration_us: 600_000 };
     expect(sentence("grammar", mask, ...steady(20, 60_000))).toContain("took 600\u00a0ms of the 1.14\u00a0s");
+  });
+});
+
+describe("a long request", () => {
+  const written = (num: number, stepUs: (index: number) => number, batch_size: number | null = 1) => {
+    let at = 200_000;
+    const tokens = Array.from({ length: num }, (_, index) => {
+      at += stepUs(index);
+      return sampled(index, at, { step_us: stepUs(index), batch_size, id: index });
+    });
+    const [finished] = ended("stop").slice(-1);
+    return [...tokens, { ...finished, at: at + 100_000 }];
+  };
+  it("says what its time went into, and that no step was shared", () => {
+    expect(sentence("long", ...written(1001, () => 13_600))).toBe(
+      "13.91\u00a0s in all: 13.60\u00a0s of it writing 1,001 tokens, 13.6\u00a0ms each; no step was shared with another request.",
+    );
+  });
+  it("puts slower steps down to the context only where it wrote alone", () => {
+    const slower = (index: number) => 10_000 + 10 * index;
+    expect(sentence("long", ...written(1001, slower))).toMatch(
+      /a step took 10\.5\sms at first and 19\.\d\sms at the end, with the longer context; no step/,
+    );
+    const beside = sentence("long", ...written(1001, slower, 2))!;
+    expect(beside).toMatch(/at the end; 1,00\d of 1,00\d steps were shared with other requests\.$/);
+    expect(sentence("long", ...written(1001, slower, null))).toMatch(/at the end\.$/);
+  });
+  it("is spoken of from ten seconds on", () => {
+    expect(kinds(...written(600, () => 13_600))).toEqual([]);
   });
 });
 
@@ -404,11 +433,13 @@ it("asks of a bill what most of it is for, once it is large enough", () => {
     lines,
     total_nano: lines.reduce((sum, { amount_nano }) => sum + amount_nano, 0),
   });
-  expect(sentence("cost", bill(line("uncached_input", 100, 20), line("output", 512, 80)))).toBe(
+  expect(sentence("cost", bill(line("uncached_input", 100, 20_000), line("output", 512, 80_000)))).toBe(
     "Most of the cost (95.3\u00a0%) is the answer: 512 tokens, each at 4 times the price of one of the prompt.",
   );
   expect(sentence("cost", bill(line("uncached_input", 4000, 20), line("output", 12, 80)))).toContain(
     "is the prompt: 4,000 tokens computed for it",
   );
-  expect(kinds(bill(line("output", 90, 80)))).toEqual([]);
+  expect(kinds(bill(line("output", 90, 80_000)))).toEqual([]);
+  // An answer that costs most of a little is as usual.
+  expect(kinds(bill(line("uncached_input", 100, 20), line("output", 512, 80)))).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { duration } from "../format";
 import { outcomeOf } from "../outcome";
 import { tokensPerSecond } from "../sentences";
 import type { TraceView } from "../view";
-import { seenOrSentUs } from "../waits";
+import { firstText, seenOrSentUs, sinceWhen } from "../waits";
 import { endings } from "./ending";
 import type { Finding } from "./finding";
 import { payments } from "./paying";
@@ -28,7 +28,7 @@ export function nothingUnusual(view: TraceView): string {
   const first = seenOrSentUs(view);
   const speed = tokensPerSecond(view);
   const facts = [
-    first !== null && `the first text was there after ${duration(first)}`,
+    first !== null && `the first text was there ${duration(first)} after ${sinceWhen(firstText(view)!)}`,
     speed !== null && `${speed.toFixed(0)} tokens a second were written`,
     outcome === "done" && "the model ended its turn itself",
   ].filter((fact): fact is string => !!fact);

@@ -9,11 +9,15 @@ const MOST = 0.5;
 /** A line of fewer tokens makes no bill a high one. */
 const COSTLY_TOKENS = 256;
 
+/** A hundredth of the currency's unit, in 10⁻⁹ of it: below it an answer that costs most is as usual. */
+const COSTLY_NANO = 10_000_000;
+
 export function payments({ bill, generation }: TraceView): Finding[] {
   const [dearest] = [...(bill?.lines ?? [])].sort((a, b) => b.amount_nano - a.amount_nano);
   if (!bill || !dearest || bill.total_nano <= 0) return [];
   const share = dearest.amount_nano / bill.total_nano;
   if (share <= MOST || dearest.num_tokens < COSTLY_TOKENS) return [];
+  if (dearest.kind === "output" && bill.total_nano < COSTLY_NANO) return [];
   const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, generation?.usage.output ?? null)}.`;
   // It is the usual case, so it comes after what is not.
   return [{ kind: "cost", sentence, weight: share - MOST }];

@@ -5,6 +5,7 @@ import { speculationOf } from "../speculation";
 import { companyCost, median, numOthers, stepsOf } from "../steps";
 import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
+import { longWriting } from "./long";
 
 /** What takes less than a fifth of the writing is no reason for its pace. */
 const SHARE_OF_WRITING = 0.2;
@@ -30,7 +31,8 @@ export function writing(view: TraceView): Finding[] {
   const preempted = preemptions(view, us);
   if (us === null || us <= 0) return preempted;
   const found = [...preempted, ...company(view, us), ...standstill(view, us), ...asides(view, us)];
-  return found.length ? found : slow(view);
+  const paced = found.length ? found : slow(view);
+  return paced.some(({ kind }) => kind === "slow") ? paced : [...paced, ...longWriting(view, us)];
 }
 
 /** What the company in the steps cost, or that it never was alone. */

@@ -1,0 +1,43 @@
+/** Where the time of a long request went, where writing took most of it, at whatever pace. */
+import { count, counted, duration } from "../format";
+import { median, numOthers, stepsOf, type EngineStep } from "../steps";
+import { isOver, tookUntil, type TraceView } from "../view";
+import type { Finding } from "./finding";
+
+/** Ten seconds are about as long as attention is held (Miller 1968; Nielsen 1993). */
+const LONG_US = 10_000_000;
+/** More than half of a whole is called most of it. */
+const MOST = 0.5;
+/** Steps that last so much longer at the end have grown slower. */
+const GREW = 1.2;
+/** A tenth of fewer steps tells little. */
+const TELLING_STEPS = 50;
+
+export function longWriting(view: TraceView, writing: number): Finding[] {
+  const total = tookUntil(view, view.at);
+  if (!isOver(view) || view.isStepped || total < LONG_US || writing / total <= MOST) return [];
+  const { length } = view.tokens;
+  const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
+  const sentence = `${duration(total)} in all: ${duration(writing)} of it writing ${counted(length, "token")}, ${duration(writing / (length - 1))} each${growth(steps)}${sharing(steps)}.`;
+  return [{ kind: "long", sentence, weight: Math.min(1, writing / total) }];
+}
+
+/** The first tenth of the steps against the last; what slowed them is said where no company could have. */
+function growth(steps: EngineStep[]): string {
+  const timed = steps.filter(({ us }) => us !== null);
+  if (timed.length < TELLING_STEPS) return "";
+  const tenth = Math.floor(timed.length / 10);
+  const [first, last] = [timed.slice(0, tenth), timed.slice(-tenth)];
+  const [before, after] = [first, last].map((part) => median(part.map(({ us }) => us!))!);
+  if (after! < GREW * before!) return "";
+  const isAlone = [...first, ...last].every((step) => numOthers(step) === 0);
+  return `; a step took ${duration(before!)} at first and ${duration(after!)} at the end${isAlone ? ", with the longer context" : ""}`;
+}
+
+function sharing(steps: EngineStep[]): string {
+  const known = steps.map(numOthers).filter((others) => others !== null);
+  if (!known.length || known.length < steps.length) return "";
+  const shared = known.filter((others) => others > 0).length;
+  if (!shared) return "; no step was shared with another request";
+  return `; ${count(shared)} of ${counted(known.length, "step")} ${shared === 1 ? "was" : "were"} shared with other requests`;
+}
