@@ -149,10 +149,8 @@ def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, 
     for panel in ("Journey", "Sampling"):
         page.get_by_role("tab", name=panel).click()
         page.evaluate("() => { window.spoken = []; }")
-        message.fill("Count from one to thirty.")
+        message.fill("Tell a story of a lighthouse keeper.")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Stop")).to_be_visible()
-        expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
         page.wait_for_function("() => window.spoken.includes('The answer is complete.')")
         spoken = page.evaluate("() => window.spoken")
         assert len(spoken) <= MOST_SPOKEN, spoken
