@@ -6,6 +6,7 @@ import {
   filtersOf,
   fromApi,
   inWords,
+  namesMoney,
   offered,
   RANGES,
   toApi,
@@ -84,4 +85,10 @@ it("offers what occurs and what is in force, in its own order, by its name where
 it("takes an order for no filter", () => {
   expect(filtersOf("q=a&sort=-cost_nano")).toEqual([["q", "a"]]);
   expect(unfiltered("q=a&sort=-cost_nano&tag=x")).toBe("sort=-cost_nano");
+});
+
+it("tells the filters that name a currency from all others", () => {
+  expect(
+    ["cost_nano_max=9", "q=a&cost_nano_min=1", "sort=-cost_nano", "duration_us_min=1", ""].map(namesMoney),
+  ).toEqual([true, true, false, false, false]);
 });

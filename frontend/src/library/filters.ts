@@ -83,6 +83,12 @@ function quantity(range: Range, value: number, currencies: string[]): string {
   return range.unit === null ? `${value / range.scale}\u00a0${unitOf(range, currencies)}` : duration(value);
 }
 
+/** Whether a condition is on a figure in a currency, which only the user's own traces tell. */
+export function namesMoney(query: string): boolean {
+  const money = RANGES.filter(({ unit }) => unit === null);
+  return conditionsOf(query).some(([name]) => money.some((range) => name.startsWith(range.name)));
+}
+
 export function conditionsOf(query: string): Condition[] {
   return [...new URLSearchParams(query)].filter(([, text]) => text);
 }

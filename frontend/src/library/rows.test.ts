@@ -1,17 +1,6 @@
 import { expect, it } from "vitest";
 import type { ListedTrace } from "../transport/api";
-import {
-  costOfSet,
-  day,
-  idsOf,
-  inputOf,
-  moment,
-  nameOf,
-  runsText,
-  statusOfSet,
-  when,
-  withoutGone,
-} from "./rows";
+import { costOfSet, day, idsOf, moment, nameOf, runsText, statusOfSet, when, withoutGone } from "./rows";
 
 const RUN = { id: "b", title: "Why?", surface: "replay", fork_position: null } as ListedTrace;
 const SET: ListedTrace = {
@@ -66,15 +55,4 @@ it("gives the year only where it is another", () => {
   expect(when("2025-05-01T12:00:00Z", now)).toContain("2025");
   expect(day("2026-05-01T12:00:00Z", now)).not.toContain("2026");
   expect(moment("2026-05-01T12:00:00Z")).toContain("2026");
-});
-
-it("counts all input, by whatever price", () => {
-  const usage = {
-    uncached_input: 1,
-    cache_read: 20,
-    cache_write_5m: 300,
-    cache_write_1h: 4000,
-    output: 50_000,
-  };
-  expect(inputOf(usage)).toBe(4321);
 });

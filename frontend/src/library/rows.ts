@@ -1,6 +1,5 @@
 /** What a row of the library says. Pure. */
 import { standing } from "../compare/standing";
-import type { Usage } from "../protocol/events";
 import { counted } from "../trace/format";
 import type { ListedTrace } from "../transport/api";
 
@@ -31,11 +30,6 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
   if (!ids.length) return null;
   if (ids.length === all.length) return trace;
   return { ...trace, set: { ...trace.set!, ids, status: {}, cost_nano: null } };
-}
-
-/** Tokens that the request came with, by whatever price. */
-export function inputOf(usage: Usage): number {
-  return usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
 }
 
 /** The status, told apart where one word of the server covers several ends. */

@@ -4,8 +4,8 @@ import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import { api, ApiError, type ConversationSummary } from "../transport/api";
 
 /**
- * What is written in a conversation that is not on the screen has no stream here that would tell of its end, and the
- * stream of the one that is ends a moment before the server has saved that.
+ * What is written in a conversation that is not on the screen has no stream here that would tell of its end. The one
+ * that is on the screen is asked for only from its stream's end on, which comes a moment before the server has saved it.
  */
 const POLL_MS = 2000;
 
@@ -22,6 +22,7 @@ export class Conversations {
   told = $state("");
   private readonly streaming = new Set<string>();
   private current: string | null = null;
+  private followed: string | null = null;
   private isSignedOut = false;
   private numLoads = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -30,6 +31,12 @@ export class Conversations {
   show(id: string | null): void {
     this.current = id;
     if (id) this.unread.delete(id);
+  }
+
+  /** Whose answer the page follows event by event, so that it knows itself when that ends; null: none. */
+  follow(id: string | null): void {
+    this.followed = id;
+    this.pollLater();
   }
 
   /** An answer that was overtaken by a later question is dropped. */
@@ -56,14 +63,15 @@ export class Conversations {
       const { conversations } = await api.conversations(query);
       if (load !== this.numLoads) return;
       show(conversations);
-      this.follow(conversations, query === "");
+      this.learn(conversations, query === "");
     });
     if (load === this.numLoads) this.pollLater();
   }
 
   private pollLater(): void {
     clearTimeout(this.timer);
-    if (this.streaming.size && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
+    const isAwaited = [...this.streaming].some((id) => id !== this.followed);
+    if (isAwaited && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
   }
 
   /** It was deleted. */
@@ -85,7 +93,7 @@ export class Conversations {
     clearTimeout(this.timer);
   }
 
-  private follow(listed: ConversationSummary[], isAll: boolean): void {
+  private learn(listed: ConversationSummary[], isAll: boolean): void {
     const ended: string[] = [];
     for (const { id, title, is_streaming } of listed) {
       this.titles.set(id, title);

@@ -84,6 +84,24 @@ it("asks on for the conversation on the screen, whose stream ends before that is
   expect(vi.getTimerCount()).toBe(0);
 });
 
+it("asks for what the page follows itself only once it no longer does, and on for any other", async () => {
+  listed = [row("a", true)];
+  conversations.show("a");
+  await conversations.load();
+  conversations.follow("a");
+  expect(vi.getTimerCount()).toBe(0);
+  listed = [row("a", true), row("b", true)];
+  await conversations.load();
+  expect(vi.getTimerCount()).toBe(1);
+  listed = [row("a", true), row("b", false)];
+  await vi.runOnlyPendingTimersAsync();
+  expect([[...conversations.unread], vi.getTimerCount()]).toEqual([["b"], 0]);
+  conversations.follow(null);
+  listed = [row("a", false), row("b", false)];
+  await vi.runOnlyPendingTimersAsync();
+  expect([conversations.list[0]?.is_streaming, vi.getTimerCount()]).toEqual([false, 0]);
+});
+
 it("asks no more once nobody is signed in", async () => {
   listed = [row("a", true)];
   await conversations.load();

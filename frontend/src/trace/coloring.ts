@@ -1,6 +1,7 @@
 /** How the answer's tokens are coloured: each one's value by a chosen measure, its place on the scale, the legend. */
 import { counted, duration, percent } from "./format";
 import type { TokenSampled } from "../protocol/events";
+import { categoryWords } from "./safety-words";
 import { numKept, type TraceView } from "./view";
 
 export const MEASURES = {
@@ -193,7 +194,7 @@ function bySafety(view: TraceView): Coloring {
   });
   const has = (fill: Fill) => marks.some((mark) => mark.fill === fill);
   const withheld = view.withheld
-    ? ` ${view.withheld.num_tokens} more were withheld (${view.withheld.category.replace("_", " ")}) and are in no log.`
+    ? ` ${view.withheld.num_tokens} more were withheld (${categoryWords(view.withheld.category)}) and are in no log.`
     : "";
   return {
     marks,

@@ -58,14 +58,12 @@ export function phaseTable(view: TraceView): PhaseTable {
   const firstRelease = view.releases[0]?.at;
   add("browser", "Key press to send", browser.keydown, browser.sent);
   add("browser", "Network, up", browser.sent, received);
-  add("gateway", "Gateway: sign-in, limits, records", received, gateway?.at);
   const preparation = preparationPhases(view);
-  add(
-    "gateway",
-    "Hand over to the lifecycle worker",
-    gateway?.at,
-    preparation.find((each) => !each.isBeside)?.start,
-  );
+  const begun = preparation.find((each) => !each.isBeside)?.start;
+  add("gateway", "Gateway: sign-in, limits, records", received, least(gateway?.at, begun));
+  if (gateway && begun !== undefined && begun < gateway.at)
+    found.push(beside("gateway", "Saving the request", begun, gateway.at));
+  add("gateway", "Hand over to the lifecycle worker", gateway?.at, begun);
   for (const phase of preparation)
     if (phase.isBeside) found.push(phase);
     else add(phase.stage, phase.label, phase.start, phase.end);
@@ -87,6 +85,7 @@ export function phaseTable(view: TraceView): PhaseTable {
     view.releases.at(-1)?.at ?? generation?.at,
   );
   add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+  found.sort((a, b) => a.start - b.start);
   found.push(...choicePhase(view, found));
   const start = browser.keydown ?? received ?? 0;
   const end = Math.max(
@@ -119,8 +118,22 @@ function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
   return [{ stage: "browser", label: CHOICE, start: first.start, end: last.end, spent, isBeside: false }];
 }
 
-/** The check runs beside assembly and tokenizer: what ends last is what the request waited for. */
-function preparationPhases({ inputCheck, context, prompt }: TraceView): Phase[] {
+const least = (a: Moment, b: Moment): Moment => (a == null || b == null ? (a ?? b) : Math.min(a, b));
+
+const beside = (stage: StageId, label: string, start: number, end: number): Phase => ({
+  stage,
+  label,
+  start,
+  end,
+  spent: end - start,
+  isBeside: true,
+});
+
+/**
+ * The check runs beside assembly and tokenizer: what ends last is what the request waited for. All of it may run while
+ * the request is saved, which then is what is waited for.
+ */
+function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView): Phase[] {
   const phase = (
     stage: StageId,
     label: string,
@@ -144,6 +157,8 @@ function preparationPhases({ inputCheck, context, prompt }: TraceView): Phase[] 
     ...phase("prompt", "Tokenization", prompt),
   ];
   const all = [...check, ...packing].sort((a, b) => a.start - b.start || b.end - a.end);
+  if (gateway && all.every(({ end }) => end <= gateway.at))
+    return all.map((each) => ({ ...each, isBeside: true }));
   const checked = check[0];
   const packed = packing.at(-1);
   if (!checked || !packed || checked.start >= packed.end || packing[0]!.start >= checked.end) return all;

@@ -6,7 +6,7 @@ import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "./out
 import { browserMoments } from "./phases";
 import { queueWaits } from "./queue-waits";
 import { keptWords } from "./reading";
-import { judged, worstOf } from "./safety-words";
+import { categoryWords, judged, worstOf } from "./safety-words";
 import { isOver, waitedForChoice, type TraceView } from "./view";
 
 export function sentence(view: TraceView, stage: StageId): string {
@@ -40,7 +40,7 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
         ? `You stopped the answer after ${counted(tokens.length, "token")}.`
         : "You stopped the request before the first token.",
   withheld: ({ withheld }) =>
-    `The output check withheld ${counted(withheld!.num_tokens, "token")} (${withheld!.category.replace("_", " ")}); they never left the worker.`,
+    `The output check withheld ${counted(withheld!.num_tokens, "token")} (${categoryWords(withheld!.category)}); they never left the worker.`,
   blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,
   failed: ({ failed }) => `${failureTitle(failed!)}. ${failed!.message}`,
 };

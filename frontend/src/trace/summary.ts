@@ -3,7 +3,9 @@ import type { SafetyChecked } from "../protocol/events";
 import type { Figures, Message } from "../transport/api";
 import { count, counted, duration, money } from "./format";
 import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
+import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
+import { inputOf } from "./usage";
 import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
 import { SINCE_ACCEPTED } from "./waits";
 
@@ -59,7 +61,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
     check?.verdict === "flag"
       ? `${what} flagged: ${check.scores
           .filter(({ verdict }) => verdict === "flag")
-          .map(({ category }) => category.replaceAll("_", " "))
+          .map(({ category }) => categoryWords(category))
           .join(", ")}, let through`
       : null;
   const output = outputChecks.find(({ verdict }) => verdict === "flag");
@@ -73,9 +75,7 @@ export function summaryOfMessage({ status, error, figures, text, num_kept }: Mes
   if (!figures) return null;
   const { usage, first_token_us, cost_nano, currency, max_tokens } = figures;
   const outcome = endOf(status, error?.code, figures);
-  const context = usage
-    ? usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h
-    : 0;
+  const context = usage ? inputOf(usage) : 0;
   const isCut = outcome === "length" && usage !== null && max_tokens !== null;
   const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
   // Without a first text nothing was let out.

@@ -133,6 +133,40 @@ describe("phaseTable", () => {
     expect(sum + table.unexplained).toBe(table.end - table.start);
   });
 
+  it.each([
+    [
+      "longer than the request is saved",
+      40_000,
+      ["Saving the request", "Context assembly", "Tokenization"],
+      5000,
+    ],
+    ["no longer", 25_000, ["Safety check of the message", "Context assembly", "Tokenization"], 30_000],
+  ])(
+    "shows a preparation whole that began before the request was saved and took %s",
+    (_, checkedAt, parallel, gateway) => {
+      const packed = { window: 100, segments: [], dropped: [], duration_us: 10_000, at: 16_000 };
+      const view = foldAll([
+        ACCEPTED,
+        { type: "gateway.checked", at: 30_000, principal: "user:1", limits: [], duration_us: 30_000 },
+        { type: "safety.checked", layer: "input", at: checkedAt, duration_us: checkedAt - 5000, scores: [] },
+        { type: "context.assembled", ...packed },
+        { type: "prompt.tokenized", at: 18_000, duration_us: 2000, ids: [], pieces: [], special: [] },
+        { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
+      ] as unknown as AnyEvent[]);
+      const table = phaseTable(view);
+      const check = table.phases.find(({ label }) => label === "Safety check of the message")!;
+      expect([check.start, check.end]).toEqual([5000, checkedAt]);
+      expect(table.phases.find(({ label }) => label.startsWith("Gateway"))!.end).toBe(gateway);
+      const beside = table.phases.filter((phase) => phase.isBeside).map(({ label }) => label);
+      expect(beside.sort()).toEqual([...parallel].sort());
+      const path = table.phases.filter((phase) => !phase.isBeside);
+      for (const [index, phase] of path.entries())
+        expect(phase.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
+      const sum = path.reduce((total, phase) => total + phase.spent, 0);
+      expect(sum + table.unexplained).toBe(table.end - table.start);
+    },
+  );
+
   it("counts a person's thinking as a phase of its own, in no other and in no speed", () => {
     const view = foldAll([
       ACCEPTED,

@@ -2,6 +2,7 @@
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration } from "../../trace/format";
 import { messageLength } from "../../trace/reading";
+import { categoryWords } from "../../trace/safety-words";
 import { checkAtGate } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";
@@ -113,7 +114,7 @@ function scoreShapes(score: SafetyScore, { x, y, width }: Area, shown: number): 
   const left = x + nameWidth;
   const { category } = score;
   return [
-    text(`name-${category}`, x, y + 12, category.replaceAll("_", " "), { ink: "soft" }),
+    text(`name-${category}`, x, y + 12, categoryWords(category), { ink: "soft" }),
     box(`ground-${category}`, { x: left, y: y + 5, width: scale, height: 6 }, { fill: "wash" }),
     box(
       `score-${category}`,

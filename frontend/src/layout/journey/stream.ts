@@ -3,7 +3,7 @@ import type { SafetyChecked, TokenSampled } from "../../protocol/events";
 import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
 import { nameOf } from "../../trace/token-name";
 import { count, counted, duration } from "../../trace/format";
-import { judged, worstScore } from "../../trace/safety-words";
+import { categoryWords, judged, worstScore } from "../../trace/safety-words";
 import { numReleased } from "../../trace/scenes";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, shifted, text, type Area, type Shape } from "./shapes";
@@ -39,7 +39,7 @@ function heldShapes(view: TraceView, area: Area, arriving: number, withholding: 
   const { withheld } = view;
   const waiting = held.length && isWaiting(held) ? "; a character waits for its last byte" : "";
   const said = withheld
-    ? `Withheld: ${counted(withheld.num_tokens, "token")} (${withheld.category.replaceAll("_", " ")}); they never left the worker`
+    ? `Withheld: ${counted(withheld.num_tokens, "token")} (${categoryWords(withheld.category)}); they never left the worker`
     : held.length
       ? `Held in the worker: ${counted(held.length, "token")}${bytesOf(held)}${waiting}`
       : "Held in the worker: nothing";

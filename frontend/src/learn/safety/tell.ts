@@ -1,7 +1,7 @@
 /** What the safety layers said of the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
-import { judged, worstScore } from "../../trace/safety-words";
+import { categoryWords, judged, worstScore } from "../../trace/safety-words";
 import { messageLength, messageOf } from "../../trace/reading";
 import { line, missing, type Line, type Teller } from "../walk";
 
@@ -63,7 +63,7 @@ export const tellSafety: Teller = (view) => {
   if (withheld)
     lines.push(
       line(
-        `${counted(withheld.num_tokens, "token")} were withheld for ${withheld.category.replace("_", " ")}, and never left the worker.`,
+        `${counted(withheld.num_tokens, "token")} were withheld for ${categoryWords(withheld.category)}, and never left the worker.`,
         withheld.at,
         withheld.at,
       ),

@@ -2,7 +2,7 @@
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
-import { judged, worstScore } from "../safety-words";
+import { categoryWords, judged, worstScore } from "../safety-words";
 import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 
@@ -31,7 +31,7 @@ function outcome(view: TraceView): Finding[] {
       return [
         {
           kind: "withheld",
-          sentence: `The output check withheld ${isAllWithheld(view) ? "the whole answer" : "the rest of the answer"}: ${counted(withheld!.num_tokens, "token")} (${withheld!.category.replaceAll("_", " ")}).`,
+          sentence: `The output check withheld ${isAllWithheld(view) ? "the whole answer" : "the rest of the answer"}: ${counted(withheld!.num_tokens, "token")} (${categoryWords(withheld!.category)}).`,
           weight: WHOLE,
         },
       ];

@@ -39,3 +39,6 @@ export interface Finding {
   /** The moment at which it is seen, µs since acceptance. */
   at?: number;
 }
+
+/** More than half of a whole is called most of it. */
+export const MOST = 0.5;

@@ -2,12 +2,10 @@
 import { count, counted, duration } from "../format";
 import { median, numOthers, stepsOf, type EngineStep } from "../steps";
 import { isOver, tookUntil, type TraceView } from "../view";
-import type { Finding } from "./finding";
+import { MOST, type Finding } from "./finding";
 
 /** Ten seconds are about as long as attention is held (Miller 1968; Nielsen 1993). */
 const LONG_US = 10_000_000;
-/** More than half of a whole is called most of it. */
-const MOST = 0.5;
 /** Steps that last so much longer at the end have grown slower. */
 const GREW = 1.2;
 /** A tenth of fewer steps tells little. */

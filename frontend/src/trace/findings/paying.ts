@@ -2,10 +2,8 @@
 import type { BillLine } from "../../protocol/events";
 import { count, counted, percent } from "../format";
 import type { TraceView } from "../view";
-import type { Finding } from "./finding";
+import { MOST, type Finding } from "./finding";
 
-/** More than half of a whole is called most of it. */
-const MOST = 0.5;
 /** A line of fewer tokens makes no bill a high one. */
 const COSTLY_TOKENS = 256;
 

@@ -4,12 +4,11 @@ import { CHOICE } from "../phases";
 import { queueWaits } from "../queue-waits";
 import type { TraceView } from "../view";
 import { BETWEEN, firstText, type Wait } from "../waits";
-import type { Finding, FindingKind } from "./finding";
+import { MOST, type Finding, type FindingKind } from "./finding";
 
 /** From about a second on a wait is felt as one, and thoughts wander (Miller 1968; Nielsen 1993). */
 const LONG_WAIT_US = 1_000_000;
-/** More than half of a whole is called most of it. */
-const MOST = 0.5;
+
 /** Parts of one label together, the longest first; what a person took to choose is nobody's delay. */
 function partsOfFirst(view: TraceView): { total: number; parts: { part: Wait; us: number }[] } | null {
   const first = firstText(view);
