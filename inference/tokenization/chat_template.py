@@ -1,6 +1,6 @@
 """The model's chat template, rendered so that every stretch of the prompt keeps its origin.
 
-The template comes with the model file and is untrusted: it runs in a sandbox, within limits. Each message's content is
+The template comes with the model file and is untrusted: it runs in a process of its own. Each message's content is
 rendered as a placeholder, so that control tokens can come from the template alone: text that spells one stays text.
 Between two control tokens template text and content are encoded together, as the model was trained. Knows nothing of
 budgets.
@@ -13,21 +13,12 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
-
-import jinja2
 
 from inference.tokenization.gguf_metadata import Metadata
-from inference.tokenization.template_sandbox import TemplateSandbox, memory_limit, time_limit
+from inference.tokenization.template_process import TemplateError, TemplateProcess
 from inference.tokenization.tokenizer import Tokenizer
 
 _MAX_TEMPLATE_CHARS = 100_000
-_MAX_RENDERED_CHARS = 2_000_000
-"""Messages are placeholders there: a template's own words for thousands of them take a fraction of this."""
-
-
-class TemplateError(Exception):
-    """The chat template cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +69,7 @@ class ChatTemplate:
             raise TemplateError("the model file has no chat template; use an instruct model")
         if len(source) > _MAX_TEMPLATE_CHARS:
             raise TemplateError(f"the chat template has {len(source)} characters; at most {_MAX_TEMPLATE_CHARS}")
-        environment = TemplateSandbox()
-        environment.globals["raise_exception"] = _raise
-        try:
-            with memory_limit():  # constants are worked out here
-                self._template = environment.from_string(source)
-        except Exception as error:  # also Python's, of what Jinja makes of it
-            raise TemplateError(f"the chat template is not valid: {_said(error)}") from error
+        self._template = TemplateProcess(source)
         self._tokenizer = tokenizer
         names = sorted(tokenizer.special_ids, key=len, reverse=True)
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
@@ -93,18 +78,14 @@ class ChatTemplate:
         """The prompt that asks for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
         nonce = secrets.token_hex(8)
         marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
-        try:
-            with memory_limit(), time_limit():
-                rendered = self._template.render(
-                    messages=marked,
-                    add_generation_prompt=True,
-                    bos_token=self._tokenizer.bos_text,
-                    eos_token=self._tokenizer.eos_text,
-                )
-        except Exception as error:  # the template's code is foreign: it may raise anything
-            raise TemplateError(f"the chat template failed: {_said(error)}") from error
-        if len(rendered) > _MAX_RENDERED_CHARS:
-            raise TemplateError(f"the chat template failed: it makes {len(rendered):,} characters of its own")
+        rendered = self._template.render(
+            {
+                "messages": marked,
+                "add_generation_prompt": True,
+                "bos_token": self._tokenizer.bos_text,
+                "eos_token": self._tokenizer.eos_text,
+            }
+        )
         return self._encode(_split(rendered, nonce, messages))
 
     def _encode(self, parts: list[_Part]) -> Prompt:
@@ -184,11 +165,3 @@ def _split(rendered: str, nonce: str, messages: Sequence[ChatMessage]) -> list[_
     if len(pieces) // 2 != len(messages):
         raise TemplateError("the chat template leaves out or repeats a message; it cannot be shown segment by segment")
     return parts
-
-
-def _said(error: Exception) -> str:
-    return "it takes too much memory" if isinstance(error, MemoryError) else f"{error}"
-
-
-def _raise(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.tokenization.chat_template import ChatMessage, ChatTemplate, TemplateError
+from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError, read_metadata
+from inference.tokenization.template_process import TemplateError
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.tokenization.peer import llama_cpp
 from tests.inference.tokenization.vocabulary_files import CORPUS
