@@ -57,6 +57,14 @@ class Child:
             return False
         return True
 
+    def ending(self) -> str:
+        """How it ended, and why where its log tells: one that was killed had no time to."""
+        status = self.exit_status
+        assert status is not None
+        if status < 0:
+            return f"was ended by {signal.Signals(-status).name}"
+        return f"ended ({status}): {self.last_line()}"
+
     def last_line(self) -> str:
         """Of its log: usually the reason why it died."""
         lines = self.log_path.read_text("utf-8", "replace").strip().splitlines()

@@ -112,9 +112,9 @@ class Supervisor:
 
     def _check_children(self) -> None:
         for child in [child for child in self._children if child.exit_status is not None]:
-            message = f"The {child.name} process ended ({child.exit_status}): {child.last_line()}"
+            message = f"the {child.name} process {child.ending()}"
             if child.name not in _DISPENSABLE:
-                raise CannotStart(message)
+                raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
             self._say(f"{message}; the other parts go on")
             self._children.remove(child)
 
