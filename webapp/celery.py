@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from typing import Any
@@ -32,6 +33,8 @@ app.conf.update(
     # Celery's own way with database connections is to close them before and after each task, or never.
     CELERY_DB_REUSE_MAX=sys.maxsize,
 )
+# A line for each task that came, written before it begins; the one that tells how long it took stays.
+logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
 worker_shutdown.connect(end_process)
 app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])
 

@@ -36,6 +36,9 @@ class EventLog(Protocol):
     def fence(self, request_id: str, attempt: int) -> None:
         """From now on refuse appends of attempts older than this one."""
 
+    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
+        """Whether the log has its first events, which are waited for so long, at most 5 s. Raises Fenced."""
+
     def claim(self, request_id: str, attempt: int) -> bool:
         """Whether this call is the first to claim the attempt: what is delivered twice runs once. Raises Fenced."""
 

@@ -40,11 +40,20 @@ class MemoryEventLog:
             log = self._own(request_id, attempt)
             log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
             log.last_seq += len(events)
+            self._lock.notify_all()
             return log.last_seq
 
     def fence(self, request_id: str, attempt: int) -> None:
         with self._lock:
             self._own(request_id, attempt)
+
+    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
+        with self._lock:
+            log = self._logs.setdefault(request_id, _Log())
+            is_there = self._lock.wait_for(lambda: bool(log.frames), timeout_s)
+            if attempt < log.attempt:
+                raise _fenced(request_id, attempt, log.attempt)
+            return is_there
 
     def claim(self, request_id: str, attempt: int) -> bool:
         with self._lock:

@@ -115,6 +115,15 @@ class RedisEventLog:
         with _fencing(request_id):
             return int(self._append(keys=keys, args=args))
 
+    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
+        pipeline = self._waiting.pipeline(transaction=False)
+        pipeline.xread({log_key(request_id): "0-0"}, count=1, block=round(timeout_s * 1000))
+        pipeline.hget(meta_key(request_id), "attempt")  # looked at when the wait is over
+        rows, owner = pipeline.execute()
+        if attempt < int(owner or 0):
+            raise Fenced(f"{request_id}: attempt {int(owner)} owns it")
+        return bool(rows)
+
     def claim(self, request_id: str, attempt: int) -> bool:
         claim = f"{self._writer}:{next(self._numbers)}"
         with _fencing(request_id):

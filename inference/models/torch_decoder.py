@@ -60,12 +60,13 @@ class TorchDecoder:
         self._ranking = load_head(weights.part("head.")) if "head.int8" in weights else None
         self._norm = weights["output_norm"]
         self._blocks = [_block(config, weights.part(f"{layer}.")) for layer in range(config.num_layers)]
-        first = self._blocks[0].qkv
         self._dense_dtype = weights["0.qkv.dense"].dtype
         # The compact kernels take bfloat16.
         self._dtype = torch.bfloat16 if self._ranking else self._dense_dtype
         self._activation = functional.silu if config.activation == "silu" else _gelu_tanh
-        self.compute = f"decode: {first.compact_name}, prefill: {first.dense_name}"
+        matrices = [each for block in self._blocks for each in (block.qkv, block.output, block.gate_up, block.down)]
+        compact = " and ".join(sorted({matrix.compact_name for matrix in matrices}))
+        self.compute = f"decode: {compact}, prefill: {matrices[0].dense_name}"
 
     def build_cache(self, num_blocks: int) -> KVCache:
         dtype = torch.float16 if self._ranking else self._dense_dtype

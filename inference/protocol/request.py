@@ -102,9 +102,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return next(iter(self.problems()), None)
 
     def problems(self) -> list[Problem]:
-        """All that is wrong with these parameters, the first thing of each field."""
-        found = [Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong]
-        return list({problem.field: problem for problem in reversed(found)}.values())[::-1]
+        """All that is wrong with these parameters."""
+        return [Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong]
 
     def _checks(self) -> list[tuple[bool, str, str]]:
         schema, regex = self.json_schema, self.regex

@@ -51,7 +51,8 @@ app.conf.update(
     broker_transport_options={"ack_emulation": False},
 )
 
-
+# A line for each task that came, written before it begins; the one that tells how long it took stays.
+logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
 worker_shutdown.connect(end_process)
 
 

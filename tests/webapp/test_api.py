@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import os
@@ -23,18 +24,19 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import log_key
 from inference.protocol.events import (
     ClientTiming,
     Frame,
     GatewayChecked,
-    GenerationStarted,
     RequestAccepted,
     RequestObserved,
     ServerPhase,
     TextReleased,
 )
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
+from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
 from webapp.chat.models import Conversation, Message
@@ -48,18 +50,6 @@ from webapp.supervisor.checks import lock
 from webapp.traces import store
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-STARTED = GenerationStarted(
-    at=5,
-    worker="w",
-    attempt=1,
-    device="cpu",
-    model="m",
-    architecture="llama",
-    quantization="Q4_1",
-    compute="",
-    queued_us=1,
-)
 
 
 @pytest.fixture(autouse=True)
@@ -252,7 +242,7 @@ def test_branches_share_their_history(alice: Client, conversation: str) -> None:
     assert again["assistant_message"]["parent_id"] == second["user_message"]["id"]
 
 
-def test_too_many_open_requests_are_refused(alice: Client, conversation: str) -> None:
+def test_too_many_open_requests_are_refused(alice: Client, conversation: str, redis_client: redis.Redis) -> None:
     for _ in range(8):
         assert send(alice, conversation)[0] == 201
     response = alice.post(
@@ -260,6 +250,10 @@ def test_too_many_open_requests_are_refused(alice: Client, conversation: str) ->
     )
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) > 0
+    refused = json.loads(base64.b64decode(json.loads(redis_client.lindex("prepare", 0))["body"]))[0][2]  # newest first
+    assert refused["input"]["messages"][-1]["content"] == "hi"
+    with pytest.raises(Fenced):
+        services.event_log().await_first(refused["id"], refused["attempt"], 0.1)
 
 
 def answers_of(sent: dict[str, Any]) -> list[dict[str, Any]]:
@@ -311,10 +305,10 @@ def test_of_answers_that_cannot_all_be_started_none_is_left(
 ) -> None:
     started: list[str] = []
 
-    def start_two(request: Request, *rest: Any) -> None:
+    def start_two(request: Request, *rest: Any, **more: Any) -> None:
         if len(started) == 2:
             raise QueueUnavailable
-        start(request, *rest)
+        start(request, *rest, **more)
         started.append(request.pk)
 
     _, first = send(alice, conversation)
@@ -333,7 +327,7 @@ def test_of_answers_that_cannot_all_be_started_none_is_left(
 def test_a_first_message_that_cannot_be_started_leaves_no_trace(
     alice: Client, conversation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise QueueUnavailable
 
     with monkeypatch.context() as patch:

@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class ChatConfig(AppConfig):
     name = "webapp.chat"
     label = "chat"
+
+    def ready(self) -> None:
+        from webapp.chat.delivery import on_settled
+        from webapp.lifecycle.settle import settled
+
+        settled.connect(on_settled)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import IntegrityError
 from django.utils import timezone
 
 from webapp.chat.models import Delivery, Message
+from webapp.lifecycle.models import Request
 
 _KEPT = timedelta(days=7)
 """At least so long: a browser's tab may be opened again after days."""
@@ -59,6 +61,6 @@ def first_result(key: Key) -> tuple[Message, list[Message]] | None:
     return found.question, [answers[answer] for answer in found.answer_ids]
 
 
-def forget_old(user_id: int) -> None:
-    """The keys that are kept no longer."""
-    Delivery.objects.filter(user_id=user_id, created_at__lt=timezone.now() - _KEPT).delete()
+def on_settled(request: Request, **_: Any) -> None:
+    """Receiver of `settled`: the user's keys that are kept no longer go. Not as one is taken, when somebody waits."""
+    Delivery.objects.filter(user_id=request.user_id, created_at__lt=timezone.now() - _KEPT).delete()

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.request import SamplingParams
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.chat.models import Message
 from webapp.chat.sending import begin
 from webapp.lifecycle import services

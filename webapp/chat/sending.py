@@ -12,13 +12,15 @@ from django.db import transaction
 from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
+from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import path_to, without_blocked
-from webapp.chat.delivery import AlreadySent, Key, claim, first_result, forget_old
+from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
+from webapp.lifecycle.handover import revoke
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, admit, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, admit, announce, start
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +55,9 @@ def send(
     if key is None:
         return Sent(question, _answer(conversation, question, params, by))
     try:
-        sent = Sent(question, _answer(conversation, question, params, by, key))
+        return Sent(question, _answer(conversation, question, params, by, key))
     except AlreadySent:
         return _repeat(key)
-    forget_old(key.user_id)
-    return sent
 
 
 def _repeat(key: Key) -> Sent:
@@ -71,7 +71,12 @@ def _repeat(key: Key) -> Sent:
 def _has_begun(answer: Message) -> bool:
     """One that could not be started is taken back."""
     request = answer.request
-    return request is not None and (request.is_settled or services.event_log().last_seq(request.pk) > 0)
+    if request is None:
+        return False
+    if request.is_settled:
+        return True
+    frames = services.event_log().read(request.pk)
+    return bool(frames) and isinstance(frames[0].events[0], RequestAccepted)
 
 
 def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
@@ -107,17 +112,23 @@ def begin(
     undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
     conversation.leaf_id = answers[0].pk
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
-    with transaction.atomic():
-        if key is not None:
-            claim(key, question, answers)
-        limits = admit(conversation.user_id, len(requests), by.is_stepped)
-        Request.objects.bulk_create(requests)
-        Message.objects.bulk_create(created)
-        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    announced = announce(requests)
+    try:
+        with transaction.atomic():
+            if key is not None:
+                claim(key, question, answers)
+            limits = admit(conversation.user_id, len(requests), by.is_stepped)
+            Request.objects.bulk_create(requests)
+            Message.objects.bulk_create(created)
+            conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    except BaseException:
+        if announced is not None:
+            revoke(requests[0])
+        raise
     started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
-            start(request, each, by, (limit,))
+            start(request, each, by, (limit,), announced=announced)
             started.append(request)
     except Exception:
         logger.exception("%s could not be started", requests[len(started)].pk)

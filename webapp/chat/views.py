@@ -122,7 +122,7 @@ def _create(request: HttpRequest) -> HttpResponse:
     conversation = Conversation(
         user_id=user_id(request),
         model=model,
-        system_prompt=body.system_prompt if body.system_prompt.strip() else "",
+        system_prompt=_checked_prompt(body.system_prompt),
         params=msgspec.to_builtins(body.params),
         n=body.n,
     )

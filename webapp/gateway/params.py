@@ -6,8 +6,8 @@ from functools import cache
 
 from inference.grammar.check import GrammarCheck
 from inference.protocol.request import Problem, SamplingParams
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.gateway.errors import ApiError, all_of
 from webapp.lifecycle import services
 

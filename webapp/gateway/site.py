@@ -17,8 +17,8 @@ from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle import services

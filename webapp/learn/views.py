@@ -17,8 +17,8 @@ from inference.eventlog.keys import simulation_key
 from inference.protocol.codec import encode_request
 from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.billing.bill import prices_in_force
 from webapp.context.assemble import ContextTooLarge
 from webapp.gateway.body import checked_text, read_body

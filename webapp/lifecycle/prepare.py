@@ -10,8 +10,8 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.lifecycle import services
 from webapp.lifecycle.failure import Failure

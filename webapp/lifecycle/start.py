@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
 
@@ -94,14 +93,32 @@ def _too_many(free: int, num_new: int) -> str:
     return f"{why} Ask for fewer, wait for some to end, or stop some."
 
 
+def announce(requests: list[Request]) -> float | None:
+    """Have a request prepared while it is saved; it is to be started then, or revoked. Raises QueueUnavailable.
+
+    Returns when it was announced, for `start`; None: it was not. Only a single short one is: of what is refused after
+    all, little has been computed.
+    """
+    if len(requests) > 1 or not handover.is_short(requests[0]):
+        return None
+    try:
+        return handover.announce(requests[0])
+    except (OperationalError, RedisError, OSError) as error:
+        raise QueueUnavailable(str(error)) from error
+
+
 def start(
     request: Request,
     params: SamplingParams,
     arrival: Arrival,
     limits: tuple[Limit, ...],
     replay_of: str | None = None,
+    announced: float | None = None,
 ) -> None:
-    """Open the log of a saved request and hand it to `prepare`. Raises QueueUnavailable."""
+    """Open the log of a saved request, have it prepared and call a worker for it. Raises QueueUnavailable.
+
+    announced: when it was, from `announce`.
+    """
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
         at=0,
@@ -124,14 +141,7 @@ def start(
     )
     try:
         services.event_log().append(request.id, [accepted, checked], request.attempt)
-        handover.call(request)
+        handover.call(request, announced)
     except (OperationalError, RedisError, OSError) as error:
-        _forget(request)
+        handover.revoke(request)
         raise QueueUnavailable(str(error)) from error
-
-
-def _forget(request: Request) -> None:
-    """It may have been handed to `prepare` and to no worker: what that writes is not to stay."""
-    with suppress(RedisError):
-        services.event_log().fence(request.id, request.attempt + 1)
-        services.event_log().forget(request.id)

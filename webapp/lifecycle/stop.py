@@ -8,8 +8,7 @@ from inference.protocol.events import TERMINAL, RequestCancelled
 from webapp.lifecycle import services
 from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.settle import settle
-from webapp.lifecycle.watch import is_started, take_over
+from webapp.lifecycle.watch import end, is_started
 
 _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
@@ -27,7 +26,6 @@ def stop(request: Request) -> None:
         log.cancel(request.pk)
         log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
         if not is_started(events):
-            take_over(request)
-            settle(request.pk, _STOPPED_EARLY.as_json())
+            end(request, _STOPPED_EARLY.as_json())
     except Fenced:
         return  # somebody else is ending it

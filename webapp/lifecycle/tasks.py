@@ -8,18 +8,21 @@ from typing import Any
 
 from celery.signals import worker_init, worker_ready
 
+from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
 from webapp.lifecycle import services, watch
 from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork_preparation import ForkPreparation
-from webapp.lifecycle.handover import AlreadyPrepared, Handover
+from webapp.lifecycle.handover import Handover, NotOurs
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Preparation
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 
 logger = logging.getLogger(__name__)
+
+_LONG_US = 5_000_000
 
 
 @worker_init.connect
@@ -38,11 +41,13 @@ def _start_watch(**_: Any) -> None:
 
 
 @app.task(name="lifecycle.prepare")
-def prepare(request_id: str, num_ahead: int = 0) -> None:
-    """Take an accepted request to the worker that was called for it, or settle it with the reason why not."""
-    try:
-        request = Request.objects.get(pk=request_id)  # first() takes twice as long, between Send and the answer
-    except Request.DoesNotExist:  # deleted meanwhile; one that was given up has withdrawn itself
+def prepare(request_id: str, num_ahead: int = 0, announced: dict[str, Any] | None = None) -> None:
+    """Take a request to the worker that is called for it, or settle it with the reason why not.
+
+    announced: what `handover.as_message` told of one that may not be saved yet; None: it is saved.
+    """
+    request = _saved(request_id) if announced is None or _was_accepted_long_ago(announced) else Request(**announced)
+    if request is None:  # deleted meanwhile; one that was given up has withdrawn itself
         services.event_log().withdraw(request_id)
         return
     if request.is_settled:
@@ -50,7 +55,7 @@ def prepare(request_id: str, num_ahead: int = 0) -> None:
     handover = Handover(request, num_ahead)
     try:
         failure = _prepare(request, handover)
-    except AlreadyPrepared as error:
+    except NotOurs as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
     except Fenced as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
@@ -60,11 +65,24 @@ def prepare(request_id: str, num_ahead: int = 0) -> None:
             settle(request_id, failure.as_json())
 
 
+def _saved(request_id: str) -> Request | None:
+    try:
+        return Request.objects.get(pk=request_id)  # first() takes twice as long, between Send and the answer
+    except Request.DoesNotExist:
+        return None
+
+
+def _was_accepted_long_ago(announced: dict[str, Any]) -> bool:
+    """It waited for a lifecycle worker, and may have been deleted meanwhile, with all that it says."""
+    is_long_ago = RequestClock(announced["accepted_unix_us"]).at() > _LONG_US
+    return is_long_ago and services.event_log().last_seq(announced["id"]) > 0
+
+
 def _prepare(request: Request, handover: Handover) -> Failure | None:
-    """Why it cannot be answered. Raises AlreadyPrepared, Fenced."""
+    """Why it cannot be answered. Raises NotOurs, Fenced."""
     try:
         _preparation(request, handover).run()
-    except (AlreadyPrepared, Fenced):
+    except (NotOurs, Fenced):
         raise
     except Failure as failure:
         found = failure
@@ -94,5 +112,4 @@ def end_task(request_id: str, failure: dict[str, str]) -> None:
     """Whoever still works on the request hears that it is over."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is not None:
-        watch.take_over(request)
-        settle(request_id, failure)
+        watch.end(request, failure)

@@ -71,8 +71,7 @@ def attend_all() -> None:
 def attend(request: Request) -> None:
     """Fail an unsettled request on which nobody works."""
     if failure := look(request):
-        take_over(request)
-        settle(request.pk, failure.as_json())
+        end(request, failure.as_json())
 
 
 def look(request: Request) -> Failure | None:
@@ -105,8 +104,9 @@ def is_started(events: list[AnyEvent]) -> bool:
     return any(isinstance(event, GenerationStarted) for event in events)
 
 
-def take_over(request: Request) -> None:
-    """Fence the log, so that a worker that comes back late cannot write."""
+def end(request: Request, failure: dict[str, str]) -> None:
+    """Settle it as failed; its log is fenced first, so that a worker that comes back late cannot write."""
     request.attempt += 1
     request.save(update_fields=["attempt"])
     services.event_log().fence(request.id, request.attempt)
+    settle(request.pk, failure)

@@ -22,7 +22,8 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams
 from inference.safety.sentences import MAX_CHARS
-from inference.tokenization.chat_template import ChatMessage, TemplateError
+from inference.tokenization.chat_template import ChatMessage
+from inference.tokenization.template_process import TemplateError
 from webapp.lifecycle.services import PromptServices
 
 WHOLE = "trace"

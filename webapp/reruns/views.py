@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from inference.tokenization.chat_template import TemplateError
 from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
 from webapp.celery import app
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id

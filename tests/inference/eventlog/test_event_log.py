@@ -67,6 +67,19 @@ def test_an_older_attempt_is_fenced(log: EventLog) -> None:
     assert log.append("r", [text(2)], 2) == 2
 
 
+def test_the_first_events_are_waited_for(log: EventLog) -> None:
+    assert not log.await_first("r", 1, 0.01)
+    found: list[bool] = []
+    waiting = threading.Thread(target=lambda: found.append(log.await_first("r", 1, 5)))
+    waiting.start()
+    log.append("r", [text(1)], 1)
+    waiting.join()
+    assert found == [True] and log.await_first("r", 1, 0.01)
+    log.fence("r", 2)
+    with pytest.raises(Fenced):
+        log.await_first("r", 1, 0.01)
+
+
 def test_each_attempt_is_claimed_once(log: EventLog) -> None:
     claims = [log.claim(request_id, attempt) for request_id, attempt in [("r", 1), ("r", 1), ("r", 2), ("s", 1)]]
     assert claims == [True, False, True, True]

@@ -58,6 +58,15 @@ def test_weights_of_16_bits_or_more_are_not_brought_to_8(tmp_path: Path, quantiz
     assert decoder.compute.startswith(("decode: bfloat16", "decode: float32"))
 
 
+def test_a_file_of_several_formats_names_every_way_in_which_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = GgufFile.format
+    monkeypatch.setattr(GgufFile, "format", lambda file, name: "Q8_0" if "attn_v" in name else named(file, name))
+    decoder = load_decoder(GgufFile(write_tiny(tmp_path / "tiny.gguf", "Q4_1")))
+    assert decoder.compute.startswith("decode: bfloat16 and int4 in groups of 32, prefill: ")
+
+
 def test_two_sequences_of_a_batch_do_not_touch_each_other(tmp_path: Path) -> None:
     decoder = load_decoder(GgufFile(write_tiny(tmp_path / "tiny.gguf")))
     prompts = [PROMPT, PROMPT[:5], PROMPT[3:20]]

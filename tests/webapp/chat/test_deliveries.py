@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from webapp.chat.models import Delivery
 from webapp.lifecycle.models import Request
+from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,7 +90,7 @@ def test_what_is_no_key_is_refused(alice: Client, path: str, key: str) -> None:
 def test_a_message_that_could_not_be_started_is_sent_under_its_key(
     alice: Client, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
         raise QueueUnavailable
 
     with monkeypatch.context() as patch:
@@ -104,7 +105,7 @@ def test_a_repeat_is_told_of_nothing_that_may_be_taken_back(
 ) -> None:
     meanwhile = []
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         if not meanwhile:
             meanwhile.append(0)
             meanwhile.append(send(alice, path, "k")[0])
@@ -126,7 +127,8 @@ def test_a_conversation_tells_the_keys_and_takes_them_along(alice: Client, path:
 
 
 def test_keys_are_forgotten_in_time(alice: Client, path: str) -> None:
-    send(alice, path, "old")
+    _, old, _ = send(alice, path, "old")
     Delivery.objects.update(created_at=timezone.now() - timedelta(days=8))
     send(alice, path, "new")
+    settle(old["assistant_message"]["request_id"])
     assert [each.key for each in Delivery.objects.all()] == ["new"]

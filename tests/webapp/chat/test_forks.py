@@ -19,7 +19,6 @@ from inference.protocol.events import (
     ContextAssembled,
     GenerationFinished,
     GenerationForked,
-    GenerationStarted,
     PromptTokenized,
     RequestFailed,
     SafetyChecked,
@@ -27,6 +26,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
+from tests.events import STARTED
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.chat.models import Conversation
 from webapp.lifecycle import services
@@ -68,22 +68,11 @@ def append(request: Request, *events: AnyEvent) -> None:
 
 def answer(request: Request, tokenizer: Tokenizer, text: str, is_ended: bool = True) -> list[int]:
     """What the worker leaves in the log; the ids of the answer."""
-    started = GenerationStarted(
-        at=5,
-        worker="w",
-        attempt=1,
-        device="cpu",
-        model="m",
-        architecture="a",
-        quantization="q",
-        compute="c",
-        queued_us=1,
-    )
     ids = tokenizer.encode(text)
     tokens = [
         msgspec.structs.replace(sampled(place, token), piece=tokenizer.piece(token)) for place, token in enumerate(ids)
     ]
-    append(request, started, *tokens, TextReleased(at=20, text=text, num_tokens=len(ids)))
+    append(request, STARTED, *tokens, TextReleased(at=20, text=text, num_tokens=len(ids)))
     if is_ended:
         usage = Usage(uncached_input=5, output=len(ids))
         append(request, GenerationFinished(at=30, finish_reason="stop", usage=usage, prefill_us=1, decode_us=1))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
+import time
+from typing import Any
 
 import pytest
 import redis
 from kombu.exceptions import OperationalError
 
 from inference.eventlog.event_log import Fenced
-from inference.protocol.events import GenerationQueued, RequestFailed
+from inference.protocol.events import GatewayChecked, GenerationQueued, RequestAccepted, RequestCancelled, RequestFailed
 from inference.protocol.request import SamplingParams
-from inference.safety import Guard
+from inference.safety import Check, Guard
 from webapp.celery import app
-from webapp.lifecycle import handover, services
+from webapp.lifecycle import handover, services, tasks
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, start
+from webapp.lifecycle.start import Arrival, QueueUnavailable, announce, start
 from webapp.lifecycle.tasks import prepare
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,10 +46,69 @@ def kinds(request: Request) -> list[type]:
 
 def test_who_prepares_and_who_generates_are_called_at_once(request_: Request, redis_client: redis.Redis) -> None:
     redis_client.rpush("generate", "of another request")
-    handover.call(request_)
+    handover.call(request_, announced=None)
     assert redis_client.llen("prepare") == 1 and redis_client.llen("generate") == 2
     message = json.loads(redis_client.lindex("prepare", 0))
     assert json.loads(base64.b64decode(message["body"]))[0] == [request_.pk, 1]
+
+
+@pytest.mark.parametrize(("seconds_ago", "num_messages"), [(0.0, 1), (1.5, 2)])
+def test_what_took_long_to_save_is_announced_again(
+    request_: Request, redis_client: redis.Redis, seconds_ago: float, num_messages: int
+) -> None:
+    announced = handover.announce(request_)
+    handover.call(request_, announced - seconds_ago)
+    assert redis_client.llen("prepare") == num_messages and redis_client.llen("generate") == 1
+
+
+@pytest.fixture
+def unsaved(request_: Request) -> Request:
+    """As it is announced: neither in the database nor in the log."""
+    request = Request.objects.get(pk=request_.pk)
+    request.pk = request.id = "req_unsaved"
+    return request
+
+
+def test_it_is_prepared_while_it_is_saved(unsaved: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_checked = threading.Event()
+    check = services.guard().check
+
+    def checked(*args: Any) -> Check:
+        is_checked.set()
+        return check(*args)
+
+    monkeypatch.setattr(services.guard(), "check", checked)
+    preparing = threading.Thread(target=tasks.prepare, args=(unsaved.pk, 0, handover.as_message(unsaved)))
+    preparing.start()
+    assert is_checked.wait(5)
+    assert not kinds(unsaved)
+    unsaved.save(force_insert=True)
+    start(unsaved, SamplingParams(), Arrival(unsaved.accepted_unix_us, "chat"), (), announced=time.monotonic())
+    preparing.join()
+    assert kinds(unsaved)[:2] == [RequestAccepted, GatewayChecked] and kinds(unsaved)[-1] is GenerationQueued
+    assert received(unsaved) is not None
+
+
+@pytest.mark.parametrize("text", ["Hello", HARMFUL])
+def test_what_is_not_accepted_ends_at_once_and_leaves_nothing(unsaved: Request, text: str) -> None:
+    unsaved.input["messages"][0]["content"] = text
+    message = (unsaved.pk, 0, handover.as_message(unsaved))
+    preparing = threading.Thread(target=tasks.prepare, args=message)
+    start_s = time.monotonic()
+    preparing.start()
+    handover.revoke(unsaved)
+    preparing.join()
+    tasks.prepare(*message)  # of which a worker heard only then
+    assert time.monotonic() - start_s < 1.5
+    assert kinds(unsaved) == [RequestCancelled]
+    assert received(unsaved) is None
+
+
+def test_what_nobody_accepts_is_given_up(unsaved: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "_PATIENCE_S", 0.05)
+    tasks.prepare(unsaved.pk, 0, handover.as_message(unsaved))
+    assert services.event_log().last_seq(unsaved.pk) == 0
+    assert services.event_log().claim(f"{unsaved.pk}:prepare", 1)
 
 
 def test_the_worker_is_given_the_prompt(request_: Request) -> None:
@@ -86,6 +148,34 @@ def test_one_that_was_deleted_frees_the_worker(request_: Request) -> None:
     assert services.event_log().receive(request_id, 1, 1) is None
 
 
+def test_an_announced_one_that_was_deleted_frees_the_worker(request_: Request) -> None:
+    request_id = request_.pk
+    request_.accepted_unix_us -= 10_000_000  # while no lifecycle worker was there
+    message = handover.as_message(request_)
+    request_.delete()
+    prepare(request_id, 0, message)
+    assert services.event_log().receive(request_id, 1, 1) is None
+
+
+@pytest.mark.parametrize("seconds_ago", [0, 10])
+def test_one_that_took_long_to_save_is_answered(unsaved: Request, seconds_ago: int) -> None:
+    """Also where the clocks of web process and lifecycle worker differ by so much."""
+    unsaved.accepted_unix_us -= seconds_ago * 1_000_000
+    preparing = threading.Thread(target=prepare, args=(unsaved.pk, 0, handover.as_message(unsaved)))
+    preparing.start()
+    unsaved.save(force_insert=True)
+    start(unsaved, SamplingParams(), Arrival(unsaved.accepted_unix_us, "chat"), (), announced=time.monotonic())
+    preparing.join()
+    assert received(unsaved) is not None
+
+
+def test_what_is_long_or_one_of_several_is_announced_when_it_is_saved(unsaved: Request) -> None:
+    assert announce([unsaved, unsaved]) is None
+    assert announce([unsaved]) is not None
+    unsaved.input["messages"][0]["content"] = "a" * 40_000
+    assert announce([unsaved]) is None
+
+
 def test_a_second_delivery_that_fails_leaves_the_first_alone(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +195,7 @@ def test_what_no_worker_could_be_called_for_leaves_nothing(request_: Request, mo
     monkeypatch.setattr(app, "send_task", only_prepare)
     with pytest.raises(QueueUnavailable):
         start(request_, SamplingParams(), Arrival(request_.accepted_unix_us, "chat"), ())
-    assert not services.event_log().read(request_.pk)
+    assert kinds(request_) == [RequestCancelled]
     assert received(request_) is None
     with pytest.raises(Fenced):
         services.event_log().append(request_.pk, [GenerationQueued(at=1, attempt=1, queue_depth=0)], 1)

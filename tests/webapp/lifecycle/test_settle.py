@@ -18,7 +18,6 @@ from inference.protocol.events import (
     Frame,
     GenerationFinished,
     GenerationForked,
-    GenerationStarted,
     PromptTokenized,
     RequestFailed,
     RequestFinished,
@@ -26,10 +25,12 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import FinishReason, Usage
+from tests.events import STARTED
 from tests.webapp.traces.test_archive import token
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services
+from webapp.lifecycle import services, watch
+from webapp.lifecycle.handover import as_message
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
@@ -54,17 +55,7 @@ def generate(request: Request, reason: FinishReason = "stop") -> None:
     usage = Usage(uncached_input=5, output=3)
     log(
         request,
-        GenerationStarted(
-            at=5,
-            worker="w",
-            attempt=1,
-            device="cpu",
-            model="m",
-            architecture="llama",
-            quantization="Q4_1",
-            compute="",
-            queued_us=1,
-        ),
+        STARTED,
         TextReleased(at=8, text="Hi!", num_tokens=2),
         GenerationFinished(at=9, finish_reason=reason, usage=usage, prefill_us=1, decode_us=1),
     )
@@ -197,9 +188,11 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
     assert outcome.failure is not None and outcome.failure.code == "worker_lost"
 
 
-def test_a_late_prepare_leaves_a_settled_request_alone(request_: Request) -> None:
-    settle(request_.pk, LOST)
+def test_a_late_prepare_leaves_a_request_that_was_ended_alone(request_: Request) -> None:
+    announced = as_message(request_)
+    watch.end(request_, LOST)
     num_before = services.event_log().last_seq(request_.pk)
+    prepare(request_.pk, 0, announced)
     prepare(request_.pk)
     assert services.event_log().last_seq(request_.pk) == num_before
     assert len(saved(request_, RequestFailed)) == 1

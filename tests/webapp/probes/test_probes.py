@@ -35,6 +35,7 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
+from tests.events import STARTED
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 from webapp.probes import board, views
@@ -74,16 +75,8 @@ def events(tokenizer: Tokenizer, model_path: Path) -> list[AnyEvent]:
             pieces=tuple(tokenizer.label(token) for token in prompt),
             duration_us=1,
         ),
-        GenerationStarted(
-            at=2,
-            worker="w",
-            attempt=1,
-            device="cpu",
-            model=NAME,
-            architecture=config.architecture,
-            quantization=config.quantization,
-            compute="",
-            queued_us=0,
+        msgspec.structs.replace(
+            STARTED, at=2, model=NAME, architecture=config.architecture, quantization=config.quantization
         ),
         TokenSampled(
             at=3,
