@@ -22,17 +22,11 @@ from tests.inference.tokenization.peer import llama_cpp
 
 TEXT = (
     "The old lighthouse keeper counted 42 ships that night, and wrote each name into his book before he slept. "
-    "In the morning the fog had not lifted. He boiled water, cut two slices of bread, and looked for the ferry."
-)
-LONGER_TEXT = TEXT + (
-    " By noon the wind had turned and the first boats came home, low in the water, their decks silver with herring. "
+    "In the morning the fog had not lifted. He boiled water, cut two slices of bread, and looked for the ferry. "
+    "By noon the wind had turned and the first boats came home, low in the water, their decks silver with herring. "
     "A girl of perhaps ten years sold him a newspaper that was three days old; he paid twice what she asked and read "
-    "it by the stove: a bridge had been opened in the north, wheat was dearer than last year, and the council argued "
-    "about a school. None of it seemed to be about anybody he knew. At four o'clock he climbed the 196 steps again, "
-    'wound the clockwork that turned the lens, trimmed the wick and waited for the dark. "If nobody comes," he said '
-    'aloud, "then nobody was lost," and he laughed, because it was the kind of thing his father would have said.'
+    "it by the stove: a bridge had been opened in the north, wheat was dearer than last year."
 )
-"""For a model with whose few tokens of the shorter one the figures scatter too much."""
 NUM_CONTEXT = 8
 """Tokens at the beginning that are not judged: what follows few tokens says little about a format."""
 STRIDE = 5
