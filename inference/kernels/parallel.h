@@ -27,6 +27,7 @@ struct Team {
     _Alignas(CACHE_LINE) _Atomic uint32_t generation; /* counts barriers passed */
     _Atomic uint32_t sleepers;
     _Alignas(CACHE_LINE) _Atomic int is_ending;
+    _Atomic int idle_spins; /* how long a member without work waits before it sleeps */
     pthread_t *threads;
     char *memory; /* scratch of the work in hand, kept between calls */
     int64_t size;
@@ -82,7 +83,8 @@ static void *member_main(void *pointer) {
     uint32_t seen = 0;
     for (;;) {
         uint32_t started = seen;
-        for (int spin = 0; spin < IDLE_SPINS && started == seen; spin++) {
+        int num_spins = atomic_load_explicit(&team->idle_spins, memory_order_relaxed);
+        for (int spin = 0; spin < num_spins && started == seen; spin++) {
             _mm_pause();
             started = atomic_load_explicit(&team->started, memory_order_acquire);
         }

@@ -29,7 +29,10 @@ _DEVICE_LOST = "The device that computes has failed, and the inference worker en
 
 
 class EngineThread(threading.Thread):
-    """Runs Engine.step as long as there is work; reads each running request's cancel flag before each step."""
+    """Runs Engine.step as long as there is work; reads each request's cancel flag after each step.
+
+    Not before the first, which would wait for the log: whoever stops a request that has not begun fences it.
+    """
 
     def __init__(self, engine: Engine, log: EventLog) -> None:
         super().__init__(name="engine", daemon=True)
@@ -96,7 +99,7 @@ class EngineThread(threading.Thread):
                 self._step()
                 if self.engine.is_device_lost:
                     self.stop(_DEVICE_LOST)
-            elif self._jobs:
+            if self._jobs:
                 self._cancel()
         self._fail_all(self._farewell)
 
@@ -125,7 +128,6 @@ class EngineThread(threading.Thread):
 
     def _step(self) -> None:
         try:
-            self._cancel()
             outputs = self.engine.step()
             for output in outputs:
                 self._deliver(output)

@@ -26,6 +26,8 @@ _PATIENCE_S = 2.0
 """How long a preparation waits for its request to be accepted."""
 _MAX_EARLY_CHARS = 32_768
 """About what a window holds: so much is sooner in a message than in the database, and cheaply prepared in vain."""
+_UNTOLD = {"argsrepr": "", "kwargsrepr": ""}
+"""A message's arguments, a user's text among them, are not written out once more for who watches the queues."""
 _EARLY = ("id", "user_id", "model", "attempt", "input", "params", "accepted_unix_us")
 
 
@@ -45,7 +47,7 @@ def announce(request: Request) -> float:
     Returns when it was announced, in monotonic seconds. Raises OperationalError, RedisError, OSError.
     """
     announced = time.monotonic()
-    app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting(), as_message(request)])
+    app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting(), as_message(request)], **_UNTOLD)
     return announced
 
 
@@ -62,7 +64,7 @@ def call(request: Request, announced: float | None) -> None:
     if announced is None or time.monotonic() - announced > _PATIENCE_S / 2:
         # Counted before the call is one of them; prepared first, since the worker waits for that.
         app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting()])
-    app.send_task("inference.generate", args=[request.pk, request.attempt], expires=EXPIRY_S)
+    app.send_task("inference.generate", args=[request.pk, request.attempt], expires=EXPIRY_S, **_UNTOLD)
 
 
 def revoke(request: Request) -> None:

@@ -52,6 +52,13 @@ def test_who_prepares_and_who_generates_are_called_at_once(request_: Request, re
     assert json.loads(base64.b64decode(message["body"]))[0] == [request_.pk, 1]
 
 
+def test_a_message_tells_its_text_once(unsaved: Request, redis_client: redis.Redis) -> None:
+    unsaved.input = {"messages": [{"role": "user", "content": "my own words", "source": "message:m"}]}
+    handover.announce(unsaved)
+    message = json.loads(redis_client.lindex("prepare", 0))
+    assert b"my own words" in base64.b64decode(message.pop("body")) and "my own words" not in json.dumps(message)
+
+
 @pytest.mark.parametrize(("seconds_ago", "num_messages"), [(0.0, 1), (1.5, 2)])
 def test_what_took_long_to_save_is_announced_again(
     request_: Request, redis_client: redis.Redis, seconds_ago: float, num_messages: int
