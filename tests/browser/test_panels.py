@@ -72,6 +72,18 @@ def test_each_panel_tells_what_is_recorded_and_what_is_not(
         assert not re.search(r"\b(undefined|NaN|null|Infinity)\b", shown), shown
 
 
+def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page, addresses: dict[str, str]) -> None:
+    script = re.compile(r"/ToolsPanel-[^/]*\.js$")
+    page.route(script, lambda route: route.abort())
+    page.goto(addresses["finished"])
+    page.get_by_role("tab", name="Tools", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Tools", exact=True)
+    expect(panel.get_by_role("alert")).to_contain_text("Tools could not be fetched.")
+    page.unroute(script)
+    panel.get_by_role("button", name="Try again").click()
+    expect(panel).to_contain_text("No tool was called")
+
+
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:
     open_panel(page, addresses["second_turn"], "Cache")
     blocks = page.get_by_test_id("blocks").get_by_role("button")

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
+import { DEFAULT_SYSTEM_PROMPT } from "../state/chat.svelte";
 import { PARAMS } from "../trace/fixtures";
 import type { Refusal, SettingsDraft } from "./settings";
 import SettingsDialog from "./SettingsDialog.svelte";
@@ -296,4 +297,13 @@ it("leads back to Done where Enter in a field was refused for no field's sake", 
   refused = { message: "The server could not be reached.", field: "" };
   document.querySelector("form")!.requestSubmit();
   await vi.waitFor(() => expect(document.activeElement).toBe(document.querySelector("button.primary")));
+});
+
+it("goes back to what a new chat begins with, the system prompt too", () => {
+  enter("System prompt", "Speak like a pirate.");
+  enter("Temperature", "1.5");
+  button("Reset").click();
+  flushSync();
+  expect(field<HTMLTextAreaElement>("System prompt").value).toBe(DEFAULT_SYSTEM_PROMPT);
+  expect(Number(field<HTMLInputElement>("Temperature").value)).toBe(PARAMS.temperature);
 });
