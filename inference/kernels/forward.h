@@ -532,10 +532,9 @@ int forward(Team *team, const Model *model, const Batch *batch) {
     lay_out(&pass, team, memory);
     pass.wanted = wanted_of(batch, pass.wanted_memory);
     for (int stage = 0; stage < pass.num_stages; stage++) atomic_init(&pass.next[stage], 0);
-    /* After a prompt somebody waits for a first token: the core is wanted by who takes it there, and the step was long
-     * enough to make nothing of waking a sleeper. */
-    int has_prompt = batch->num_decoded < batch->num_tokens;
-    atomic_store_explicit(&team->idle_spins, has_prompt ? SPINS : IDLE_SPINS, memory_order_relaxed);
+    /* After a prompt alone somebody waits for a first token: the core is wanted by who takes it there, and the step was
+     * long enough to make nothing of waking a sleeper. */
+    atomic_store_explicit(&team->idle_spins, batch->num_decoded ? IDLE_SPINS : SPINS, memory_order_relaxed);
     team_run(team, compute, &pass);
     return 0;
 }

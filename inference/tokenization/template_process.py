@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
@@ -14,10 +16,18 @@ from typing import Any
 _PROGRAM = Path(__file__).with_name("template_sandbox.py")
 _TIME_LIMIT_S = 1.0
 """Of the processor, to compile or to render: thousands of times what an honest template needs."""
+_PATIENCE_S = 30.0
+"""For a reply: a process that was stopped from outside uses no time of the processor."""
+_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
+"""What the interpreter may need; all else, secrets among it, is not for foreign code."""
 
 
 class TemplateError(Exception):
     """The chat template cannot be used; the message says why."""
+
+
+class _Killed(TemplateError):
+    """Somebody else has ended the process."""
 
 
 class TemplateProcess:
@@ -36,15 +46,23 @@ class TemplateProcess:
                 self._ends()
                 self._start()
             try:
-                return str(self._ask({"render": variables})["text"])
+                return str(self._rendered(variables)["text"])
             except TemplateError as error:
                 raise TemplateError(f"the chat template failed: {error}") from None
+
+    def _rendered(self, variables: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._ask({"render": variables})
+        except _Killed:  # for want of memory, say: the template is not to blame
+            self._start()
+            return self._ask({"render": variables})
 
     def _start(self) -> None:
         try:
             # Isolated: the program is a file that needs nothing of the project, so nothing of it is looked for.
             command = [sys.executable, "-I", str(_PROGRAM), str(_TIME_LIMIT_S)]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         except OSError as error:
             raise TemplateError(f"the chat template's process cannot be started: {error}") from error
         self._ends = weakref.finalize(self, _end, self._process)
@@ -61,6 +79,7 @@ class TemplateProcess:
         try:
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
             self._process.stdin.flush()
+            self._wait()
             line = self._process.stdout.readline()
         except BrokenPipeError:  # ended meanwhile
             pass
@@ -70,11 +89,17 @@ class TemplateProcess:
         if not line.endswith(b"\n"):
             code = self._process.wait()
             self._ends()
-            raise TemplateError(_ended(code))
+            raise (_Killed if code == -signal.SIGKILL else TemplateError)(_ended(code))
         reply: dict[str, Any] = json.loads(line)
         if "error" in reply:
             raise TemplateError(reply["error"])
         return reply
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
+        if not poll.poll(_PATIENCE_S * 1000):
+            self._process.kill()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django.db import transaction
-from redis.exceptions import RedisError
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
@@ -173,9 +171,8 @@ class _Undo:
     answers: list[Message]
 
     def run(self, started: list[Request]) -> None:
-        with suppress(RedisError):
-            for request in started:
-                services.event_log().cancel(request.pk)
+        for request in started:
+            revoke(request)
         shown = self.answers[0]
         with transaction.atomic():
             conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)

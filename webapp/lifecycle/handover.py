@@ -22,10 +22,12 @@ from webapp.celery import app
 from webapp.lifecycle import services
 from webapp.lifecycle.models import Request
 
-_PATIENCE_S = 2.0
+_PATIENCE_S = 0.5
 """How long a preparation waits for its request to be accepted."""
 _MAX_EARLY_CHARS = 32_768
-"""About what a window holds: so much is sooner in a message than in the database, and cheaply prepared in vain."""
+"""About what a window holds: so much is sooner in a message than in the database, and cheaply assembled in vain."""
+_MAX_CHECKED_CHARS = 2_000
+"""Of more words the safety check takes a tenth of a second: too much for what may be refused."""
 _UNTOLD = {"argsrepr": "", "kwargsrepr": ""}
 """A message's arguments, a user's text among them, are not written out once more for who watches the queues."""
 _EARLY = ("id", "user_id", "model", "attempt", "input", "params", "accepted_unix_us")
@@ -37,8 +39,10 @@ class NotOurs(Exception):
 
 def is_short(request: Request) -> bool:
     """Whether it pays to announce it: a fork needs its parent's row anyway."""
-    num_chars = sum(len(message["content"]) for message in request.input["messages"])
-    return request.fork_position is None and num_chars <= _MAX_EARLY_CHARS
+    lengths = [(message["role"], len(message["content"])) for message in request.input["messages"]]
+    num_checked = sum(length for role, length in lengths[:-1] if role == "system") + lengths[-1][1]
+    is_long = num_checked > _MAX_CHECKED_CHARS or sum(length for _, length in lengths) > _MAX_EARLY_CHARS
+    return request.fork_position is None and not is_long
 
 
 def announce(request: Request) -> float:

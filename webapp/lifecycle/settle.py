@@ -76,7 +76,7 @@ def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> 
     request.save()
     store.save(request, frames, ready.packing)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
-    transaction.on_commit(lambda: settled.send(Request, request=request), robust=True)
+    transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
 
 
 def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:

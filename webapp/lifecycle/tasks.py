@@ -23,6 +23,8 @@ from webapp.lifecycle.settle import settle
 logger = logging.getLogger(__name__)
 
 _LONG_US = 5_000_000
+_LATE_US = 250_000
+"""After so long a request should have been accepted, and is not prepared in vain if it was refused."""
 
 
 @worker_init.connect
@@ -54,6 +56,8 @@ def prepare(request_id: str, num_ahead: int = 0, announced: dict[str, Any] | Non
         return
     handover = Handover(request, num_ahead)
     try:
+        if RequestClock(request.accepted_unix_us).at() > _LATE_US:
+            handover.ensure_claimed()
         failure = _prepare(request, handover)
     except NotOurs as error:
         logger.warning("gave up preparing %s: %s", request_id, error)

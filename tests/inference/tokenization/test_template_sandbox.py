@@ -126,6 +126,31 @@ def test_a_process_that_was_killed_is_replaced() -> None:
     assert _children(os.getpid()) == before
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_process_that_is_held_up_or_killed_from_outside_in_a_rendering_is_replaced(
+    is_killed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.tokenization.template_process._PATIENCE_S", 30 if is_killed else 2)
+    before = _children(os.getpid())
+    process = TemplateProcess("{{ text }}")
+    (child,) = _children(os.getpid()) - before
+    os.kill(child, signal.SIGSTOP)
+    killing = threading.Timer(0.1, os.kill, (child, signal.SIGKILL))
+    if is_killed:
+        killing.start()
+    assert process.render({"text": "hi"}) == "hi"
+    assert child not in _children(os.getpid())
+
+
+def test_what_the_environment_holds_is_not_for_a_template() -> None:
+    before = _children(os.getpid())
+    process = TemplateProcess("")
+    (child,) = _children(os.getpid()) - before
+    names = {line.partition(b"=")[0] for line in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")}
+    assert names <= {b"PATH", b"LD_LIBRARY_PATH", b""}
+    del process
+
+
 def test_a_rendering_that_is_interrupted_leaves_no_reply_to_the_next() -> None:
     class Interrupted(Exception):
         pass

@@ -68,6 +68,31 @@ def test_what_took_long_to_save_is_announced_again(
     assert redis_client.llen("prepare") == num_messages and redis_client.llen("generate") == 1
 
 
+@pytest.mark.parametrize(
+    ("roles_and_lengths", "is_announced"),
+    [
+        ([("user", 2000)], True),
+        ([("user", 2001)], False),
+        ([("system", 1000), ("user", 1001)], False),
+        ([("user", 20_000), ("assistant", 10_000), ("user", 2000)], True),
+        ([("user", 20_000), ("assistant", 13_000), ("user", 10)], False),
+    ],
+)
+def test_only_what_is_cheaply_checked_and_sent_is_announced(
+    unsaved: Request, roles_and_lengths: list[tuple[str, int]], is_announced: bool
+) -> None:
+    unsaved.input = {"messages": [{"role": role, "content": "a" * length} for role, length in roles_and_lengths]}
+    assert (announce([unsaved]) is not None) == is_announced
+
+
+def test_what_comes_late_and_was_refused_is_not_checked(unsaved: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "guard", broken)
+    unsaved.accepted_unix_us -= 300_000
+    handover.revoke(unsaved)
+    tasks.prepare(unsaved.pk, 0, handover.as_message(unsaved))
+    assert kinds(unsaved) == [RequestCancelled]
+
+
 @pytest.fixture
 def unsaved(request_: Request) -> Request:
     """As it is announced: neither in the database nor in the log."""
@@ -85,6 +110,8 @@ def test_it_is_prepared_while_it_is_saved(unsaved: Request, monkeypatch: pytest.
         return check(*args)
 
     monkeypatch.setattr(services.guard(), "check", checked)
+    monkeypatch.setattr(handover, "_PATIENCE_S", 10.0)
+    monkeypatch.setattr(tasks, "_LATE_US", 10**15)
     preparing = threading.Thread(target=tasks.prepare, args=(unsaved.pk, 0, handover.as_message(unsaved)))
     preparing.start()
     assert is_checked.wait(5)

@@ -32,7 +32,7 @@ from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services, watch
 from webapp.lifecycle.handover import as_message
 from webapp.lifecycle.models import Request
-from webapp.lifecycle.settle import settle
+from webapp.lifecycle.settle import settle, settled
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
 from webapp.traces import foreign, store
@@ -284,3 +284,23 @@ def test_a_damaged_turn_before_is_no_reason_to_fail(request_: Request) -> None:
     settle(second.pk)
     assert saved(second, ContextCompared) == []
     assert len(saved(second, RequestFinished)) == 1
+
+
+def test_who_fails_to_hear_of_an_end_keeps_nobody_else_from_it(request_: Request) -> None:
+    heard: list[str] = []
+
+    def fail(**_: object) -> None:
+        raise OSError("no room")
+
+    def hear(request: Request, **_: object) -> None:
+        heard.append(request.pk)
+
+    settled.connect(fail)
+    settled.connect(hear)
+    try:
+        generate(request_)
+        settle(request_.pk)
+    finally:
+        settled.disconnect(fail)
+        settled.disconnect(hear)
+    assert heard == [request_.pk]
