@@ -28,7 +28,7 @@ _MAX_EARLY_CHARS = 32_768
 """About what a window holds: so much is sooner in a message than in the database, and cheaply assembled in vain."""
 _MAX_CHECKED_CHARS = 2_000
 """Of more words the safety check takes a tenth of a second: too much for what may be refused."""
-_UNTOLD = {"argsrepr": "", "kwargsrepr": ""}
+_UNTOLD: dict[str, Any] = {"argsrepr": "", "kwargsrepr": ""}
 """A message's arguments, a user's text among them, are not written out once more for who watches the queues."""
 _EARLY = ("id", "user_id", "model", "attempt", "input", "params", "accepted_unix_us")
 
