@@ -57,7 +57,7 @@ def test_a_hostile_template_ends_with_an_error(metadata: Metadata, tokenizer: To
     start = time.monotonic()
     with pytest.raises(TemplateError, match="failed"):
         template.render([ChatMessage("user", "hi")])
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 20  # a second of the processor, on a machine that has others to serve
 
 
 @pytest.mark.parametrize(
