@@ -306,7 +306,6 @@ def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
 def test_requests_behind_a_full_batch_say_how_many_are_in_front(
     engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
     thread = EngineThread(Engine(engine._runner, tokenizer, limits=Limits(max_num_running=1)), log)
     asked = [request(tokenizer, name, max_tokens=num) for name, num in (("a", 300), ("b", 5), ("c", 5))]
     generations = [Generation(services(thread, log, tokenizer, guard), each, 0) for each in asked]
@@ -317,6 +316,8 @@ def test_requests_behind_a_full_batch_say_how_many_are_in_front(
             while thread._inbox.qsize() < num:
                 time.sleep(0.001)
         thread.start()
+        # Not before: a thread that has not begun is taken for one that has ended.
+        monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
         assert [each.result() for each in done] == [None] * 3
     thread.stop("over")
     thread.join(5)
