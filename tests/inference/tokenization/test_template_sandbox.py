@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -27,6 +28,12 @@ _NESTED = (
 _ENDLESS = (
     "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}"
 )
+
+
+def _processor_s() -> float:
+    """What processes of ours that are over took of the processor: by the clock, a busy machine takes longer."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 @pytest.mark.parametrize(
@@ -54,10 +61,11 @@ _ENDLESS = (
 )
 def test_a_hostile_template_ends_with_an_error(metadata: Metadata, tokenizer: Tokenizer, source: str) -> None:
     template = ChatTemplate(replace(metadata, chat_template=source), tokenizer)
-    start = time.monotonic()
+    start = _processor_s()
     with pytest.raises(TemplateError, match="failed"):
         template.render([ChatMessage("user", "hi")])
-    assert time.monotonic() - start < 20  # a second of the processor, on a machine that has others to serve
+    del template
+    assert _processor_s() - start < 3
 
 
 @pytest.mark.parametrize(

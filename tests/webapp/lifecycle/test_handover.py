@@ -124,7 +124,10 @@ def test_it_is_prepared_while_it_is_saved(unsaved: Request, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("text", ["Hello", HARMFUL])
-def test_what_is_not_accepted_ends_at_once_and_leaves_nothing(unsaved: Request, text: str) -> None:
+def test_what_is_not_accepted_ends_at_once_and_leaves_nothing(
+    unsaved: Request, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "_PATIENCE_S", 5.0)
     unsaved.input["messages"][0]["content"] = text
     message = (unsaved.pk, 0, handover.as_message(unsaved))
     preparing = threading.Thread(target=tasks.prepare, args=message)
