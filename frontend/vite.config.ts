@@ -13,5 +13,5 @@ export default defineConfig({
     rollupOptions: { input: "src/main.ts" },
   },
   resolve: { conditions: ["browser"] },
-  test: { environment: "jsdom", include: ["src/**/*.test.ts"] },
+  test: { environment: "jsdom", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
 });

@@ -2,7 +2,13 @@
 import type { Binding, Row } from "../ui/keys";
 
 export const INSPECTOR_KEYS: readonly Binding<{ fold: () => void }>[] = [
-  { keys: ["t"], says: "Fold or unfold the timeline", run: ({ fold }) => fold() },
+  { keys: ["t"], says: "Show or hide the timeline's lanes", run: ({ fold }) => fold() },
+];
+
+/** The lower edge of the timeline's lanes. */
+export const LANES_KEYS: readonly Binding<{ grow: (steps: number) => void }>[] = [
+  { keys: ["ArrowUp"], says: "Make the timeline lower", run: ({ grow }) => grow(-1) },
+  { keys: ["ArrowDown"], says: "Make the timeline higher", run: ({ grow }) => grow(1) },
 ];
 
 interface Steps {
@@ -52,7 +58,7 @@ interface Story extends Steps {
 }
 
 export const JOURNEY_KEYS: readonly Binding<Story>[] = [
-  { keys: [" "], says: "Explain, or pause", run: ({ explain }) => explain() },
+  { keys: [" "], says: "Play or pause", run: ({ explain }) => explain() },
   { keys: ["ArrowLeft"], says: "One event back", run: ({ step }) => step(-1) },
   { keys: ["ArrowRight"], says: "One event forward", run: ({ step }) => step(1) },
   { keys: ["Shift+ArrowLeft"], says: "To the scene before", run: ({ stepScene }) => stepScene(-1) },

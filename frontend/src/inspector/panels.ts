@@ -1,4 +1,4 @@
-/** The inspector's panels, in the order of their tabs, which is the request's path; each is fetched when first shown. */
+/** The inspector's panels in four groups, each in the order of its tabs; a panel is fetched when it is first shown. */
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request-trace.svelte";
 import type { StageId } from "../theme/stages";
@@ -17,10 +17,12 @@ export interface PanelProps {
   onFollow: (name: string, position?: number) => void;
 }
 
+export const GROUPS = ["Story", "Prompt", "Model", "Record"] as const;
+export type Group = (typeof GROUPS)[number];
+
 export interface Panel {
   name: string;
-  /** Panels of one part of the path stand together; a hairline parts them from the next. */
-  part: "whole" | "prompt" | "model" | "sent" | "record";
+  group: Group;
   load: () => Promise<{ default: Component<PanelProps> }>;
   /** It asks the server for more than the trace. */
   needsServer?: boolean;
@@ -29,84 +31,84 @@ export interface Panel {
 }
 
 export const PANELS = [
-  { name: "Overview", part: "whole", load: () => import("./OverviewPanel.svelte") },
-  { name: "Journey", part: "whole", load: () => import("./JourneyPanel.svelte") },
-  { name: "Timing", part: "whole", load: () => import("./TimingPanel.svelte") },
+  { name: "Journey", group: "Story", load: () => import("./JourneyPanel.svelte") },
+  { name: "Overview", group: "Story", load: () => import("./OverviewPanel.svelte") },
   {
-    name: "Limits",
-    part: "prompt",
-    load: () => import("./LimitsPanel.svelte"),
-    hasContent: (view) => view.gateway !== null && view.gateway.limits.length > 0,
+    name: "Context",
+    group: "Prompt",
+    load: () => import("./ContextPanel.svelte"),
+    hasContent: (view) => view.context !== null,
   },
+  { name: "Tokens", group: "Prompt", load: () => import("./TokensPanel.svelte") },
   {
     name: "Safety",
-    part: "prompt",
+    group: "Prompt",
     load: () => import("./SafetyPanel.svelte"),
     hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0,
   },
   {
-    name: "Context",
-    part: "prompt",
-    load: () => import("./ContextPanel.svelte"),
-    hasContent: (view) => view.context !== null,
+    name: "Gate",
+    group: "Prompt",
+    load: () => import("./LimitsPanel.svelte"),
+    hasContent: (view) => view.gateway !== null && view.gateway.limits.length > 0,
   },
-  { name: "Tokens", part: "prompt", load: () => import("./TokensPanel.svelte") },
+  {
+    name: "Sampling",
+    group: "Model",
+    load: () => import("./SamplingPanel.svelte"),
+    hasContent: (view) => view.tokens.length > 0,
+  },
+  { name: "Layers", group: "Model", load: () => import("./LayersPanel.svelte"), needsServer: true },
   {
     name: "Cache",
-    part: "prompt",
+    group: "Model",
     load: () => import("./CachePanel.svelte"),
     hasContent: (view) => view.cache !== null,
   },
   {
     name: "Batch",
-    part: "prompt",
+    group: "Model",
     load: () => import("./BatchPanel.svelte"),
     hasContent: (view) => view.prefill.length > 0,
   },
-  { name: "Layers", part: "model", load: () => import("./LayersPanel.svelte"), needsServer: true },
-  {
-    name: "Sampling",
-    part: "model",
-    load: () => import("./SamplingPanel.svelte"),
-    hasContent: (view) => view.tokens.length > 0,
-  },
   {
     name: "Speculation",
-    part: "model",
+    group: "Model",
     load: () => import("./SpeculationPanel.svelte"),
     hasContent: (view) => view.drafts.passes.size > 0,
   },
   {
     name: "Grammar",
-    part: "model",
+    group: "Model",
     load: () => import("./GrammarPanel.svelte"),
     hasContent: (view) => view.masks.length > 0,
   },
   {
     name: "Tools",
-    part: "model",
+    group: "Model",
     load: () => import("./ToolsPanel.svelte"),
     hasContent: (view) => view.toolCalls.length > 0,
   },
-  { name: "Network", part: "record", load: () => import("./NetworkPanel.svelte") },
+  { name: "Timing", group: "Record", load: () => import("./TimingPanel.svelte") },
+  { name: "Network", group: "Record", load: () => import("./NetworkPanel.svelte") },
   {
     name: "Bill",
-    part: "record",
+    group: "Record",
     load: () => import("./BillPanel.svelte"),
     hasContent: (view) => view.bill !== null,
   },
-  { name: "Events", part: "record", load: () => import("./EventsPanel.svelte") },
+  { name: "Events", group: "Record", load: () => import("./EventsPanel.svelte") },
 ] as const satisfies Panel[];
 
 export type PanelName = (typeof PANELS)[number]["name"];
 
-/** Where nothing else is asked for: what stands out, the figures, and the way to the journey. */
-export const FIRST_PANEL: PanelName = "Overview";
+/** Shown where nothing else is asked for. */
+export const FIRST_PANEL: PanelName = "Journey";
 
 /** The panel that shows a stage best. */
 export const PANEL_OF: Record<StageId, PanelName> = {
   browser: "Timing",
-  gateway: "Timing",
+  gateway: "Gate",
   safety: "Safety",
   context: "Context",
   prompt: "Tokens",
@@ -121,14 +123,13 @@ export function panelsFor(hasServer: boolean): Panel[] {
   return PANELS.filter((panel: Panel) => hasServer || !panel.needsServer);
 }
 
-/** Runs of one part of the path. */
-export function partsOf(panels: Panel[]): Panel[][] {
-  const parts: Panel[][] = [];
-  for (const panel of panels) {
-    if (parts.at(-1)?.[0]?.part === panel.part) parts.at(-1)!.push(panel);
-    else parts.push([panel]);
-  }
-  return parts;
+export const groupOf = (name: PanelName): Group => PANELS.find((panel) => panel.name === name)!.group;
+
+/** A group's panels that have something to show, and the one that is shown. */
+export function offered(panels: Panel[], group: Group, whole: TraceView, shown?: PanelName): Panel[] {
+  return panels.filter(
+    (panel) => panel.group === group && (panel.name === shown || (panel.hasContent?.(whole) ?? true)),
+  );
 }
 
 export async function loadPanel(name: PanelName): Promise<Component<PanelProps>> {

@@ -38,28 +38,25 @@ afterEach(() => {
 });
 
 describe("at the pace that explains", () => {
-  it("shows each event for its time, and stops at the end of a scene until it is told to go on", () => {
+  it("shows each event for its time, and plays on from scene to scene", () => {
     trace.play();
     expect(trace.beat).toBe(0);
     expect(sceneAt(trace.view)).toBe("message");
     pass(500);
     expect(trace.beat).toBeGreaterThan(0.2);
     expect(trace.beat).toBeLessThan(1);
-    pass(60_000);
-    expect(trace.isPlaying).toBe(false);
-    expect(trace.sceneAhead).toBe("window");
-    expect(sceneAt(trace.view)).toBe("message");
-    trace.play();
+    pass(2000);
+    expect(trace.isPlaying).toBe(true);
     expect(sceneAt(trace.view)).toBe("window");
   });
 
   it("comes through all scenes to the same end as the log itself", () => {
-    const seen = [];
+    const seen: string[] = [];
     trace.play();
-    for (let round = 0; round < 20 && !(trace.isAtEnd && !trace.isPlaying); round++) {
-      pass(200_000);
-      seen.push(sceneAt(trace.view));
-      if (!trace.isAtEnd) trace.play();
+    while (trace.isPlaying) {
+      pass(50);
+      const scene = sceneAt(trace.view);
+      if (!seen.includes(scene)) seen.push(scene);
     }
     // The check of the message ended after the prompt was cut into tokens: it has a scene of its own there.
     expect(seen).toEqual([
@@ -86,12 +83,11 @@ describe("at the pace that explains", () => {
       trace.speed = "explain";
       const seen = new Set<string>();
       trace.play();
-      for (let round = 0; round < 4000 && !(trace.isAtEnd && !trace.isPlaying); round++) {
+      while (trace.isPlaying) {
         pass(400);
         seen.add(sceneAt(trace.view));
-        if (!trace.isPlaying && !trace.isAtEnd) trace.play();
       }
-      expect([...seen]).toEqual(trace.chapters().map(({ scene }) => scene));
+      expect([...seen]).toEqual(trace.story.chapters.map(({ scene }) => scene));
       if (trace.whole.inputCheck) expect(seen).toContain("check");
     },
   );
@@ -155,6 +151,63 @@ describe("at the request's own pace", () => {
     expect(trace.view.events.at(-1)!.event.type).toBe("cache.looked_up");
     expect(trace.beat).toBeGreaterThan(0.2);
     expect(trace.beat).toBeLessThan(1);
+  });
+});
+
+describe("following a request that runs", () => {
+  const events = frames.flatMap((each) => each.events);
+
+  it("shows every scene although the log has ended, and settles on the closest call with the answer whole", () => {
+    const live = new RequestTrace("req_a");
+    live.startFollowing();
+    events.forEach((event, index) => live.receive(event, index + 1));
+    const seen = new Map<string, number>();
+    while (live.isPlaying) {
+      const before = sceneAt(live.view);
+      pass(50);
+      seen.set(before, (seen.get(before) ?? 0) + 50);
+    }
+    for (const { scene } of live.story.chapters) expect(seen.get(scene)).toBeGreaterThanOrEqual(700);
+    expect([live.isLive, live.isFollowing, live.view.text]).toEqual([true, false, live.whole.text]);
+    expect(live.selected).not.toBeNull();
+  });
+
+  it("waits for what has not come yet, and goes on when it comes", () => {
+    const live = new RequestTrace("req_a");
+    live.startFollowing();
+    pass(2000);
+    expect([live.isPlaying, live.view.events.length]).toEqual([true, 0]);
+    live.receive(events[0]!, 1);
+    pass(100);
+    expect(live.view.events.length).toBe(1);
+  });
+
+  it("ends where the reader takes the playhead, pauses where they pause, and can be skipped", () => {
+    const live = new RequestTrace("req_a");
+    live.startFollowing();
+    events.forEach((event, index) => live.receive(event, index + 1));
+    pass(1000);
+    expect(live.behind).toBeGreaterThan(0);
+    live.pause();
+    const { view } = live;
+    pass(2000);
+    expect(live.view).toBe(view);
+    live.play();
+    pass(1000);
+    expect([live.isFollowing, live.view === view]).toEqual([true, false]);
+    live.showUpTo(5);
+    expect([live.isFollowing, live.isPlaying, live.view.events.length]).toEqual([false, false, 5]);
+    live.startFollowing();
+    live.follow();
+    expect([live.isFollowing, live.isLive, live.behind]).toEqual([false, true, 0]);
+  });
+
+  it("is stills up to the first tokens where no motion is wanted", () => {
+    const live = new RequestTrace("req_a");
+    live.startFollowing(true);
+    events.forEach((event, index) => live.receive(event, index + 1));
+    pass(9000);
+    expect([live.isFollowing, live.isLive]).toEqual([false, true]);
   });
 });
 

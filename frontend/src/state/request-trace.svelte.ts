@@ -1,12 +1,15 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
-import { chapters, nextStep, stepBefore, type Chapter } from "../trace/chapters";
 import { fold } from "../trace/fold";
+import { beatOf, FIRST_CUE, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
 import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
+import { closestCall } from "../trace/highlights";
+import { nextStep, stepBefore } from "../trace/log-steps";
 import { progress, shownMs } from "../trace/pace";
 import { planOf, type Stop } from "../trace/scene-plan";
 import type { SceneId } from "../trace/scenes";
+import { Story } from "../trace/story";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import type { Socket } from "../transport/socket";
 import { EventStream, type Carrier } from "../transport/stream";
@@ -35,9 +38,13 @@ export class RequestTrace {
   isLost = $state(false);
   /** Why the server does not send the events. */
   refusal = $state("");
-  speed = $state<Speed>(1);
+  speed = $state<Speed>("explain");
   /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
   beat = $state(1);
+  /** The request runs ahead of what is shown: each scene is held until it can be seen. */
+  isFollowing = $state(false);
+  /** Following, the tokens come several at a time. */
+  isFast = $state(false);
   /** Explaining: what was left out before the step that is shown, and what is new at it; empty where nothing was. */
   leap = $state("");
   /** The generated token that is looked at; null: the newest. */
@@ -52,12 +59,15 @@ export class RequestTrace {
   /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
   readonly frames: SentFrame[] = [];
   readonly turnBefore = new TurnBefore(this);
+  readonly story = new Story();
   private numTextChars = 0;
   private log: TimedEvent[] = [];
   private readonly arrivals = new Arrivals((arrived) => this.read(arrived));
   private shown = $state(0);
   private time = $state(0);
   private lastTick = 0;
+  private cue: Cue = FIRST_CUE;
+  private isCalm = false;
   private stream: EventStream | null = null;
   private isClosed = false;
 
@@ -132,6 +142,7 @@ export class RequestTrace {
       const entry = whole.events.at(-1)!;
       time = Math.max(time, entry.at);
       this.log.push({ ...entry, time });
+      this.story.add(event);
     }
     this.duration = time;
     this.whole = whole;
@@ -166,9 +177,16 @@ export class RequestTrace {
     this.toLive();
   }
 
+  /** At the end, with the closest call of the answer looked at; the answer stays whole. */
+  settle(): void {
+    this.toLive();
+    this.selected = closestCall(this.whole)?.position ?? null;
+  }
+
   toLive(): void {
     this.isLive = true;
     this.isPlaying = false;
+    this.isFollowing = false;
     this.view = this.whole;
     this.shown = this.log.length;
     this.time = this.duration;
@@ -178,9 +196,38 @@ export class RequestTrace {
 
   /** Show the moment `time`, µs since acceptance. */
   seek(time: number): void {
+    this.isFollowing = false;
     const target = Math.min(Math.max(0, time), this.duration);
     const end = this.log.findIndex((entry) => entry.time > target);
     this.show(end < 0 ? this.log.length : end, target);
+  }
+
+  /** How many events are shown. */
+  get numShown(): number {
+    return this.isLive ? this.log.length : this.shown;
+  }
+
+  /** The moment after the first `end` events; the reader has moved the playhead there. */
+  showUpTo(end: number): void {
+    this.leave();
+    const at = Math.min(Math.max(1, end), this.log.length);
+    const entry = this.log[at - 1];
+    if (entry) this.show(at, entry.time);
+  }
+
+  /** The moment at which a token was sampled, as one of the past; null: it is not in the log. */
+  viewAtToken(position: number): TraceView | null {
+    const end = this.log.findIndex(
+      ({ event }) => event.type === "token.sampled" && event.position === position,
+    );
+    if (end < 0) return null;
+    return this.log.slice(0, end + 1).reduce((view, each) => fold(view, each.event, each.seq), emptyView());
+  }
+
+  /** The reader takes the playhead. */
+  private leave(): void {
+    this.isPlaying = false;
+    this.isFollowing = false;
   }
 
   /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
@@ -203,12 +250,33 @@ export class RequestTrace {
     return this.isLive || this.shown >= this.log.length;
   }
 
+  /** Shows the request scene by scene from its beginning, while it runs; calm: as stills, up to the first token. */
+  startFollowing(isCalm = false): void {
+    this.cue = FIRST_CUE;
+    this.isCalm = isCalm;
+    this.isFast = false;
+    this.show(0, 0);
+    this.isFollowing = true;
+    this.run();
+  }
+
+  /** How far the picture is behind the newest event, µs. */
+  get behind(): number {
+    return this.isFollowing ? this.duration - this.time : 0;
+  }
+
   play(): void {
+    if (this.isFollowing) return this.run();
     const isExplaining = this.speed === "explain";
     if (this.isAtEnd) {
       this.seek(0);
       this.beat = isExplaining ? 0 : 1;
     } else if (isExplaining && this.beat === 1) this.showNext();
+    this.run();
+  }
+
+  private run(): void {
+    if (this.isPlaying) return;
     this.isPlaying = true;
     this.lastTick = performance.now();
     requestAnimationFrame((now) => this.tick(now));
@@ -223,7 +291,8 @@ export class RequestTrace {
     // A tab that was hidden goes on where it was, not where it would be.
     const elapsed = Math.min(100, now - this.lastTick);
     this.lastTick = now;
-    if (this.speed === "explain") this.explain(elapsed);
+    if (this.isFollowing) this.goOnFollowing(elapsed);
+    else if (this.speed === "explain") this.explain(elapsed);
     else this.advance(elapsed, this.speed);
     if (this.isPlaying) requestAnimationFrame((next) => this.tick(next));
   }
@@ -237,13 +306,24 @@ export class RequestTrace {
     if (this.time >= this.duration) this.isPlaying = false;
   }
 
-  /** Each event takes the time it needs to be followed, and the end of a scene waits to be told to go on. */
+  private goOnFollowing(elapsedMs: number): void {
+    const before = this.cue.shown;
+    this.cue = nextCue(this.story, this.cue, elapsedMs);
+    const { shown } = this.cue;
+    if (shown !== before) this.show(shown, this.log[shown - 1]!.time);
+    this.isFast = isFast(this.story, this.cue);
+    this.beat = beatOf(this.cue);
+    if (isFollowed(this.story, this.cue)) this.settle();
+    else if (this.isCalm && this.isFast) this.toLive();
+  }
+
+  /** Each event takes the time it needs to be followed. */
   private explain(elapsedMs: number): void {
     const newest = this.log[this.shown - 1];
     const length = newest ? shownMs(newest.event) : 0;
     this.beat = Math.min(1, length ? this.beat + elapsedMs / length : 1);
     if (this.beat < 1) return;
-    if (this.sceneAhead !== null || this.shown >= this.log.length) this.isPlaying = false;
+    if (this.shown >= this.log.length) this.isPlaying = false;
     else this.showNext();
   }
 
@@ -266,34 +346,22 @@ export class RequestTrace {
   }
 
   private get stopAhead(): Stop | undefined {
-    return this.known().plan.find(({ end }) => end > this.shown);
+    return this.plan().find(({ end }) => end > this.shown);
   }
 
-  /** The scene to which what comes next belongs, where it was not shown yet. */
-  get sceneAhead(): SceneId | null {
-    const next = this.stopAhead;
-    if (!next) return null;
-    return this.chapters().find(({ start }) => start > this.shown && start <= next.end)?.scene ?? null;
-  }
+  private planned: { num: number; plan: Stop[] } = { num: 0, plan: [] };
 
-  private told: { num: number; chapters: Chapter[]; plan: Stop[] } = { num: 0, chapters: [], plan: [] };
-
-  private known(): { chapters: Chapter[]; plan: Stop[] } {
+  private plan(): Stop[] {
     const num = this.log.length;
-    if (this.told.num !== num) this.told = { num, chapters: chapters(this.log), plan: planOf(this.log) };
-    return this.told;
-  }
-
-  /** The scenes in the order in which they were reached. */
-  chapters(): Chapter[] {
-    return this.known().chapters;
+    if (this.planned.num !== num) this.planned = { num, plan: planOf(this.log) };
+    return this.planned.plan;
   }
 
   /** A scene as it ends; or, playing, from its beginning. */
   showScene(scene: SceneId, isPlayed: boolean): void {
-    const chapter = this.chapters().find((each) => each.scene === scene);
+    const chapter = this.story.chapters.find((each) => each.scene === scene);
     if (!chapter) return;
-    this.isPlaying = false;
+    this.leave();
     const end = isPlayed ? chapter.start : chapter.end;
     this.show(end, this.log[end - 1]!.time);
     if (!isPlayed) return;
@@ -304,7 +372,7 @@ export class RequestTrace {
 
   /** To the next or previous event that is worth a look, as it ends. */
   stepEvent(direction: 1 | -1): void {
-    this.isPlaying = false;
+    this.leave();
     if (direction > 0 && this.beat < 1) {
       this.beat = 1;
       return;
@@ -316,7 +384,7 @@ export class RequestTrace {
 
   /** Look at one token, at the moment at which it was sampled. */
   select(position: number): void {
-    this.isPlaying = false;
+    this.leave();
     const index = this.log.findIndex(
       ({ event }) => event.type === "token.sampled" && event.position === position,
     );
@@ -326,7 +394,7 @@ export class RequestTrace {
 
   /** To the next or previous sampled token. */
   step(direction: 1 | -1): void {
-    this.isPlaying = false;
+    this.leave();
     const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
     const count = this.view.tokens.length + direction;
     const beforeFirst = Math.max(0, (tokens[0]?.time ?? 0) - 1);

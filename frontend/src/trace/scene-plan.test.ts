@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, TokenSampled } from "../protocol/events";
-import { chapters } from "./chapters";
 import { ended, token } from "./fixtures";
 import { shownMs } from "./pace";
 import { MOST_MS, NEWS_WORDS, planOf, stepsOf } from "./scene-plan";
+import { Story } from "./story";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const number = (events: AnyEvent[]) => events.map((event, index) => ({ event, seq: index + 1 }));
@@ -102,7 +102,9 @@ describe("the plan of a log of any length", () => {
         const tokens = log.flatMap(({ event }, index) => (event.type === "token.sampled" ? [index + 1] : []));
         expect(tokens.slice(0, 3).every((end) => shown.has(end))).toBe(true);
         if (num) expect(shown.has(tokens.at(-1)!)).toBe(true);
-        for (const { start } of chapters(log)) expect(shown.has(start)).toBe(true);
+        const story = new Story();
+        for (const { event } of log) story.add(event);
+        for (const { start } of story.chapters) expect(shown.has(start)).toBe(true);
         const steps = new Set(stepsOf(log));
         expect(ends.every((end) => steps.has(end))).toBe(true);
       }),

@@ -4,7 +4,7 @@
  */
 import type { AnyEvent, TokenSampled } from "../protocol/events";
 import { decodeBase64 } from "./bytes";
-import { nextStep } from "./chapters";
+import { nextStep } from "./log-steps";
 import { shownMs } from "./pace";
 
 type Log = readonly { event: AnyEvent }[];

@@ -2,9 +2,10 @@
 import type { TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
 import { count, counted, duration, percent } from "./format";
+import { closestCall } from "./highlights";
 import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
-import { numReleased, SCENES, sceneIndex, type SceneId } from "./scenes";
+import { numReleased, readings, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
 import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
@@ -12,58 +13,85 @@ import { isOver, numKept, type TraceView } from "./view";
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
-  if (id === "message") return messageCaption(view);
-  if (id === "check") return checkCaption(view);
-  if (id === "tokens" && view.forked) return forkCaption(view);
-  if (id === "cache") return cacheCaption(view);
   if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
-  if (id === "stream") return streamCaption(view);
-  if (id === "bill" && !view.bill) return runningBill(view);
-  const { stage } = SCENES[sceneIndex(id)]!;
-  return sentence(view, stage);
+  return CAPTIONS[id](view) ?? sentence(view, SCENES[sceneIndex(id)]!.stage);
 }
 
-function messageCaption(view: TraceView): string {
-  return view.gateway ? sentence(view, "gateway") : "The message has arrived; the gateway looks at it first.";
+/** Of the token that is looked at, where it is the closest call of the answer; else null. */
+export function closestCaption(view: TraceView, position: number): string | null {
+  const call = closestCall(view);
+  if (call?.position !== position) return null;
+  const { token, first, second } = call;
+  const rival = rivalOf(token, second);
+  const odds = `“${pieceLabel(token.candidate_pieces[0] ?? "")}” had ${percent(first)}`;
+  return `The closest call: ${odds}${rival ? `, “${rival}” ${percent(second)}` : ""}. It became ${quotedName(token)}.`;
 }
 
-function checkCaption(view: TraceView): string {
-  const { inputCheck, context, prompt } = view;
-  const wasBeside = (event: Timed | null) =>
-    event !== null && inputCheck !== null && overlap(event, inputCheck);
-  const done = [
-    ...(wasBeside(context) ? ["packed"] : []),
-    ...(wasBeside(prompt) ? ["cut into tokens"] : []),
-  ].join(" and ");
-  return `${sentence(view, "safety")}${done ? ` Meanwhile the prompt was ${done}.` : ""}`;
+function rivalOf(
+  { candidate_logits, candidate_pieces, log_normalizer }: TokenSampled,
+  share: number,
+): string {
+  const index = candidate_logits.findIndex(
+    (logit) => logit !== null && Math.abs(Math.exp(logit - (log_normalizer ?? 0)) - share) < 1e-9,
+  );
+  return pieceLabel(candidate_pieces[index] ?? "");
 }
 
-/** Stamped at its end, as all that takes time. */
-interface Timed {
-  at: number;
-  duration_us: number;
-}
+/** Null: the stage's own sentence says it. */
+const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
+  message: messageCaption,
+  window: ({ context }) => {
+    if (!context) return null;
+    const { num_prompt_tokens, window, dropped } = context;
+    const left = dropped.length ? `; ${counted(dropped.length, "old message")} left out` : "";
+    return `The prompt takes ${count(num_prompt_tokens)} of the window's ${count(window)} tokens${left}.`;
+  },
+  tokens: (view) => {
+    if (view.forked) return forkCaption(view);
+    const { prompt } = view;
+    if (!prompt || prompt.lossy_bytes) return null;
+    return `The tokenizer cut the prompt into ${counted(prompt.ids.length, "token")}.`;
+  },
+  check: () => null,
+  queue: (view) => {
+    const { queued, started } = view;
+    if (!queued || !started || started.server || queued.queue_depth === null) return null;
+    const ahead = queued.queue_depth ? counted(queued.queue_depth, "request") : "No request";
+    return `${ahead} stood in front; the engine took it after ${duration(started.at - queued.at)}.`;
+  },
+  cache: cacheCaption,
+  prefill: (view) => {
+    const chunks = readings(view);
+    if (!chunks.length || view.forked) return null;
+    const us = chunks.reduce((sum, { step_us }) => sum + step_us, 0);
+    const num = chunks.reduce((sum, { start, end }) => sum + end - start, 0);
+    const cached = view.cache?.num_cached_tokens ?? 0;
+    const whole = cached ? `the other ${counted(num, "token")}` : `all ${counted(num, "token")}`;
+    return `The model read ${whole} of the prompt in ${duration(us)}.`;
+  },
+  draw: () => null,
+  stream: streamCaption,
+  bill: (view) => (view.bill ? null : runningBill(view)),
+};
 
-const overlap = (a: Timed, b: Timed) => a.at - a.duration_us < b.at && b.at - b.duration_us < a.at;
+function messageCaption({ gateway }: TraceView): string {
+  if (!gateway) return "The message has arrived; the gate looks at it first.";
+  return `Signed in and within limits (${duration(gateway.duration_us)}).`;
+}
 
 function forkCaption(view: TraceView): string {
   return `${sentence(view, "prompt")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;
 }
 
 function cacheCaption(view: TraceView): string {
-  const { cache, started } = view;
+  const { cache, started, prompt } = view;
   if (!cache) {
-    if (started?.server)
-      return `${started.server} does not report what it takes from its cache block by block.`;
-    return isOver(view)
-      ? "The request ended before this stage."
-      : "The prompt's blocks have not been looked up yet.";
+    if (started?.server) return `${started.server} does not report what it reuses.`;
+    return isOver(view) ? "The request ended before this stage." : "The prompt was not looked up yet.";
   }
-  const numHits = cache.hits.filter(Boolean).length;
-  const saved = cache.saved_us ? `, which saves about ${duration(cache.saved_us)}` : "";
-  const blocks = `${count(numHits)} of ${counted(cache.hits.length, "full block")} of ${cache.block_size} tokens`;
-  if (!cache.num_cached_tokens) return `None of the prompt was in the cache: all of it is computed.`;
-  return `${blocks} were computed for an earlier request: ${counted(cache.num_cached_tokens, "token")} need not be computed again${saved}.`;
+  if (!cache.num_cached_tokens) return "Nothing to reuse: the whole prompt has to be read.";
+  const all = prompt ? ` of ${count(prompt.ids.length + numKept(view))}` : "";
+  return `${count(cache.num_cached_tokens)}${all} tokens were read before: they are reused.`;
 }
 
 /** What is being shown of the draw: `beat` as in DRAW_PARTS. */
@@ -71,31 +99,28 @@ function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
   const token = tokens.at(-1)!;
   if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted) return drawnCaption(token);
   const steps = columns(token, accepted.params);
-  if (beat < DRAW_PARTS.risen) {
-    const first = token.candidate_pieces.slice(0, 2).map((piece, index) => {
-      return `“${pieceLabel(piece)}” ${percent(steps[0]!.probabilities[index] ?? 0)}`;
-    });
-    return `For the next token the model gives each one it knows a probability: ${first.join(", ")}, and so on.`;
-  }
+  if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
   if (isGreedy(token)) return "No draw: the most likely is taken.";
   if (token.stages === null) return drawnCaption(token);
   if (beat < DRAW_PARTS.cut) {
-    const left = steps.at(-1)!.numCandidates;
-    return `The sampler's stages reshape that, one after the other; ${left === null ? "" : `${counted(left, "token")} ${left === 1 ? "is" : "are"} left.`}`;
+    const left = columns(token, accepted.params).at(-1)!.numCandidates;
+    return left === null
+      ? "The settings reshape the odds."
+      : `The settings leave ${counted(left, "candidate")}.`;
   }
-  return `What is left stands end to end, from 0 to 1; the number u, drawn evenly between them, falls on it.`;
+  return "What is left stands end to end; the random number u falls on it.";
 }
 
 function drawnCaption(token: TokenSampled): string {
   const name = quotedName(token);
   if (token.logprob === null)
-    return `Token ${token.position + 1} is ${name}; how probable it was is not reported by this server.`;
+    return `Token ${token.position + 1} is ${name}; its probability is not reported.`;
   const model = `The model gave ${name} ${percent(Math.exp(token.logprob))}`;
   if (isGreedy(token)) return `${model}, more than any other: it was taken without a draw.`;
   if (token.u === null || token.low === null || token.high === null)
-    return `${model}; how it was drawn is not reported by this server.`;
-  const after = percent(token.high - token.low);
-  return `${model}; the sampler's stages made that ${after}, and the draw u = ${token.u.toFixed(3)} fell on it.`;
+    return `${model}; its draw is not reported by this server.`;
+  if (token.high - token.low > 0.9995) return `${model}. The settings removed every rival.`;
+  return `${model}, the settings ${percent(token.high - token.low)}. The draw u = ${token.u.toFixed(3)} fell on it.`;
 }
 
 function streamCaption(view: TraceView): string {
@@ -117,7 +142,7 @@ function streamCaption(view: TraceView): string {
 function runningBill(view: TraceView): string {
   if (isOver(view)) return "Nothing was computed, so there is nothing to pay.";
   const numPrompt = (view.context?.num_prompt_tokens ?? 0) + numKept(view);
-  return `${count(numPrompt)} tokens in, ${count(view.tokens.length)} out so far; the bill with its prices is posted at the end.`;
+  return `${count(numPrompt)} tokens in, ${count(view.tokens.length)} out so far; the bill comes at the end.`;
 }
 
 /** How many candidates are named. */

@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
-import { chapters, nextStep, stepBefore } from "./chapters";
 import { ACCEPTED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "./fixtures";
+import { nextStep, stepBefore } from "./log-steps";
 import { progress, shownMs } from "./pace";
 import { caption, pictureWords } from "./scene-words";
 import { figureOf, isAtStep, sceneAt, SCENES } from "./scenes";
+import { Story } from "./story";
 import { emptyView } from "./view";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
@@ -21,7 +22,9 @@ describe.each(["blocked", "finished", "lost", "remote", "second_turn", "stopped"
   "the chapters of %s",
   (name) => {
     const log = logOf(name);
-    const found = chapters(log);
+    const story = new Story();
+    for (const { event } of log) story.add(event);
+    const found = story.chapters;
 
     it("follow each other, each scene once, and no step between them is of a new scene", () => {
       expect(found[0]!.start).toBe(1);
@@ -79,34 +82,6 @@ it("ends a failed request in the scene in which it failed, with the reason", () 
   expect(sceneAt(view)).toBe("check");
   expect(caption(view, "check")).toContain("did not reach the model");
   expect(sceneAt(foldAll([ACCEPTED, token(0, 1), failed("generation", "worker_lost")]))).toBe("draw");
-});
-
-it("says of the check what went on beside it", () => {
-  const at = (name: string) => {
-    const log = logOf(name);
-    const check = log.findIndex(({ event }) => event.type === "safety.checked");
-    return foldAll(log.slice(0, check + 1).map(({ event }) => event));
-  };
-  expect(caption(at("second_turn"), "check")).toContain("Meanwhile the prompt was packed");
-  expect(caption(at("finished"), "check")).not.toContain("Meanwhile");
-});
-
-it("says of the check only what went on beside it, not what came after", () => {
-  const check = {
-    type: "safety.checked",
-    at: 100,
-    duration_us: 90,
-    layer: "input",
-    verdict: "allow",
-    scores: [{ category: "violence", score: 0.1, threshold: 0.5, verdict: "allow" }],
-  };
-  const packed = { type: "context.assembled", at: 60, duration_us: 20, segments: [], dropped: [] };
-  const cut = { type: "prompt.tokenized", duration_us: 20, ids: [], pieces: [] };
-  const said = (...events: object[]) => caption(foldAll([ACCEPTED, ...(events as AnyEvent[])]), "check");
-  expect(said(packed, check)).toMatch(/Meanwhile the prompt was packed\.$/);
-  expect(said(packed, { ...cut, at: 90 }, check)).toMatch(/packed and cut into tokens\.$/);
-  expect(said(packed, check, { ...cut, at: 140 })).toMatch(/Meanwhile the prompt was packed\.$/);
-  expect(said(check, { ...packed, at: 130 })).not.toContain("Meanwhile");
 });
 
 it("does not take what follows silently for a step", () => {

@@ -12,14 +12,14 @@ export interface Scene {
 }
 
 export const SCENES = [
-  { id: "message", title: "Message", stage: "gateway" },
-  { id: "window", title: "Window", stage: "context" },
+  { id: "message", title: "Gate", stage: "gateway" },
+  { id: "window", title: "Context", stage: "context" },
   { id: "tokens", title: "Tokens", stage: "prompt" },
-  { id: "check", title: "Check", stage: "safety" },
+  { id: "check", title: "Safety", stage: "safety" },
   { id: "queue", title: "Queue", stage: "queue" },
   { id: "cache", title: "Cache", stage: "prefill" },
   { id: "prefill", title: "Prefill", stage: "prefill" },
-  { id: "draw", title: "Draw", stage: "decode" },
+  { id: "draw", title: "Sampling", stage: "decode" },
   { id: "stream", title: "Release", stage: "guard" },
   { id: "bill", title: "Bill", stage: "bill" },
 ] as const satisfies { id: string; title: string; stage: StageId }[];
@@ -54,14 +54,13 @@ const SCENE_OF_FAILURE: Record<string, SceneId> = {
   settle: "bill",
 };
 
-/** Null: it is no step of the journey, and the scene before goes on. */
-export function sceneOf(event: AnyEvent, view: TraceView): SceneId | null {
-  // Of a fork the answer that it goes on from is checked before anything is computed.
-  if (event.type === "safety.checked")
-    return event.layer === "output" && view.tokens.length ? "stream" : "check";
+/** The scene of an event; null: it is no step of the journey, and the scene before goes on. */
+export function sceneOf(event: AnyEvent, hasTokens: boolean): SceneId | null {
+  // A fork's inherited answer is checked before anything is computed.
+  if (event.type === "safety.checked") return event.layer === "output" && hasTokens ? "stream" : "check";
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
   // A prompt that is computed again after a preemption is no reading of the prompt.
-  if (view.tokens.length && !isOfAnswer(event)) return null;
+  if (hasTokens && !isOfAnswer(event)) return null;
   return SCENE_OF[event.type] ?? null;
 }
 
@@ -72,7 +71,7 @@ const isOfAnswer = ({ type }: AnyEvent) =>
 export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEvent } | null {
   for (let index = view.events.length - 1; index >= 0; index--) {
     const entry = view.events[index]!;
-    const scene = sceneOf(entry.event, view);
+    const scene = sceneOf(entry.event, view.tokens.length > 0);
     if (scene) return { scene, entry };
   }
   return null;

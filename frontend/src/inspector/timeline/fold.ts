@@ -1,29 +1,37 @@
 /**
- * Whether the timeline is folded into a strip, as it was left; at first where a panel would have no room below it. A page
- * that may keep nothing (an exported one in a frame of its own origin) begins anew each time.
+ * Whether the timeline's lanes are folded away, and how high they are, as they were left. A page that may keep nothing (an
+ * exported one in a frame of its own origin) begins anew each time.
  */
 
 const KEY = "sightglass-timeline";
-/** With the timeline open less than half of a lower window is left for the panel, px. */
-const ROOMY = 1200;
+const HEIGHT_KEY = "sightglass-timeline-height";
+/** The strip of scenes is the timeline of those who did not ask for lanes, px. */
+const HEIGHT = 168;
 
-export function keptFold(): boolean {
-  const kept = read();
-  return kept ? kept === "folded" : innerHeight < ROOMY;
+export const keptFold = (): boolean => read(KEY) !== "open";
+
+export function keepFold(isFolded: boolean): void {
+  write(KEY, isFolded ? "folded" : "open");
 }
 
-function read(): string | null {
+export const keptHeight = (): number => Number(read(HEIGHT_KEY)) || HEIGHT;
+
+export function keepHeight(px: number): void {
+  write(HEIGHT_KEY, String(px));
+}
+
+function read(key: string): string | null {
   try {
-    return localStorage.getItem(KEY);
+    return localStorage.getItem(key);
   } catch {
     return null;
   }
 }
 
-export function keepFold(isFolded: boolean): void {
+function write(key: string, value: string): void {
   try {
-    localStorage.setItem(KEY, isFolded ? "folded" : "open");
+    localStorage.setItem(key, value);
   } catch {
-    // It is folded all the same, as long as the page is open.
+    // It holds all the same, as long as the page is open.
   }
 }

@@ -13,11 +13,13 @@ import { massesOf, type Mass, type Masses } from "./masses";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
-const TOP = 58;
-const ROW = 22;
-const BAR = 14;
-const FOOT = 70;
-const MOST_ROWS = 10;
+const TOP = 48;
+/** A candidate's row, where there is room and where there is not. */
+const [ROW, LEAST_ROW] = [30, 20];
+const FOOT = 66;
+const MOST_ROWS = 9;
+/** With fewer the likeliest rivals are not seen. */
+const WANTED_ROWS = 6;
 const { risen: RISE, cut: STAGES, lined: LINED, drawn: DRAWN } = DRAW_PARTS;
 
 interface Scales {
@@ -27,9 +29,18 @@ interface Scales {
   right: number;
   top: number;
   barTop: number;
+  row: number;
+  /** Of a bar. */
+  bar: number;
+  /** Of the names, px. */
+  size: number;
 }
 
 export function drawShapes(view: TraceView, area: Area, wholeBeat: number): Shape[] {
+  return shapesOf(view, area, wholeBeat).map((shape) => ({ ...shape, key: `draw-${shape.key}` }));
+}
+
+function shapesOf(view: TraceView, area: Area, wholeBeat: number): Shape[] {
   const token = view.tokens.at(-1);
   if (!token || !view.accepted) return [];
   const beat = view.events.at(-1)?.event === token ? wholeBeat : 1;
@@ -38,9 +49,11 @@ export function drawShapes(view: TraceView, area: Area, wholeBeat: number): Shap
   const { params } = view.accepted;
   const places = chainPlaces(massesOf(token, params, 1), params, area);
   const top = area.y + TOP + (places.at(-1)?.row ?? 0) * CHAIN_ROW;
-  const numRows = Math.max(2, Math.min(MOST_ROWS, Math.floor((area.y + area.height - FOOT - top) / ROW)));
+  const room = area.y + area.height - FOOT - top;
+  const row = Math.min(ROW, Math.max(LEAST_ROW, Math.floor(room / WANTED_ROWS)));
+  const numRows = Math.max(2, Math.min(MOST_ROWS, Math.floor(room / row)));
   const masses = massesOf(token, params, numRows - 1);
-  const on = scalesOf(area, top, numRows);
+  const on = scalesOf(area, top, masses.rows.length + 1, row);
   return [
     ...header,
     ...chainShapes(places, area, beat < STAGES ? Math.ceil(stepAt(masses, beat) - 1e-6) : null),
@@ -51,15 +64,18 @@ export function drawShapes(view: TraceView, area: Area, wholeBeat: number): Shap
   ];
 }
 
-function scalesOf({ x, width }: Area, top: number, numRows: number): Scales {
+function scalesOf({ x, width }: Area, top: number, numRows: number, row: number): Scales {
   const label = Math.min(150, width * 0.27);
-  const figure = Math.min(64, width * 0.17);
+  const figure = Math.min(72, width * 0.17);
   return {
     left: x + label,
     width: Math.max(1, width - label - figure),
     right: x + width,
     top,
-    barTop: top + numRows * ROW + 12,
+    barTop: top + numRows * row + 12,
+    row,
+    bar: Math.round(row * 0.62),
+    size: row >= 26 ? 14 : 12,
   };
 }
 
@@ -124,7 +140,7 @@ function rowShapes(
 ): Shape[] {
   const token = view.tokens.at(-1)!;
   const { low, mass } = placeOf(row, masses, beat);
-  const y = on.top + order * ROW;
+  const y = on.top + order * on.row;
   const key = `row-${order}`;
   const isGone =
     masses.isDrawKnown &&
@@ -138,13 +154,14 @@ function rowShapes(
       ? [
           box(
             `${key}-wash`,
-            { x: on.left - 4, y: y - 1, width: on.right - on.left + 4, height: ROW - 2 },
+            { x: on.left - 4, y: y - 1, width: on.right - on.left + 4, height: on.row - 2 },
             { fill: "wash", radius: 3 },
           ),
         ]
       : []),
-    text(`${key}-label`, on.left - 8, y + 14, fitted(label, on.left - 8, 12), {
+    text(`${key}-label`, on.left - 8, y + on.row / 2 + 4, fitted(label, on.left - 8, on.size), {
       font: "mono",
+      size: on.size,
       anchor: "end",
       ink: isGone ? "faint" : "ink",
       isStruck: isGone,
@@ -152,22 +169,22 @@ function rowShapes(
     }),
     box(
       `${key}-model`,
-      { x: on.left, y: y + 3, width: on.width * known, height: BAR },
+      { x: on.left, y: y + (on.row - on.bar) / 2, width: on.width * known, height: on.bar },
       { stroke: "line", opacity: part(beat, 0, RISE) },
     ),
     box(
       `${key}-mass`,
-      { x: on.left + on.width * low, y: y + 3, width: on.width * mass, height: BAR },
+      { x: on.left + on.width * low, y: y + (on.row - on.bar) / 2, width: on.width * mass, height: on.bar },
       { fill: isHit ? "accent" : "step-3" },
     ),
     text(
       `${key}-figure`,
       on.right,
-      y + 14,
+      y + on.row / 2 + 4,
       isGone ? "out" : percent(row.shares[Math.round(stepAt(masses, beat))]!),
       {
         font: "mono",
-        size: 11,
+        size: on.size - 2,
         anchor: "end",
         ink: isGone ? "faint" : "soft",
       },
@@ -177,7 +194,7 @@ function rowShapes(
 
 /** All that have no row of their own, as one. */
 function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number): Shape[] {
-  const y = on.top + rows.length * ROW;
+  const y = on.top + rows.length * on.row;
   const step = stepAtOf(others.length, beat);
   const mass = mix(
     others[Math.floor(step)]!,
@@ -191,18 +208,18 @@ function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number):
       ? rest.map(({ low, high }) => ({ low: low * lined, mass: high - low }))
       : [{ low: 0, mass: shown }];
   return [
-    text("others-label", on.left - 8, y + 14, "all others", { ink: "faint", anchor: "end" }),
+    text("others-label", on.left - 8, y + on.row / 2 + 4, "all others", { ink: "faint", anchor: "end" }),
     ...bars.map(({ low, mass: long }, index) =>
       box(
         `others-${index}`,
-        { x: on.left + on.width * low, y: y + 3, width: on.width * long, height: BAR },
+        { x: on.left + on.width * low, y: y + (on.row - on.bar) / 2, width: on.width * long, height: on.bar },
         {
           fill: "faint",
           isHatched: true,
         },
       ),
     ),
-    text("others-figure", on.right, y + 14, percent(others[Math.round(step)]!), {
+    text("others-figure", on.right, y + on.row / 2 + 4, percent(others[Math.round(step)]!), {
       font: "mono",
       size: 11,
       anchor: "end",
@@ -224,7 +241,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
       ),
     ];
   const lined = part(beat, STAGES, LINED);
-  const ground = { x: on.left, y: on.barTop, width: on.width, height: BAR };
+  const ground = { x: on.left, y: on.barTop, width: on.width, height: on.bar };
   const toX = (share: number) => on.left + on.width * share;
   return [
     text("sum-label", on.left - 8, on.barTop + 11, "end to end", { ink: "faint", anchor: "end" }),
@@ -251,7 +268,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
         : [],
     ),
     ...[0, 0.5, 1].map((share) =>
-      text(`tick-${share}`, toX(share), on.barTop + BAR + 14, String(share), {
+      text(`tick-${share}`, toX(share), on.barTop + on.bar + 14, String(share), {
         font: "mono",
         size: 11,
         ink: "faint",
@@ -267,11 +284,11 @@ function drawLine(masses: Masses, token: TokenSampled, on: Scales, beat: number)
   const fall = part(beat, LINED, DRAWN);
   if (fall === 0) return [];
   const x = on.left + on.width * token.u;
-  const end = mix(on.top - 4, on.barTop + BAR + 4, fall);
+  const end = mix(on.top - 4, on.barTop + on.bar + 4, fall);
   const isRight = token.u > 0.6;
   return [
     line("u", [x, on.top - 4, x, end], { ink: "ink", width: 1.5 }),
-    text("u-said", x + (isRight ? -5 : 5), on.barTop + BAR + 26, `u = ${token.u.toFixed(4)}`, {
+    text("u-said", x + (isRight ? -5 : 5), on.barTop + on.bar + 26, `u = ${token.u.toFixed(4)}`, {
       font: "mono",
       size: 11,
       anchor: isRight ? "end" : undefined,

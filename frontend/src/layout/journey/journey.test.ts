@@ -5,10 +5,9 @@ import type { AnyEvent, SafetyChecked, SamplingParams, TokenSampled } from "../.
 import { REDACTED_PIECE } from "../../trace/bytes";
 import { ACCEPTED, foldAll, PARAMS, RELEASED, stage, token, WITHHELD } from "../../trace/fixtures";
 import { fold } from "../../trace/fold";
-import { sceneAt, SCENES } from "../../trace/scenes";
+import { sceneAt } from "../../trace/scenes";
 import { emptyView, type TraceView } from "../../trace/view";
 import { massesOf } from "./masses";
-import { MINI, miniShapes } from "./mini";
 import { front, places, ribbon } from "./ribbon";
 import type { Shape } from "./shapes";
 import { FULL_HEIGHT, LEAST_HEIGHT, stageShapes } from "./stage";
@@ -63,7 +62,6 @@ describe.each(NAMES)("any moment of %s", (name) => {
         for (const width of WIDTHS)
           for (const height of [LEAST_HEIGHT, FULL_HEIGHT])
             found.push(...faults(stageShapes(view, { width, height }, beat, "A question?")));
-      for (const { id } of SCENES) found.push(...faults(miniShapes(view, id)));
     });
     expect(found).toEqual([]);
   });
@@ -77,9 +75,18 @@ describe.each(NAMES)("any moment of %s", (name) => {
     });
   });
 
-  it("has nothing but the ground of a scene that was not reached", () => {
-    for (const { id } of SCENES) expect(miniShapes(emptyView(), id)).toEqual([]);
-    expect(MINI.width).toBeGreaterThan(0);
+  it("stays within its box with the tokens that follow the one at the playhead", () => {
+    const events = eventsOf(name);
+    const { tokens } = foldAll(events);
+    let view = emptyView();
+    events.forEach((event, index) => {
+      view = fold(view, event, index + 1);
+      const ahead = tokens.slice(view.tokens.length);
+      const shapes = stageShapes(view, SIZE, 1, null, { ahead, scene: "draw" });
+      expect(faults(shapes, isWithin(SIZE.height))).toEqual([]);
+      const current = view.tokens.at(-1);
+      if (current) expect(named(shapes, `token-${current.position}-bar`)).toBeDefined();
+    });
   });
 });
 
@@ -214,7 +221,7 @@ it("shows of withheld tokens only how many there were, and what stands in their 
 
 it("tells no number of bytes of a token that was redacted", () => {
   const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
-  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null);
+  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "stream" });
   expect(named(shapes, "held-said")).toMatchObject({ text: "Held in the worker: 1 token" });
   expect(named(shapes, "held-bytes-0")).toMatchObject({ text: "" });
 });
@@ -247,7 +254,7 @@ describe("a fork", () => {
     const kept = named(stageShapes(at, SIZE, 1, null), "chip-42");
     expect(kept).toMatchObject({ fill: "decode-pale" });
     const later = foldAll([...before, forked, token(2, 100_000)]);
-    expect(named(stageShapes(later, SIZE, 1, null), "sent-before-words")).toMatchObject({
+    expect(named(stageShapes(later, SIZE, 1, null, { scene: "stream" }), "sent-before-words")).toMatchObject({
       text: "The capital",
     });
     for (const beat of BEATS) expect(faults(stageShapes(later, SIZE, beat, null))).toEqual([]);

@@ -13,7 +13,7 @@ export type Ink =
   | "danger"
   /** Readable on every stage's hue, in both themes. */
   | "on-hue"
-  | `step-${1 | 2 | 3 | 4}`
+  | `step-${1 | 2 | 3 | 4 | 5}`
   | StageId
   | `${StageId}-pale`;
 

@@ -1,66 +1,68 @@
-/** The large picture of the journey at one moment. While the answer is written, draw and release are one picture. */
+/** The large picture of the journey at one moment. The answer's ribbon stands above the draw and above the release. */
+import type { TokenSampled } from "../../protocol/events";
 import { sceneAt, type SceneId } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
+import { RIBBON_HEIGHT, ribbonShapes } from "./answer-ribbon";
 import { billShapes } from "./bill";
 import { drawShapes } from "./draw";
 import { messageShapes } from "./message";
 import { cacheShapes, prefillShapes } from "./prompt";
 import { queueShapes } from "./queue";
-import { line, type Area, type Shape } from "./shapes";
+import type { Area, Shape } from "./shapes";
 import { streamShapes } from "./stream";
 import { tokenShapes } from "./tokens";
 import { windowShapes } from "./window";
 
 /** What the pictures were made for; where there is less room they show fewer rows, down to the least. */
 export const FULL_HEIGHT = 560;
-export const LEAST_HEIGHT = 400;
-/** The release's part of it, below the draw. */
-const STREAM_HEIGHT = 204;
-const LEAST_STREAM_HEIGHT = 176;
+export const LEAST_HEIGHT = 380;
 const MARGIN = 4;
+/** With less room the ribbon would leave too little for the candidates. */
+const RIBBON_FROM = 270;
 
 export interface Size {
   width: number;
   height: number;
 }
 
-/**
- * Shapes of the scene at the playhead in a box of this size. `beat`, 0 to 1, is how far the newest event's
- * showing has come; `question` is the message's text, where the log has it.
- */
-export function stageShapes(view: TraceView, size: Size, beat: number, question: string | null): Shape[] {
-  if (!(size.width > 0)) return [];
-  const area = { x: MARGIN, y: 6, width: Math.max(1, size.width - 2 * MARGIN), height: size.height - 12 };
-  const scene = sceneAt(view);
-  if (scene === "message" || scene === "check") return messageShapes(view, area, beat, question);
-  return PICTURES[scene](view, area, beat);
+/** What the log does not tell of the moment alone. */
+export interface Around {
+  /** The answer's tokens after those of the view, where they are known. */
+  ahead?: readonly TokenSampled[];
+  /** The scene that is shown: while the answer is written, the draw stays on the screen. */
+  scene?: SceneId;
 }
 
-const PICTURES: Record<
-  Exclude<SceneId, "message" | "check">,
-  (view: TraceView, area: Area, beat: number) => Shape[]
-> = {
+/**
+ * Shapes of a moment's scene in a box of this size. `beat`, 0 to 1, is how far the newest event's showing has come;
+ * `question` is the message's text, where the log has it.
+ */
+export function stageShapes(
+  view: TraceView,
+  size: Size,
+  beat: number,
+  question: string | null,
+  { ahead = [], scene = sceneAt(view) }: Around = {},
+): Shape[] {
+  if (!(size.width > 0)) return [];
+  const area = { x: MARGIN, y: 6, width: Math.max(1, size.width - 2 * MARGIN), height: size.height - 12 };
+  if (scene === "message" || scene === "check") return messageShapes(view, area, beat, question);
+  if (scene !== "draw" && scene !== "stream") return PICTURES[scene](view, area, beat);
+  const hasRibbon = area.height >= RIBBON_FROM && view.tokens.length > 0;
+  const top = hasRibbon ? RIBBON_HEIGHT : 0;
+  const below = { ...area, y: area.y + top, height: area.height - top };
+  return [...(hasRibbon ? ribbonShapes(view, area, ahead) : []), ...PICTURES[scene](view, below, beat)];
+}
+
+type Picture = (view: TraceView, area: Area, beat: number) => Shape[];
+
+const PICTURES: Record<Exclude<SceneId, "message" | "check">, Picture> = {
   window: windowShapes,
   tokens: tokenShapes,
   queue: queueShapes,
   cache: cacheShapes,
   prefill: prefillShapes,
-  draw: answerShapes,
-  stream: answerShapes,
+  draw: drawShapes,
+  stream: streamShapes,
   bill: billShapes,
 };
-
-function answerShapes(view: TraceView, area: Area, beat: number): Shape[] {
-  const spare = FULL_HEIGHT - 12 - area.height;
-  const streamHeight = Math.max(LEAST_STREAM_HEIGHT, STREAM_HEIGHT - spare);
-  const drawHeight = area.height - streamHeight;
-  const y = area.y + drawHeight;
-  return [
-    ...drawShapes(view, { ...area, height: drawHeight }, beat).map((shape) => ({
-      ...shape,
-      key: `draw-${shape.key}`,
-    })),
-    line("between", [area.x, y - 10, area.x + area.width, y - 10]),
-    ...streamShapes(view, { ...area, y: y + 4, height: streamHeight - 4 }, beat),
-  ];
-}

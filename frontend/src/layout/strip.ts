@@ -1,0 +1,113 @@
+/**
+ * The scene strip: every scene a slot, the answer's tokens evenly in the widest one. A place on it is a number of events,
+ * so that a scene that took no time has a place too. Knows no colours.
+ */
+import type { TokenSampled } from "../protocol/events";
+import { SCENES, type SceneId } from "../trace/scenes";
+import type { Segment, Story } from "../trace/story";
+
+export interface Slot {
+  scene: SceneId;
+  x: number;
+  width: number;
+  /** Null: the request has not reached it. */
+  segment: Segment | null;
+}
+
+const GAP = 3;
+/** A slot's share of the strip, and its bounds in px; the answer has what is left. */
+const SHARE = 0.074;
+const [LEAST, MOST] = [22, 92];
+/** Slots whose figures are longer than others'. */
+const WIDER: Partial<Record<SceneId, number>> = { cache: 1.1, stream: 1.15, bill: 1.45 };
+
+/** In the order in which the request reached them; what it has not reached follows in the order of all requests. */
+export function slots(segments: Segment[], width: number): Slot[] {
+  const reached = segments.map(({ scene }) => scene);
+  const order = [...reached, ...SCENES.map(({ id }) => id).filter((id) => !reached.includes(id))];
+  const least = Math.min(MOST, Math.max(LEAST, width * SHARE));
+  const widthOf = (scene: SceneId) => least * (WIDER[scene] ?? 1);
+  const others = order.reduce((sum, scene) => sum + (scene === "draw" ? 0 : widthOf(scene) + GAP), 0);
+  const wide = Math.max(least, width - others);
+  let x = 0;
+  return order.sort(laterLast(reached)).map((scene) => {
+    const slot = {
+      scene,
+      x,
+      width: scene === "draw" ? wide : widthOf(scene),
+      segment: segments.find((each) => each.scene === scene) ?? null,
+    };
+    x += slot.width + GAP;
+    return slot;
+  });
+}
+
+/** Keeps the reached scenes in their order, and puts each other one where all requests have it. */
+function laterLast(reached: SceneId[]): (a: SceneId, b: SceneId) => number {
+  const place = (id: SceneId) => SCENES.findIndex((scene) => scene.id === id);
+  return (a, b) =>
+    reached.includes(a) && reached.includes(b)
+      ? reached.indexOf(a) - reached.indexOf(b)
+      : place(a) - place(b);
+}
+
+/** Where the playhead stands when the first `shown` events are shown, and the newest of them to this part. */
+export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): number {
+  const slot = all.findLast(({ segment }) => segment && shown > segment.start) ?? all[0];
+  if (!slot?.segment || shown <= 0) return 0;
+  const { start, end } = slot.segment;
+  if (slot.scene === "draw") {
+    const num = story.tokenEnds.length;
+    const before = story.numTokens(Math.min(shown, end));
+    return slot.x + (slot.width * Math.min(num, Math.max(0, before - 1 + beat))) / Math.max(1, num);
+  }
+  const done = Math.min(end, shown) - start - 1 + beat;
+  return slot.x + (slot.width * Math.max(0, done)) / Math.max(1, end - start);
+}
+
+/** How many events are shown at a place of the strip: at least one, at most all that the request has reached. */
+export function shownAt(all: Slot[], story: Story, x: number): number {
+  const known = all.filter(({ segment }) => segment);
+  const slot = known.findLast((each) => x >= each.x) ?? known[0];
+  if (!slot?.segment) return 0;
+  const share = Math.min(1, Math.max(0, (x - slot.x) / slot.width));
+  const { start, end } = slot.segment;
+  if (slot.scene === "draw") {
+    const num = story.tokenEnds.length;
+    return story.tokenEnds[Math.min(num - 1, Math.floor(share * num))] ?? end;
+  }
+  return Math.min(end, start + 1 + Math.floor(share * (end - start)));
+}
+
+/** One column of the answer in the strip: the most surprising of its tokens. */
+export interface Bar {
+  x: number;
+  width: number;
+  /** 0 to 1; null: no probability is known. */
+  height: number | null;
+  /** The first of its tokens, as an index. */
+  first: number;
+}
+
+/** So much surprise, in bits, fills the strip's height. */
+export const MOST_BITS = 6;
+
+/** Bits of surprise: -log2 of the model's own probability; null: it is not known. */
+export const surpriseOf = ({ logprob }: Pick<TokenSampled, "logprob">): number | null =>
+  logprob === null ? null : -logprob / Math.LN2;
+
+/** At most one column for each two pixels. */
+export function surpriseBars(tokens: readonly TokenSampled[], width: number): Bar[] {
+  const num = Math.min(tokens.length, Math.max(1, Math.floor(width / 2)));
+  return Array.from({ length: num }, (_, index) => {
+    const first = Math.floor((index * tokens.length) / num);
+    const last = Math.floor(((index + 1) * tokens.length) / num);
+    let bits: number | null = null;
+    for (let at = first; at < last; at++) {
+      const each = surpriseOf(tokens[at]!);
+      if (each !== null && (bits === null || each > bits)) bits = each;
+    }
+    const height = bits === null ? null : Math.min(1, bits / MOST_BITS);
+    return { x: (index * width) / num, width: width / num, height, first };
+  });
+}
