@@ -312,7 +312,7 @@ export class RequestTrace {
     const { shown } = this.cue;
     if (shown !== before) this.show(shown, this.log[shown - 1]!.time);
     this.isFast = isFast(this.story, this.cue);
-    this.beat = beatOf(this.cue);
+    this.beat = this.isFast ? 1 : beatOf(this.cue);
     if (isFollowed(this.story, this.cue)) this.settle();
     else if (this.isCalm && this.isFast) this.toLive();
   }
