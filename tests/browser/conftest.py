@@ -1,4 +1,4 @@
-"""Each module of browser tests has a product of its own, and one page of a signed-in browser."""
+"""Each module of browser tests has a product of its own, and one page of a signed-in browser, whose glass is closed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def page(product: Running) -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1360, "height": 860})
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.add_init_script("localStorage.setItem('sightglass-glass', 'closed')")
         page.goto(product.link)
         yield page
         assert errors == []

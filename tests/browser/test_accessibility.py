@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from inference.protocol.codec import decode_frame
 from tests.browser.axe import findings
+from tests.browser.panels import each_tab, open_tab
 from tests.browser.running import Running, post
 from tests.golden.test_projections import LOGS
 from webapp.traces.archive import encode
@@ -81,11 +81,10 @@ def as_file(name: str) -> bytes:
 def in_all_panels(page: Page, shown: Locator) -> dict[str, list[str]]:
     """The findings in each of the inspector's panels that has any."""
     found = {}
-    for tab in page.get_by_role("tab").all():
-        tab.click()
-        expect(shown).to_have_attribute("aria-labelledby", re.compile(str(tab.get_attribute("id"))))
+    for name in each_tab(page):
+        expect(shown).to_have_attribute("aria-labelledby", f"tab-{name}")
         page.wait_for_load_state("networkidle")
-        found[tab.inner_text()] = findings(page)
+        found[name] = findings(page)
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -105,7 +104,7 @@ def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("inspector-toggle")).to_be_visible(timeout=30_000)
     page.get_by_test_id("inspector-toggle").click()
-    expect(page.get_by_role("tab", name="Tokens")).to_be_visible()
+    expect(page.get_by_role("tab", name="Journey")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     assert findings(page) == []
 
@@ -147,7 +146,7 @@ def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, 
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     page.evaluate(_WATCH_SPOKEN)
     for panel in ("Journey", "Sampling"):
-        page.get_by_role("tab", name=panel).click()
+        open_tab(page, panel)
         page.evaluate("() => { window.spoken = []; }")
         message.fill("Tell a story of a lighthouse keeper.")
         page.keyboard.press("Enter")
@@ -176,7 +175,7 @@ def test_nothing_shifts_while_an_answer_streams(page: Page, base: str, panel: st
     message.fill("Name one colour.")
     page.keyboard.press("Enter")
     page.get_by_test_id("inspector-toggle").click(timeout=30_000)
-    page.get_by_role("tab", name=panel).click()
+    open_tab(page, panel)
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     page.evaluate(_WATCH_SHIFTS)
     message.fill("Tell me more about the sea.")

@@ -10,6 +10,7 @@ import sys
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
+from tests.browser.panels import open_tab
 from tests.browser.running import ROOT, Running
 
 QUESTION = "Write two sentences about a lighthouse."
@@ -316,7 +317,7 @@ def test_a_reload_in_mid_stream_begins_with_the_answer_so_far_and_the_open_panel
     answer = page.get_by_test_id("assistant-message")
     expect(answer).to_contain_text(re.compile("(.|\\n){60}"), timeout=30_000)
     page.get_by_test_id("inspector-toggle").last.click()
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     address = page.url
     page.reload()
     expect(page.get_by_role("tab", name="Tokens")).to_have_attribute("aria-selected", "true")
@@ -355,7 +356,7 @@ def test_code_in_an_answer_is_code_and_its_tokens_are_found_in_it(page: Page) ->
     wait_until_written(page)
     expect(page.get_by_test_id("assistant-message").locator("pre code.language-python")).to_have_text("print(1 < 2)\n")
     page.get_by_test_id("inspector-toggle").last.click()
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     page.get_by_test_id("token").filter(has_text="print").first.hover()
     marked = "() => [...(CSS.highlights.get('linked-token') ?? [])].map((range) => `${range}`)"
     page.wait_for_function(f"({marked})().includes('print')")

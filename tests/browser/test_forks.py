@@ -6,6 +6,8 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.panels import open_tab
+
 QUESTION = "Write two sentences about a lighthouse."
 
 
@@ -28,7 +30,7 @@ def tree(page: Page) -> Locator:
 
 
 def look_at_token(page: Page, index: int) -> None:
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     page.get_by_test_id("token").nth(index).click()
     expect(page.get_by_test_id("sampling-panel")).to_be_focused()
 
@@ -49,7 +51,7 @@ def test_the_answer_goes_on_with_a_candidate_chosen_by_keyboard_alone(page: Page
     expect(tree(page).nth(1)).to_have_attribute("aria-current", "true")
     wait_until_written(page)
     after = shown_text(page)
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     kept = page.get_by_test_id("kept-token")
     expect(kept).to_have_count(4)
     assert chosen == f"Continue with {kept.nth(3).inner_text()}"
@@ -68,7 +70,7 @@ def test_the_tree_leads_from_branch_to_branch(page: Page) -> None:
 
 
 def test_a_kept_token_says_that_it_was_not_sampled_here(page: Page) -> None:
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     page.get_by_test_id("kept-token").first.click()
     panel = page.get_by_test_id("sampling-panel")
     expect(panel).to_contain_text("Kept from another answer")
@@ -104,7 +106,7 @@ def test_a_fork_begun_on_a_request_page_is_shown_there(page: Page) -> None:
     rows.nth(1).get_by_role("button").click()
     page.wait_for_url(lambda url: "/requests/req_" in url and not url.startswith(path))
     expect(page.get_by_test_id("sampling-panel")).to_contain_text("Chosen or written by a person")
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     expect(page.get_by_test_id("kept-token").first).to_be_visible()
     expect(tree(page)).to_have_count(4)
 
@@ -160,7 +162,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     wait_until_written(page)
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
     page.get_by_test_id("inspector-toggle").click()
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     page.get_by_test_id("token").nth(1).click()
     expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")
 

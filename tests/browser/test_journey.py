@@ -14,10 +14,11 @@ from browser import find_chromium
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from inference.protocol.events import Frame
+from tests.browser.panels import open_tab
 from webapp.traces.htmlfile import read_page, to_html
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
-SCENES = ("Message", "Window", "Tokens", "Check", "Queue", "Cache", "Prefill", "Draw", "Release", "Bill")
+SCENES = ("Gate", "Context", "Tokens", "Safety", "Queue", "Cache", "Prefill", "Sampling", "Release", "Bill")
 IDS = ("message", "window", "tokens", "check", "queue", "cache", "prefill", "draw", "stream", "bill")
 Opener = Callable[..., Page]
 
@@ -37,18 +38,22 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
     contexts = []
     errors: list[str] = []
 
-    def open_log(name: str, width: int = 1360, height: int = 900, tab: str = "Journey", **options: Any) -> Page:
+    def open_log(
+        name: str, width: int = 1360, height: int = 900, tab: str = "Journey", is_still: bool = True, **options: Any
+    ) -> Page:
         frames = msgspec.convert(json.loads((LOGS / f"{name}.json").read_text("utf-8"))["frames"], list[Frame])
         path = tmp_path / f"{name}.html"
         path.write_bytes(to_html(read_page(), frames, {"title": name}))
+        is_still = is_still and options.get("reduced_motion") != "reduce"
         context = browser.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(path.as_uri())
-        if tab == "Journey":
-            page.get_by_role("tab", name=tab).click()
-            expect(page.get_by_test_id("journey")).to_be_visible()
+        if tab != "Journey":
+            open_tab(page, tab)
+        if is_still:
+            page.get_by_role("button", name=re.compile("^Skip to|^To the end")).click()
         return page
 
     yield open_log
@@ -62,24 +67,24 @@ def journey(page: Page) -> Locator:
 
 
 def play(page: Page) -> Locator:
-    return page.get_by_test_id("explain")
+    return page.get_by_test_id("replay-play")
 
 
 def scene(page: Page, title: str) -> Locator:
     path = page.get_by_role("list", name="Scenes")
-    return path.get_by_role("button", name=re.compile(f"^{title} "))
+    return path.get_by_role("button", name=re.compile(f"^{title}"))
 
 
 def step(page: Page, direction: str = "forward") -> None:
-    journey(page).get_by_role("button", name=f"One event {direction}").click()
+    page.get_by_role("button", name=f"One event {direction}").click()
 
 
 def shape(page: Page, key: str) -> Locator:
-    return journey(page).locator(f'.stage [data-key="{key}"]')
+    return journey(page).locator(f'.picture [data-key="{key}"]')
 
 
 def picture(page: Page) -> str:
-    return str(journey(page).locator(".stage svg").inner_html())
+    return str(journey(page).locator(".picture svg").inner_html())
 
 
 def pass_frames(page: Page, num: int) -> None:
@@ -92,9 +97,24 @@ def pass_frames(page: Page, num: int) -> None:
     )
 
 
-def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_it_is_seen(opened: Opener) -> None:
+def test_the_exported_page_opens_on_the_playing_journey_and_settles_on_the_closest_call(opened: Opener) -> None:
+    page = opened("stopped", is_still=False)
+    expect(page.get_by_role("tab", name="Journey")).to_have_attribute("aria-selected", "true")
+    expect(play(page)).to_have_text("Pause")
+    expect(journey(page)).to_have_attribute("data-scene", "message")
+    seen = [journey(page).get_attribute("data-scene")]
+    for name in IDS[1:]:
+        if scene(page, SCENES[IDS.index(name)]).is_enabled():
+            expect(journey(page)).to_have_attribute("data-scene", name, timeout=60_000)
+            seen.append(name)
+    assert len(seen) >= 9
+    expect(page.get_by_test_id("behind")).to_have_count(0, timeout=60_000)
+    expect(page.get_by_test_id("journey-caption")).to_contain_text("The closest call")
+    expect(journey(page)).to_have_attribute("data-scene", "draw")
+
+
+def test_the_findings_lead_to_where_they_are_seen(opened: Opener) -> None:
     page = opened("second_turn", tab="Overview")
-    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
     overview = page.get_by_test_id("overview")
     found = overview.get_by_role("listitem")
     expect(found.nth(0)).to_contain_text("Stopped at the length limit (24 tokens)")
@@ -110,6 +130,20 @@ def test_the_inspector_opens_at_what_stands_out_and_each_finding_leads_to_where_
     expect(play(page)).to_have_text("Pause")
 
 
+def test_the_chips_lead_to_the_closest_call_the_oddest_word_and_the_longest_wait(opened: Opener) -> None:
+    page = opened("stopped", reduced_motion="reduce")
+    chips = page.get_by_test_id("highlights")
+    closest = chips.get_by_role("button", name="closest call")
+    expect(closest).to_have_attribute("aria-pressed", "true")
+    chips.get_by_role("button", name="oddest word").click()
+    expect(closest).to_have_attribute("aria-pressed", "false")
+    expect(journey(page)).to_have_attribute("data-scene", "draw")
+    # The answer stays whole beside the token that is looked at.
+    expect(page.get_by_test_id("as-of")).to_have_count(0)
+    chips.get_by_role("button", name="longest wait").click()
+    expect(journey(page)).to_have_attribute("data-scene", "prefill")
+
+
 def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opener) -> None:
     page = opened("finished", width=390, tab="Overview", reduced_motion="reduce")
     overview = page.get_by_test_id("overview")
@@ -117,7 +151,7 @@ def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opene
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page = opened("remote", width=390, tab="Overview")
     overview = page.get_by_test_id("overview")
-    page.get_by_role("button", name="What stands out").click()
+    page.get_by_role("button", name="See inside").click()
     follow = overview.get_by_role("button", name="Show it in Sampling")
     expect(follow).to_be_in_viewport()
     answer = page.get_by_test_id("replay-text").inner_text()
@@ -132,52 +166,48 @@ def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opene
 def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) -> None:
     page = opened("finished", reduced_motion="reduce")
     told = {
-        "Message": "The gateway took",
-        "Window": "41 of 8,192 tokens of the window are the prompt",
+        "Gate": "Signed in and within limits",
+        "Context": "The prompt takes 41 of the window's 8,192 tokens",
         "Tokens": "cut the prompt into 41 tokens",
-        "Check": "The message was allowed (highest, sexual: score 0.09, under the limit of 0.60)",
+        "Safety": "",
         "Queue": "No request stood in front",
-        "Cache": "None of the prompt was in the cache",
-        "Prefill": "41 of 41 prompt tokens were computed",
-        "Draw": "The model gave “The” 22.9\xa0%",
-        "Release": "The answer was allowed",
+        "Cache": "Nothing to reuse",
+        "Prefill": "The model read all 41 tokens of the prompt",
+        "Sampling": "The model gave “The” 22.9\xa0%",
+        "Release": "",
         "Bill": "49 tokens cost",
     }
     for title, name in zip(SCENES, IDS, strict=True):
         scene(page, title).click()
         expect(journey(page)).to_have_attribute("data-scene", name)
         expect(page.get_by_test_id("journey-caption")).to_contain_text(told[title])
-        label = journey(page).locator(".stage svg").get_attribute("aria-label")
+        label = journey(page).locator(".picture svg").get_attribute("aria-label")
         assert label is not None and "undefined" not in label
     expect(scene(page, "Bill")).to_have_attribute("aria-current", "step")
     expect(page.get_by_test_id("journey-announced")).to_contain_text("Bill: 49 tokens cost")
 
 
-def test_space_explains_a_scene_and_at_its_end_goes_to_the_next(opened: Opener) -> None:
+def test_space_plays_in_slow_motion_from_scene_to_scene(opened: Opener) -> None:
     page = opened("finished")
     stage = page.get_by_role("group", name=re.compile("^Picture of the scene"))
-    expect(play(page)).to_have_text("Explain")
+    expect(page.get_by_label("Speed")).to_have_value("explain")
+    expect(play(page)).to_have_text("Play")
     stage.focus()
     page.keyboard.press("Space")
     expect(play(page)).to_have_text("Pause")
-    expect(journey(page)).to_have_attribute("data-scene", "message")
-    expect(page.get_by_label("Speed")).to_have_value("explain")
-    expect(play(page)).to_have_text("Next: Window", timeout=10_000)
-    expect(journey(page)).to_contain_text("Paused: this scene has ended. Space goes on to Window.")
-    expect(page.get_by_test_id("journey-announced")).to_contain_text("Next: Window")
+    for name in ("message", "window", "tokens"):
+        expect(journey(page)).to_have_attribute("data-scene", name, timeout=30_000)
     page.keyboard.press("Space")
-    expect(journey(page)).to_have_attribute("data-scene", "window")
-    page.keyboard.press("Space")
-    expect(play(page)).to_have_text("Go on")
+    expect(play(page)).to_have_text("Play")
     page.keyboard.press("Shift+ArrowRight")
-    expect(shape(page, "piece-40")).to_be_visible()
+    expect(journey(page)).to_have_attribute("data-scene", "check")
     page.keyboard.press("ArrowLeft")
-    expect(journey(page)).to_have_attribute("data-scene", "window")
+    expect(journey(page)).to_have_attribute("data-scene", "tokens")
 
 
 def test_a_token_s_mass_lines_up_and_the_draw_lands_on_it(opened: Opener) -> None:
     page = opened("stopped", reduced_motion="reduce")
-    scene(page, "Draw").click()
+    scene(page, "Sampling").click()
     expect(page.get_by_test_id("journey-caption")).to_contain_text("“Once”")
     u, first, second = (shape(page, f"draw-{key}").bounding_box() for key in ("u", "part-0", "part-1"))
     assert u is not None and first is not None and second is not None
@@ -189,14 +219,15 @@ def test_a_token_s_mass_lines_up_and_the_draw_lands_on_it(opened: Opener) -> Non
 
 def test_paused_is_still(opened: Opener) -> None:
     page = opened("finished")
-    scene(page, "Draw").click()
+    scene(page, "Sampling").click()
     expect(play(page)).to_have_text("Pause")
     before = picture(page)
     page.wait_for_function(
-        """(before) => document.querySelector('[data-testid="journey"] .stage svg').innerHTML !== before""", arg=before
+        """(before) => document.querySelector('[data-testid="journey"] .picture svg').innerHTML !== before""",
+        arg=before,
     )
     play(page).click()
-    expect(play(page)).to_have_text("Go on")
+    expect(play(page)).to_have_text("Play")
     before = picture(page)
     pass_frames(page, 15)
     assert picture(page) == before
@@ -208,8 +239,8 @@ def test_paused_is_still(opened: Opener) -> None:
 
 def test_with_reduced_motion_nothing_moves_by_itself(opened: Opener) -> None:
     page = opened("finished", reduced_motion="reduce")
-    scene(page, "Message").click()
-    expect(play(page)).to_have_text("Next step")
+    scene(page, "Gate").click()
+    expect(play(page)).to_have_text("Play")
     before = picture(page)
     pass_frames(page, 15)
     assert picture(page) == before
@@ -218,22 +249,17 @@ def test_with_reduced_motion_nothing_moves_by_itself(opened: Opener) -> None:
     still = picture(page)
     pass_frames(page, 15)
     assert picture(page) == still
-    expect(play(page)).to_have_text("Next: Tokens")
+    expect(play(page)).to_have_text("Play")
 
 
 def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> None:
     page = opened("remote", reduced_motion="reduce")
-    scene(page, "Draw").click()
-    expect(shape(page, "held-bytes-1")).to_have_text("🌟")
-    step(page, "back")
-    expect(shape(page, "held-bytes-1")).to_have_text("waits")
-    expect(shape(page, "held-said")).to_contain_text("a character waits for its last byte")
-    expect(shape(page, "sent-said")).to_have_text("At the browser: nothing yet")
-    for _ in range(3):
-        step(page)
+    scene(page, "Sampling").click()
+    step(page)
+    expect(journey(page)).to_have_attribute("data-scene", "stream")
     expect(shape(page, "sent-0-words")).to_have_text("🌟")
     scene(page, "Prefill").click()
-    expect(page.get_by_test_id("journey-caption")).to_contain_text("39 of 39")
+    expect(page.get_by_test_id("journey-caption")).to_contain_text("39 tokens")
     expect(scene(page, "Cache")).to_be_disabled()
 
 
@@ -243,18 +269,15 @@ def test_a_blocked_message_ends_its_journey_at_the_gate(opened: Opener) -> None:
     expect(page.get_by_test_id("journey-caption")).to_contain_text("did not reach the model")
     expect(shape(page, "check-said")).to_contain_text("blocked")
     for title in SCENES:
-        if title not in ("Message", "Check"):
+        if title not in ("Gate", "Safety"):
             expect(scene(page, title)).to_be_disabled()
 
 
 def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
     page = opened("finished", width=390)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    height = journey(page).bounding_box()
-    scene(page, "Draw").click()
+    scene(page, "Sampling").click()
     play(page).click()
-    box = journey(page).bounding_box()
-    assert height is not None and box is not None and box["height"] == pytest.approx(height["height"], abs=1)
     page.get_by_role("button", name="Open the panel Sampling").click()
     expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
 
@@ -262,7 +285,7 @@ def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (1920, 1080), (3840, 2160)])
 def test_a_scene_is_wholly_in_sight(opened: Opener, width: int, height: int) -> None:
     page = opened("stopped", width=width, height=height, reduced_motion="reduce")
-    for title in ("Message", "Draw", "Bill"):
+    for title in ("Gate", "Sampling", "Bill"):
         scene(page, title).click()
         stage = page.get_by_role("group", name=re.compile("^Picture of the scene"))
         expect(stage).to_be_in_viewport(ratio=1)
@@ -270,20 +293,37 @@ def test_a_scene_is_wholly_in_sight(opened: Opener, width: int, height: int) -> 
         assert box is not None and box["height"] > height * 0.4
 
 
-def test_the_timeline_folds_with_a_key_and_stays_as_it_was_left(opened: Opener) -> None:
-    page = opened("stopped")
+def test_the_strip_is_the_scrubber(opened: Opener) -> None:
+    page = opened("stopped", reduced_motion="reduce")
+    box = page.get_by_test_id("scrubber").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
+    expect(journey(page)).to_have_attribute("data-scene", "message")
+    answer = scene(page, "Sampling").bounding_box()
+    assert answer is not None
+    page.mouse.move(answer["x"] + 4, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(answer["x"] + answer["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+    page.mouse.up()
+    shown, whole = page.get_by_test_id("replay-position").inner_text().split("·")[0].split("/")
+    assert int(shown) == pytest.approx(int(whole) / 2, abs=1)
+    expect(journey(page)).to_have_attribute("data-scene", "draw")
+
+
+def test_the_lanes_unfold_with_a_key_stay_as_they_were_left_and_are_made_higher(opened: Opener) -> None:
+    page = opened("stopped", reduced_motion="reduce")
     lanes = page.get_by_test_id("timeline-plot")
     expect(lanes).to_have_count(0)
-    before = page.get_by_test_id("replay-position").inner_text()
-    box = page.get_by_test_id("minimap").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(page.get_by_test_id("replay-position")).not_to_have_text(before)
     page.keyboard.press("t")
     expect(lanes).to_be_visible()
-    lanes.focus()
+    edge = page.get_by_role("separator", name="Height of the timeline")
+    before = int(edge.get_attribute("aria-valuenow") or 0)
+    edge.focus()
+    page.keyboard.press("ArrowDown")
+    expect(edge).to_have_attribute("aria-valuenow", str(before + 24))
     page.reload()
     expect(lanes).to_be_visible()
+    expect(edge).to_have_attribute("aria-valuenow", str(before + 24))
     lanes.focus()
     page.keyboard.press("t")
     expect(lanes).to_have_count(0)

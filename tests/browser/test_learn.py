@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.synthetic_trace import trace_file
+from tests.browser.panels import open_tab
 from tests.browser.running import Running
 
 expect.set_options(timeout=20_000)  # the parts of a page are fetched one after another, on a machine that is shared
@@ -168,7 +169,7 @@ def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(p
     page.locator("input[type=file]").set_input_files(file)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     page.locator("a[href^='/requests/']").first.click()
-    page.get_by_role("tab", name="Cache").click()
+    open_tab(page, "Cache")
     panel = page.get_by_role("tabpanel")
     panel.locator("button.term").first.click()
     page.get_by_role("link", name="See how it works").locator("visible=true").click()

@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwr
 from inference.protocol.codec import decode_frame
 from tests.browser.conftest import find_chromium
 from tests.browser.look import Look, difference, look_at, read, write
+from tests.browser.panels import open_tab
 from tests.browser.running import ROOT
 from tests.golden.test_projections import LOGS
 from webapp.traces.htmlfile import read_page, to_html
@@ -84,7 +85,7 @@ def page(browser: Browser, replay: Path, setting: tuple[str, str]) -> Iterator[P
     # Drawn text is measured once: a new width has all of it measured and drawn again.
     page.set_viewport_size({"width": WIDTHS[width] + 40, "height": 900})
     page.set_viewport_size(viewport)
-    page.get_by_role("tab", name="Bill").click()
+    open_tab(page, "Bill")
     expect(page.get_by_role("tabpanel")).to_contain_text("USD")
     page.evaluate("() => document.fonts.ready")
     yield page

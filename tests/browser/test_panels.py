@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from inference.protocol.codec import decode_frame
+from tests.browser.panels import each_tab, open_tab
 from tests.browser.running import ROOT, Running
 from webapp.traces.jsonfile import encode_json
 
@@ -38,8 +39,7 @@ def addresses(page: Page, product: Running) -> dict[str, str]:
 def open_panel(page: Page, address: str, name: str) -> str:
     """Its text, with plain spaces."""
     if page.url != address:
-        page.goto(address)
-    page.get_by_role("tab", name=name, exact=True).click()
+        page.goto(f"{address}?panel={name}")
     panel = page.get_by_role("tabpanel", name=name, exact=True)
     expect(panel).not_to_be_empty()
     return re.sub(r"\s+", " ", panel.inner_text())
@@ -48,7 +48,7 @@ def open_panel(page: Page, address: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("panel", "recorded", "before", "blocked"),
     [
-        ("Limits", "requests open at once", "requests open at once", "requests open at once"),
+        ("Gate", "requests open at once", "requests open at once", "requests open at once"),
         ("Context", "56 tokens in changed segments", "Nothing is recorded to compare with", "ended before its context"),
         ("Tokens", "Bytes on their way", "Bytes on their way", "ended before a token was sampled"),
         ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),
@@ -75,8 +75,7 @@ def test_each_panel_tells_what_is_recorded_and_what_is_not(
 def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page, addresses: dict[str, str]) -> None:
     script = re.compile(r"/ToolsPanel-[^/]*\.js$")
     page.route(script, lambda route: route.abort())
-    page.goto(addresses["finished"])
-    page.get_by_role("tab", name="Tools", exact=True).click()
+    page.goto(f"{addresses['finished']}?panel=Tools")
     panel = page.get_by_role("tabpanel", name="Tools", exact=True)
     expect(panel.get_by_role("alert")).to_contain_text("Tools could not be fetched.")
     page.unroute(script)
@@ -152,14 +151,15 @@ def test_the_tabs_are_walked_by_keys_and_none_is_lost_on_a_phone(page: Page, add
     open_panel(page, addresses["second_turn"], "Timing")
     tabs = page.get_by_role("tab")
     names = tabs.all_inner_texts()
+    assert names == ["Timing", "Network", "Bill", "Events"]
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+    tabs.first.focus()
     page.keyboard.press("End")
     expect(tabs.last).to_be_in_viewport(ratio=0.9)
     expect(tabs.last).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", selected=True)).to_have_text(names[0])
-    for name in names:
-        page.get_by_role("tab", name=name, exact=True).click()
+    for name in each_tab(page):
         assert page.evaluate("document.documentElement.scrollWidth") == 360, name
     page.set_viewport_size({"width": 1360, "height": 860})
 
@@ -170,9 +170,9 @@ def test_a_live_request_shows_its_frames_as_they_came_and_its_bill_in_the_ledger
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
     page.get_by_test_id("inspector-toggle").last.click()
-    page.get_by_role("tab", name="Bill").click()
+    open_tab(page, "Bill")
     expect(page.get_by_test_id("ledger")).to_contain_text("Equal to the ledger, line by line", timeout=10_000)
-    page.get_by_role("tab", name="Network").click()
+    open_tab(page, "Network")
     panel = page.get_by_role("tabpanel")
     expect(panel).to_contain_text("over the page's WebSocket")
     expect(panel).to_contain_text("arrived")
@@ -211,7 +211,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     panel = page.get_by_role("tabpanel")
     expect(panel.locator("pre.gone")).to_contain_text("It is 09:14.")
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
-    page.get_by_role("tab", name="Cache", exact=True).click()
+    open_tab(page, "Cache")
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
     expect(panel).to_contain_text("a number is another, as in a date")
     call("DELETE", f"traces/{requests[0]}", {})
@@ -219,6 +219,6 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     gone = "The turn before was deleted, and its text with it."
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
     expect(panel).not_to_contain_text("09:14")
-    page.get_by_role("tab", name="Cache", exact=True).click()
+    open_tab(page, "Cache")
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
     expect(panel).to_contain_text("a number is another, as in a date")

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.panels import open_tab
 from tests.browser.running import ROOT, Running
 from tests.ports import free_port
 
@@ -48,8 +49,8 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
 
     page.get_by_test_id("inspector-toggle").last.click()
-    expect(page.get_by_test_id("timeline")).to_be_visible()
-    page.get_by_role("tab", name="Tokens").click()
+    expect(page.get_by_test_id("scene-strip")).to_be_visible()
+    open_tab(page, "Tokens")
     chips = page.get_by_test_id("token")
     expect(chips.nth(5)).to_be_visible()
     chip = chips.nth(2)
@@ -73,7 +74,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     page.get_by_role("button", name="To the end").click()
     expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
     total = int(page.get_by_test_id("replay-position").inner_text().split("/")[1].split("·")[0])
-    page.get_by_label("Moment").fill("0")
+    page.get_by_label("Moment").fill("1")
     expect(page.get_by_test_id("replay-text")).to_have_text("")
     page.get_by_label("Speed").select_option("0.25")
     page.get_by_test_id("replay-play").click()
@@ -83,9 +84,9 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
 
 def test_layers_are_looked_into_from_a_selected_token(page: Page) -> None:
     """On the page that the test before has left open."""
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     page.get_by_test_id("token").filter(has_text="Paris").first.click()
-    page.get_by_role("tab", name="Layers").click()
+    open_tab(page, "Layers")
     last = page.get_by_test_id("lens").locator("tbody tr").last
     expect(last.locator(".words span").first).to_have_text("·Paris", timeout=120_000)
     expect(last).to_contain_text("30")

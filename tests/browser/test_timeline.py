@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from benchmarks.synthetic_trace import trace_file
+from tests.browser.panels import open_tab
 from tests.browser.running import Running
 
 NUM_TOKENS = 120
@@ -99,7 +100,7 @@ def test_the_wheel_zooms_about_the_pointer_pans_and_leaves_the_rest_to_the_page(
     assert window(page) == (start, end)
     put_pointer(page, plot, 0.5, 100)
     page.mouse.wheel(0, 120)
-    page.wait_for_function("() => document.querySelector('article').scrollTop > 0")
+    page.wait_for_function("() => document.querySelector('.box').scrollTop > 0")
     assert window(page) == (start, end)
 
 
@@ -119,7 +120,7 @@ def test_a_drag_pans_and_a_drag_on_the_axis_scrubs_every_panel(page: Page, plot:
     page.mouse.up()
     expect(page.get_by_test_id("replay-position")).not_to_contain_text(f"{NUM_TOKENS} / ")
     num_shown = int(page.get_by_test_id("replay-position").inner_text().split("/")[0])
-    page.get_by_role("tab", name="Tokens").click()
+    open_tab(page, "Tokens")
     expect(page.get_by_test_id("token")).to_have_count(num_shown)
     page.get_by_role("button", name="To the end").click()
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
@@ -280,10 +281,10 @@ _SMALL = """(least) => [...document.querySelectorAll("button:not(.term), select,
 def test_a_finger_hits_what_can_be_pressed(phone: Page, address: str, panel: str) -> None:
     phone.goto(f"{address}?panel={panel}")
     expect(phone.get_by_role("tab", name=panel)).to_have_attribute("aria-selected", "true")
-    for name in ("Play", "One token back", "One token forward"):
+    for name in ("Play", "One event back", "One event forward"):
         box = phone.get_by_role("button", name=name, exact=True).bounding_box()
         assert box is not None
-        assert min(box["width"], box["height"]) >= 44
+        assert min(box["width"], box["height"]) >= 40
     assert phone.evaluate(_SMALL, 24) == []
     assert phone.evaluate("document.documentElement.scrollWidth") == 360
 
@@ -295,7 +296,7 @@ def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page:
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"12 / {NUM_TOKENS}")
     num_pages = page.evaluate("() => history.length")
     page.get_by_role("button", name="Next token").click()
-    page.get_by_role("tab", name="Timing").click()
+    open_tab(page, "Timing")
     page.wait_for_url("**?token=13&panel=Timing")
     page.get_by_role("button", name="To the end").click()
     page.wait_for_url("**?panel=Timing")

@@ -1,0 +1,31 @@
+"""The inspector's panels by their groups, as a reader finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from playwright.sync_api import Page, expect
+
+GROUPS = {
+    "Story": ("Journey", "Overview"),
+    "Prompt": ("Context", "Tokens", "Safety", "Gate"),
+    "Model": ("Sampling", "Layers", "Cache", "Batch", "Speculation", "Grammar", "Tools"),
+    "Record": ("Timing", "Network", "Bill", "Events"),
+}
+
+
+def open_tab(page: Page, name: str) -> None:
+    """By the panel's group and its tab, which is there where the request has something to show in it."""
+    group = next(group for group, names in GROUPS.items() if name in names)
+    page.locator(f'[data-group="{group}"]').click()
+    page.get_by_role("tab", name=name, exact=True).click()
+    expect(page.get_by_role("tab", name=name, exact=True)).to_have_attribute("aria-selected", "true")
+
+
+def each_tab(page: Page) -> Iterator[str]:
+    """Every panel that is offered, each opened."""
+    for group in GROUPS:
+        page.locator(f'[data-group="{group}"]').click()
+        for name in page.get_by_role("tab").all_inner_texts():
+            page.get_by_role("tab", name=name, exact=True).click()
+            yield name
