@@ -10,6 +10,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from webapp.billing.bill import UNPRICED
+from webapp.billing.models import LedgerEntry
 from webapp.chat.branches import path_to
 from webapp.chat.models import Message
 from webapp.chat.views import find_conversation
@@ -29,12 +31,13 @@ def turns(request: HttpRequest, conversation_id: str) -> HttpResponse:
     on_path = {each.pk for each in path}
     questions = {each.pk: each.text for each in messages if each.role == Message.Role.USER}
     answers = _answers(messages)
+    unpriced = _unpriced(answers)
     return JsonResponse(
         {
             "id": found.pk,
             "title": found.title,
-            "turns": [_turn(each, questions) for each in _answers(path)],
-            "others": [_costs(each.request) for each in answers if each.pk not in on_path and each.request],
+            "turns": [_turn(each, questions, unpriced) for each in _answers(path)],
+            "others": [_costs(each.request, unpriced) for each in answers if each.pk not in on_path and each.request],
         }
     )
 
@@ -43,7 +46,7 @@ def _answers(messages: Iterable[Message]) -> list[Message]:
     return [each for each in messages if each.role == Message.Role.ASSISTANT]
 
 
-def _turn(answer: Message, questions: dict[str, str]) -> dict[str, Any]:
+def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> dict[str, Any]:
     """Without a request nothing is known: it was imported, or its trace was deleted."""
     request = answer.request
     is_settled = request is not None and request.is_settled
@@ -58,10 +61,19 @@ def _turn(answer: Message, questions: dict[str, str]) -> dict[str, Any]:
         "context": request.context if request else None,
         "first_token_us": request.first_token_us if request else None,
         "duration_us": request.duration_us if request and is_settled else None,
-        **_costs(request),
+        **_costs(request, unpriced),
     }
 
 
-def _costs(request: Request | None) -> dict[str, Any]:
+def _unpriced(answers: Iterable[Message]) -> set[str]:
+    """Those for which no price was in force: their cost is unknown, and not nothing."""
+    ids = [each.request_id for each in answers if each.request_id]
+    return set(
+        LedgerEntry.objects.filter(request_id__in=ids, price_version=UNPRICED).values_list("request_id", flat=True)
+    )
+
+
+def _costs(request: Request | None, unpriced: set[str]) -> dict[str, Any]:
     names = ("usage", "cost_nano", "currency")
-    return {name: getattr(request, name) if request else None for name in names}
+    costs = {name: getattr(request, name) if request else None for name in names}
+    return costs | ({"cost_nano": None} if request and request.pk in unpriced else {})

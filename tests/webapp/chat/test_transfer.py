@@ -212,7 +212,7 @@ def test_turns_tell_what_each_answer_took(alice: Client, tokenizer: Tokenizer, d
     answer(second, tokenizer, "Because.")
     beside = Message.objects.get(request=second)
     post(alice, f"/api/messages/{beside.pk}/regenerate", {})
-    with django_assert_num_queries(4):  # session, user, conversation, messages
+    with django_assert_num_queries(5):  # session, user, conversation, messages, ledger
         told = alice.get(f"/api/conversations/{found.pk}/turns").json()
     one, two = told["turns"]
     assert (one["request_id"], one["question"]) == (first.pk, "What colour is the sky?")
@@ -231,3 +231,17 @@ def test_turns_of_an_import_are_unknown(alice: Client) -> None:
     bring(alice, as_bytes(chatgpt()))
     (turn,) = alice.get(f"/api/conversations/{listed(alice)[0]['id']}/turns").json()["turns"]
     assert (turn["is_imported"], turn["request_id"], turn["usage"], turn["context"]) == (True, None, None, None)
+
+
+def test_a_file_is_taken_back_whole_when_its_later_part_finds_no_room(
+    alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each conversation is saved in a transaction of its own here."""
+    monkeypatch.setattr(keep, "_TURN_MESSAGES", 1)
+    monkeypatch.setattr(keep, "MAX_USER_BYTES", 300)
+    assert bring(alice, as_bytes(claude()))[0] == 201
+    large = chatgpt()
+    large["mapping"]["first"] = gpt_node("system", "user", "x" * 400)
+    assert bring(alice, as_bytes(open_webui(), large))[0] == 400
+    assert [row["title"] for row in listed(alice)] == ["Poems"]
+    assert bring(alice, as_bytes(open_webui()))[1]["num_known"] == 0

@@ -40,8 +40,8 @@ _WRONG = (
     ValueError,
 )
 """What zipfile may raise of a file that somebody else has made."""
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""What opens and closes; a text that does not end goes on to the file's end."""
+_NEXT = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}])', re.DOTALL)
+"""What opens or closes next, over all texts; one that does not end goes on to the file's end."""
 
 
 class ImportFileError(Exception):
@@ -138,24 +138,24 @@ def _conversations(file: str, data: bytes) -> Iterator[bytes]:
 
 
 def _objects(file: str, data: bytes) -> Iterator[bytes]:
-    depth, start, end = 0, 0, 1
-    for token in _TOKENS.finditer(data):
-        mark = token[0]
-        if mark in (b"{", b"["):
+    depth, start, end, at = 0, 0, 1, 0
+    while (found := _NEXT.match(data, at)) is not None:
+        at = found.end()
+        if found[1] in b"{[":
             if depth == 1:
-                _check_between(file, data[end : token.start()])
-                start = token.start()
+                start = at - 1
+                _check_between(file, data[end:start])
             depth += 1
-        elif mark in (b"}", b"]"):
-            depth -= 1
-            if depth == 1:
-                end = token.end()
-                yield data[start:end]
-            elif depth == 0:
-                _check_between(file, data[end : token.start()])
-                if token.end() < len(data):
-                    raise ImportFileError(f"{file} is no valid JSON: something follows its list.")
-                return
+            continue
+        depth -= 1
+        if depth == 1:
+            end = at
+            yield data[start:end]
+        elif depth == 0:
+            _check_between(file, data[end : at - 1])
+            if at < len(data):
+                raise ImportFileError(f"{file} is no valid JSON: something follows its list.")
+            return
     raise ImportFileError(f"{file} is truncated: its list does not end.")
 
 

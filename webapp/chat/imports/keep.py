@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -22,8 +22,8 @@ from webapp.lifecycle.start import take_turns
 MAX_USER_BYTES = 256 << 20
 """Of all texts that one user may have imported."""
 MAX_FILE_MESSAGES = 100_000
-"""They are saved at once, and on SQLite all other writers wait meanwhile."""
-_BATCH = 500
+_TURN_MESSAGES = 1_000
+"""Saved in one transaction: on SQLite all other writers wait meanwhile."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,20 +121,52 @@ def check_room(num_bytes: int, num_free: int) -> None:
 
 
 def keep(owner: int, rows: Sequence[Rows]) -> Kept:
-    """All that is not here already, or nothing. Raises ImportFileError."""
+    """All that is not here already, or nothing. Raises ImportFileError.
+
+    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    """
+    kept = list[Rows]()
+    try:
+        for turn in _turns(rows):
+            kept += _keep(owner, turn)
+    except Exception:
+        _take_back(kept)
+        raise
+    num_messages = sum(len(each.messages) for each in kept)
+    return Kept([each.conversation for each in kept], num_messages, len(rows) - len(kept))
+
+
+def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
+    """Some conversations each, with about as many messages as are saved at once."""
+    turn, num_messages = list[Rows](), 0
+    for each in rows:
+        turn.append(each)
+        num_messages += len(each.messages)
+        if num_messages >= _TURN_MESSAGES:
+            yield turn
+            turn, num_messages = [], 0
+    yield turn
+
+
+def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     with transaction.atomic():
         take_turns(owner)  # the same file twice at once is imported once
         new = _unknown(owner, rows)
         check_room(sum(each.conversation.num_imported_bytes for each in new), _num_bytes_free(owner))
-        Conversation.objects.bulk_create([each.conversation for each in new], batch_size=_BATCH)
-        messages = [message for each in new for message in each.messages]
-        Message.objects.bulk_create(messages, batch_size=_BATCH)
-    return Kept([each.conversation for each in new], len(messages), len(rows) - len(new))
+        Conversation.objects.bulk_create([each.conversation for each in new])
+        Message.objects.bulk_create([message for each in new for message in each.messages], batch_size=500)
+    return new
+
+
+def _take_back(kept: Sequence[Rows]) -> None:
+    for turn in _turns(kept):
+        Conversation.objects.filter(pk__in=[each.conversation.pk for each in turn]).delete()
 
 
 def _unknown(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     """Also a conversation that stands twice in the file is one."""
-    imported = Conversation.objects.filter(user_id=owner).exclude(import_digest="")
+    digests = [each.conversation.import_digest for each in rows]
+    imported = Conversation.objects.filter(user_id=owner, import_digest__in=digests)
     known = set(imported.values_list("import_digest", flat=True))
     new = list[Rows]()
     for each in rows:
