@@ -1,4 +1,4 @@
-"""Around a conversation: brought from elsewhere, found by its date, renamed and pinned by keys, taken away, looked at."""
+"""Around a conversation: brought from elsewhere, found by its date, renamed and pinned by keys, taken away."""
 
 from __future__ import annotations
 
