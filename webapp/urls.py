@@ -10,6 +10,8 @@ from webapp.accounts.views import sign_in
 from webapp.billing.views import ledger
 from webapp.chat import views as chat
 from webapp.chat.stepping import step
+from webapp.chat.transfer_views import export, import_conversations
+from webapp.chat.turns import turns
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
 from webapp.gateway.comparison import compared
@@ -35,8 +37,11 @@ urlpatterns = [
     path("api/models/<str:model>/tokenizer.json", site.tokenizer),
     path("api/conversations", chat.conversations),
     path("api/conversations/check", chat.check),
+    path("api/conversations/import", import_conversations),
     path("api/conversations/<str:conversation_id>", chat.conversation),
     path("api/conversations/<str:conversation_id>/messages", chat.messages),
+    path("api/conversations/<str:conversation_id>/export", export),
+    path("api/conversations/<str:conversation_id>/turns", turns),
     path("api/messages/<str:message_id>/regenerate", chat.regenerate),
     path("api/requests/<str:request_id>", requests.show),
     path("api/requests/<str:request_id>/cancel", requests.cancel),
@@ -80,6 +85,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", site.shell),
     path("c/<str:conversation_id>", site.shell),
+    path("c/<str:conversation_id>/turns", site.shell),
     path("requests/<str:request_id>", site.shell),
     path("library", site.shell),
     path("compare", site.shell),

@@ -124,16 +124,17 @@ def test_done_is_always_in_sight_and_the_corners_are_whole(page: Page, size: Vie
 
 
 def test_a_new_title_is_the_tabs_title_at_once(page: Page) -> None:
-    row = page.get_by_role("navigation").get_by_role("listitem").first
+    row = page.get_by_role("group", name="Conversations").get_by_role("listitem").first
     row.hover()
-    row.get_by_role("button", name=re.compile("Rename")).click()
+    row.get_by_role("button", name=re.compile("^More for")).click()
+    row.get_by_role("button", name="Rename").click()
     page.keyboard.type("Beacons")
     page.keyboard.press("Enter")
     expect(page).to_have_title("Beacons · Sightglass")
 
 
 def test_the_list_marks_where_an_answer_is_written_and_where_one_is_new(page: Page) -> None:
-    chats = page.get_by_role("navigation").get_by_role("listitem")
+    chats = page.get_by_role("group", name="Conversations").get_by_role("listitem")
     page.get_by_role("button", name="Step", exact=True).click()
     write(page, "And a third.")
     expect(page.get_by_test_id("step-bar")).to_contain_text("Token 1 proposed", timeout=30_000)
@@ -185,7 +186,7 @@ def test_what_was_sent_in_another_tab_is_there_when_this_one_is_looked_at(page: 
 
 
 def titles(page: Page) -> Locator:
-    return page.get_by_role("navigation").get_by_role("listitem").get_by_role("link")
+    return page.get_by_role("group", name="Conversations").locator("[data-conversation]")
 
 
 def test_a_first_message_that_is_still_on_its_way_changes_no_other_page(page: Page) -> None:

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from webapp.identifiers import new_conversation_id, new_message_id
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
+from webapp.lifecycle.models import IMPORTED, MAX_IN_FLIGHT, Request
 
 MAX_ANSWERS = MAX_IN_FLIGHT
 """To one message: as many requests as one user may have open."""
@@ -27,11 +28,22 @@ class Conversation(models.Model):
     """Answers to each message."""
     leaf_id = models.CharField(max_length=32, blank=True)
     """The end of the branch that is shown."""
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    is_pinned = models.BooleanField(default=False)
+    import_digest = models.CharField(max_length=64, blank=True)
+    """SHA-256 of what was imported, so that the same is imported once; empty: it was begun here."""
+    num_imported_bytes = models.BigIntegerField(default=0)
+    """Of the texts that were imported."""
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+    """When something was last said in it; a new title, a pin or another branch shown are nothing said."""
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["user", "-updated_at"])]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "import_digest"], condition=~models.Q(import_digest=""), name="imported_once"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.title or self.id
@@ -55,7 +67,13 @@ class Message(models.Model):
     role = models.CharField(max_length=16, choices=Role.choices)
     user_text = models.TextField(blank=True)
     request = models.OneToOneField(Request, null=True, on_delete=models.SET_NULL, related_name="message")
-    created_at = models.DateTimeField(auto_now_add=True)
+    is_imported = models.BooleanField(default=False)
+    """It was said elsewhere: no request made it, and no safety check here has seen it."""
+    imported_text = models.TextField(blank=True)
+    """Of an answer that was imported."""
+    imported_model = models.CharField(max_length=128, blank=True)
+    """The model that gave it, as the file names it."""
+    created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering: ClassVar = ["created_at"]
@@ -67,7 +85,12 @@ class Message(models.Model):
     def text(self) -> str:
         if self.role == self.Role.USER:
             return self.user_text
-        return self.request.output_text if self.request else ""
+        return self.request.output_text if self.request else self.imported_text
+
+    @property
+    def source(self) -> str:
+        """Where it comes from, as the prompt's segments tell."""
+        return f"{IMPORTED if self.is_imported else 'message:'}{self.pk}"
 
     def as_json(self) -> dict[str, Any]:
         """Message of the native API."""
@@ -80,6 +103,8 @@ class Message(models.Model):
             "key": getattr(self, "key", None),  # of a conversation's tree
             "created_at": self.created_at.isoformat(),
             "request_id": request.id if request else None,
+            "is_imported": self.is_imported,
+            "model": request.model if request else self.imported_model or None,
             "status": _STATUS[request.status] if request else None,
             "error": request.error() if request else None,
             "figures": request.figures() if request and request.is_settled else None,

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
+from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
@@ -108,7 +109,7 @@ def begin(
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
     created = [question, *answers] if question._state.adding else answers
     undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
-    conversation.leaf_id = answers[0].pk
+    conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     announced = announce(requests)
     try:
@@ -157,7 +158,7 @@ def _beginning(text: str, num_chars: int) -> str:
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
     path = without_blocked(path_to(question, conversation.tree() if question.parent_id else []))
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
-    turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
+    turns = [{"role": m.role, "content": m.text, "source": m.source} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns
 
 

@@ -55,6 +55,7 @@ class ConversationChange(msgspec.Struct, forbid_unknown_fields=True):
     params: SamplingParams | None = None
     n: int | None = None
     leaf_id: str | None = None
+    is_pinned: bool | None = None
 
 
 class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,7 +93,7 @@ def conversations(request: HttpRequest) -> HttpResponse:
     # One whose first message was refused has nothing to show, not even a title.
     open_requests = Request.objects.filter(message__conversation=OuterRef("pk"), finished_at=None)
     rows = rows.annotate(is_streaming=Exists(open_requests))
-    rows = rows.exclude(leaf_id="", title="").order_by("-updated_at")[:_MAX_LISTED]
+    rows = rows.exclude(leaf_id="", title="").order_by("-is_pinned", "-updated_at")[:_MAX_LISTED]
     return JsonResponse({"conversations": [_summary(row) for row in rows]})
 
 
@@ -102,6 +103,7 @@ def _summary(row: Conversation) -> dict[str, Any]:
         "id": row.pk,
         "title": row.title,
         "updated_at": row.updated_at.isoformat(),
+        "is_pinned": row.is_pinned,
         "is_streaming": is_streaming,
     }
 
@@ -109,6 +111,7 @@ def _summary(row: Conversation) -> dict[str, Any]:
 def _saying(owner: int, words: str) -> QuerySet[Message, str]:
     """The conversations in whose questions or answers the words stand."""
     said = Q(user_text__icontains=words) | Q(request__output_text__icontains=words)
+    said |= Q(imported_text__icontains=words)
     return Message.objects.filter(said, conversation__user_id=owner).values_list("conversation_id", flat=True)
 
 
@@ -157,7 +160,7 @@ def _check_settings(body: NewConversation) -> None:
 
 @api("GET", "PATCH", "DELETE")
 def conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    found = _find(request, conversation_id)
+    found = find_conversation(request, conversation_id)
     if request.method == "DELETE":
         _stop_answers(found)
         with transaction.atomic():
@@ -190,16 +193,17 @@ def _change(found: Conversation, body: ConversationChange) -> None:
         if not found.messages.filter(pk=body.leaf_id).exists():
             raise not_found("message")
         found.leaf_id = body.leaf_id
+    if body.is_pinned is not None:
+        found.is_pinned = body.is_pinned
     # What is not meant stays: a message may be sent at the same moment.
-    changed = [name for name in body.__struct_fields__ if getattr(body, name) is not None]
-    found.save(update_fields=[*changed, "updated_at"])
+    found.save(update_fields=[name for name in body.__struct_fields__ if getattr(body, name) is not None])
 
 
 @api("POST")
 def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     timing = ServerTiming(request)
     body = read_body(request, NewMessage)
-    found = _find(request, conversation_id)
+    found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
     params = _params(found, body.params, _num_answers(body, found))
     parent = None
@@ -348,7 +352,7 @@ def _checked_prompt(text: str) -> str:
     return checked_text(text, "system prompt", "system_prompt") if text.strip() else ""
 
 
-def _find(request: HttpRequest, conversation_id: str) -> Conversation:
+def find_conversation(request: HttpRequest, conversation_id: str) -> Conversation:
     try:
         return Conversation.objects.get(pk=conversation_id, user_id=user_id(request))
     except Conversation.DoesNotExist:
@@ -366,6 +370,7 @@ def _as_json(found: Conversation) -> dict[str, Any]:
         "leaf_id": found.leaf_id,
         "created_at": found.created_at.isoformat(),
         "updated_at": found.updated_at.isoformat(),
+        "is_pinned": found.is_pinned,
         "messages": [message.as_json() | _so_far(message) for message in found.tree()],
     }
 

@@ -58,7 +58,7 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:
-        raise ApiError(400, "invalid", *_told(error)) from None
+        raise ApiError(400, "invalid", *in_words(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         half = "" if _HALF_PAIR.search(data) is None else " It has \\u escapes of half a surrogate pair."
         advice = "Send valid Unicode." if half or isinstance(error, UnicodeDecodeError) else "Send an object in braces."
@@ -67,11 +67,14 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
 
 
-def _told(error: msgspec.ValidationError) -> tuple[str, str | None]:
-    """What is wrong, in words, and with which field; msgspec ends its messages with the path: "- at `$.params.n`"."""
+def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[str, str | None]:
+    """What is wrong, and with which field; msgspec ends its messages with the path: "- at `$.params.n`".
+
+    whole: what the path begins at.
+    """
     message, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")
-    place = path.removeprefix("params.") or "The body"
+    place = path.removeprefix("params.") or whole
     if found := _UNKNOWN.fullmatch(message):
         name = f"{path}.{found[1]}".lstrip(".")
         return f"There is no field {name}. Leave it out, or look at its spelling.", name

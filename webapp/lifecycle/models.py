@@ -15,6 +15,9 @@ MAX_IN_FLIGHT = 8
 MAX_STEPPED = 2
 """Of them those in step mode: each keeps a thread of its worker while somebody thinks."""
 
+IMPORTED = "import:"
+"""How the source of a message begins that was said elsewhere."""
+
 FILTERED = (
     "finished_at",
     "status",
@@ -69,6 +72,9 @@ class Request(models.Model):
     num_input_tokens = models.BigIntegerField(null=True)
     """Of the usage, all kinds of input together."""
     num_output_tokens = models.BigIntegerField(null=True)
+    context = models.JSONField(null=True)
+    """What its prompt was made of, in tokens: {"window", "num_prompt_tokens", "kinds": {"history": 80}, "num_dropped",
+    "num_dropped_tokens"}; null: it had no prompt, or that was not recorded."""
     cost_nano = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     first_token_us = models.BigIntegerField(null=True)

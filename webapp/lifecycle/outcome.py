@@ -10,6 +10,7 @@ from inference.protocol.events import (
     TERMINAL,
     AnyEvent,
     BillPosted,
+    ContextAssembled,
     Frame,
     GenerationFinished,
     GenerationForked,
@@ -42,6 +43,7 @@ class Outcome:
     num_events: int
     bill: BillPosted | None
     failure: RequestFailed | None
+    context: ContextAssembled | None
     safety_layers: dict[str, str]
     """The worst verdict of each layer that was checked."""
     is_cancelled: bool
@@ -67,6 +69,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         num_events=len(events),
         bill=_last(events, BillPosted),
         failure=_last(events, RequestFailed),
+        context=_last(events, ContextAssembled),
         safety_layers=_layers(events),
         is_cancelled=any(isinstance(event, RequestCancelled) for event in events),
         is_terminal=any(isinstance(event, TERMINAL) for event in events),

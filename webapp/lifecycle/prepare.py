@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import msgspec
@@ -16,7 +17,7 @@ from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.lifecycle import services
 from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import Request
+from webapp.lifecycle.models import IMPORTED, Request
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Preparation:
         """Raises Failure."""
         # At the same time: classifier and tokenizer leave the interpreter free while they compute.
         packing = services.beside().submit(self._pack)
-        text = self._words()
+        text = self._words(packing)
         check = services.guard().check(text, "input", self._request.principal)
         checked = check.event(self._clock.at(), "input", 0, len(text))
         refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
@@ -51,10 +52,19 @@ class Preparation:
             raise refusal
         self._hand_over(checked, packing.result())
 
-    def _words(self) -> str:
+    def _words(self, packing: Future[Packed]) -> str:
         """The user's words that no earlier request had checked: the system prompt may have changed since."""
         system = [message.content for message in self._messages if message.role == "system"]
-        return "\n".join([*system, *(message.content for message in self._messages[-1:])])
+        said = [*system, *self._imported(packing), *(message.content for message in self._messages[-1:])]
+        return "\n".join(said)
+
+    def _imported(self, packing: Future[Packed]) -> list[str]:
+        """What was said elsewhere, whoever is said to have said it, as far as it goes into the prompt."""
+        history = self._messages[:-1]
+        if not any(message.source.startswith(IMPORTED) for message in history) or packing.exception() is not None:
+            return []
+        kept = {segment.source for segment in packing.result().assembled.segments}
+        return [each.content for each in history if each.source.startswith(IMPORTED) and each.source in kept]
 
     def _pack(self) -> Packed:
         start = time.perf_counter_ns()

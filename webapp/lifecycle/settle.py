@@ -14,6 +14,7 @@ from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import (
     AnyEvent,
+    ContextAssembled,
     ContextCompared,
     Frame,
     RequestAccepted,
@@ -131,6 +132,7 @@ def record(request: Request, outcome: Outcome) -> None:
     request.first_token_us = outcome.first_token_us
     request.duration_us = outcome.duration_us
     request.num_events = outcome.num_events
+    request.context = None if outcome.context is None else _parts(outcome.context)
     request.safety_verdict, request.safety_layers = outcome.safety_verdict, outcome.safety_layers
     if outcome.bill is not None:
         request.cost_nano, request.currency = outcome.bill.total_nano, outcome.bill.currency
@@ -140,6 +142,20 @@ def record(request: Request, outcome: Outcome) -> None:
         request.error_code = outcome.failure.code
         request.error_message = _storable(outcome.failure.message)
     request.finished_at = timezone.now()
+
+
+def _parts(context: ContextAssembled) -> dict[str, Any]:
+    """Of the prompt, in tokens: what the row keeps, so that a conversation is told without reading its traces."""
+    kinds: dict[str, int] = {}
+    for segment in context.segments:
+        kinds[segment.kind] = kinds.get(segment.kind, 0) + segment.end - segment.start
+    return {
+        "window": context.window,
+        "num_prompt_tokens": context.num_prompt_tokens,
+        "kinds": kinds,
+        "num_dropped": len(context.dropped),
+        "num_dropped_tokens": sum(dropped.num_tokens for dropped in context.dropped),
+    }
 
 
 def _storable(text: str) -> str:

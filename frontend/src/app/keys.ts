@@ -8,6 +8,27 @@ export interface Page {
   closeMenu: () => boolean;
 }
 
+/** What can be done with the conversation in the list that has the focus. */
+export interface Item {
+  /** By so many; the ends stop it. */
+  move: (by: 1 | -1) => void;
+  openMenu: () => void;
+  rename: () => void;
+  remove: () => void;
+}
+
+export const LIST_KEYS: readonly Binding<Item>[] = [
+  { keys: ["ArrowUp"], says: "To the conversation before", run: ({ move }) => move(-1) },
+  { keys: ["ArrowDown"], says: "To the next conversation", run: ({ move }) => move(1) },
+  {
+    keys: ["ArrowRight", "ContextMenu"],
+    says: "What can be done with it",
+    run: ({ openMenu }) => openMenu(),
+  },
+  { keys: ["F2"], says: "Rename", run: ({ rename }) => rename() },
+  { keys: ["Delete"], says: "Delete", run: ({ remove }) => remove() },
+];
+
 export const APP_KEYS: readonly Binding<Page>[] = [
   { keys: ["Mod+k"], says: "New chat", run: ({ newChat }) => newChat() },
   {

@@ -5,6 +5,8 @@ it.each([
   ["/", { page: "chat", conversation: null }],
   ["/c/conv_1", { page: "chat", conversation: "conv_1" }],
   ["/c/conv_1/", { page: "chat", conversation: "conv_1" }],
+  ["/c/conv_1/turns", { page: "turns", conversation: "conv_1" }],
+  ["/c/conv_1/turns/more", { page: "unknown" }],
   ["/requests/req_1", { page: "request", request: "req_1" }],
   ["/library", { page: "library" }],
   ["/learn", { page: "learn", exhibit: null }],

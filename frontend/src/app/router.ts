@@ -1,6 +1,7 @@
 /** Which page an address is. Knows nothing of the pages. */
 export type Route =
   | { page: "chat"; conversation: string | null }
+  | { page: "turns"; conversation: string }
   | { page: "request"; request: string }
   | { page: "library" }
   | { page: "learn"; exhibit: string | null }
@@ -12,6 +13,8 @@ export type Route =
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
+  if (first === "c" && id && rest[0] === "turns" && rest.length === 1)
+    return { page: "turns", conversation: id };
   if (rest.some(Boolean)) return { page: "unknown" };
   if (first === "") return { page: "chat", conversation: null };
   if (first === "c" && id) return { page: "chat", conversation: id };

@@ -19,7 +19,7 @@ import { SENTENCE_KEYS } from "../learn/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
 import { FLOW_KEYS } from "../reruns/keys";
 import { MENU_KEYS, type KeyTable } from "../ui/keys";
-import { APP_KEYS } from "./keys";
+import { APP_KEYS, LIST_KEYS } from "./keys";
 import type { Route } from "./router";
 
 type Page = Route["page"];
@@ -30,9 +30,10 @@ function on(pages: Page[], tables: [title: string, where: string, bindings: KeyT
 
 export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
-    ["chat", "request", "library", "learn", "compare", "rerun", "unknown"],
+    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "unknown"],
     [
       ["Everywhere", "on every page", APP_KEYS],
+      ["Conversations", "on one in the list", LIST_KEYS],
       ["Editing", "in a conversation's title or a sent message", EDIT_KEYS],
     ],
   ),
@@ -55,7 +56,7 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
       ["Views", "in the field of a new one's name", NAMING_KEYS],
     ],
   ),
-  ...on(["library", "request"], [["Export", "in its menu", MENU_KEYS]]),
+  ...on(["chat", "library", "request"], [["Menus", "in an open one", MENU_KEYS]]),
   ...on(
     ["chat", "request"],
     [

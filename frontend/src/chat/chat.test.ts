@@ -11,6 +11,8 @@ const message = (id: string, parent_id: string | null, role: Message["role"]): M
   key: null,
   created_at: "",
   request_id: null,
+  is_imported: false,
+  model: null,
   status: null,
   error: null,
   figures: null,

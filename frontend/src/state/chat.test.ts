@@ -15,6 +15,8 @@ const message = (id: string, parent_id: string | null): Message => ({
   key: null,
   created_at: "",
   request_id: parent_id && `req_${id}`,
+  is_imported: false,
+  model: null,
   status: parent_id ? "streaming" : null,
   error: null,
   figures: null,

@@ -87,6 +87,13 @@ export class Conversations {
     });
   }
 
+  async pin(id: string, isPinned: boolean): Promise<void> {
+    await this.attempt(async () => {
+      await api.changeConversation(id, { is_pinned: isPinned });
+      await this.load();
+    });
+  }
+
   close(): void {
     this.numLoads += 1;
     this.streaming.clear();

@@ -11,6 +11,7 @@ const row = (id: string, is_streaming: boolean) => ({
   id,
   title: id.toUpperCase(),
   updated_at: "",
+  is_pinned: false,
   is_streaming,
 });
 

@@ -100,6 +100,10 @@ export interface Message {
   key: string | null;
   created_at: string;
   request_id: string | null;
+  /** It was said elsewhere and has no request. */
+  is_imported: boolean;
+  /** That answered; null: a question, or not known. */
+  model: string | null;
   status: "streaming" | "done" | "stopped" | "failed" | null;
   error: RequestError | null;
   /** Null until the request is settled. */
@@ -116,8 +120,62 @@ export interface ConversationSummary {
   id: string;
   title: string;
   updated_at: string;
+  is_pinned: boolean;
   /** Whether an answer is being written in it. */
   is_streaming: boolean;
+}
+
+/** What an answer's prompt was made of, in tokens. */
+export interface ContextParts {
+  window: number;
+  num_prompt_tokens: number;
+  kinds: Partial<Record<Segment["kind"], number>>;
+  /** Messages that did not fit. */
+  num_dropped: number;
+  num_dropped_tokens: number;
+}
+
+export interface Costs {
+  usage: Usage | null;
+  /** Null: not known, as where no price was in force. */
+  cost_nano: number | null;
+  currency: string | null;
+}
+
+/** One answer of a conversation; without a request nothing is known of it. */
+export interface Turn extends Costs {
+  message_id: string;
+  request_id: string | null;
+  is_imported: boolean;
+  question: string;
+  created_at: string;
+  model: string | null;
+  status: RequestSummary["status"] | null;
+  /** Null also for a request of before this was recorded. */
+  context: ContextParts | null;
+  first_token_us: number | null;
+  duration_us: number | null;
+}
+
+export interface Turns {
+  id: string;
+  title: string;
+  turns: Turn[];
+  /** Answers beside those that are shown. */
+  others: Costs[];
+}
+
+/** What became of a file of conversations. */
+export interface ImportReport {
+  sources: string[];
+  num_conversations: number;
+  num_messages: number;
+  /** They were here already. */
+  num_known: number;
+  num_skipped: number;
+  /** The first of them. */
+  conversations: { id: string; title: string }[];
+  skipped: { place: string; title: string; message: string }[];
 }
 
 export interface Conversation extends Omit<ConversationSummary, "is_streaming"> {
@@ -439,6 +497,12 @@ export const api = {
   conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
   changeConversation: (id: string, body: object) =>
     call<Conversation>("PATCH", `/api/conversations/${id}`, body),
+  turns: (id: string) => call<Turns>("GET", `/api/conversations/${id}/turns`),
+  importConversations: (file: File) => {
+    const form = new FormData();
+    form.append("file", file);
+    return call<ImportReport>("POST", "/api/conversations/import", form);
+  },
   deleteConversation: (id: string) => call<void>("DELETE", `/api/conversations/${id}`),
   send: (id: string, body: NewMessage, key: string) =>
     start<Sent>(`/api/conversations/${id}/messages`, body, key),

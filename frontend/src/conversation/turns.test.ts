@@ -1,0 +1,95 @@
+import { expect, it } from "vitest";
+import type { Turn } from "../transport/api";
+import {
+  cacheSentence,
+  cacheText,
+  costSentence,
+  promptParts,
+  soFar,
+  totalText,
+  trimSentences,
+} from "./turns";
+
+const usage = (cache_read: number, uncached_input: number, output = 10) => ({
+  cache_read,
+  uncached_input,
+  cache_write_5m: 0,
+  cache_write_1h: 0,
+  output,
+});
+
+function turn(given: Partial<Turn>): Turn {
+  return {
+    message_id: "m",
+    request_id: "r",
+    is_imported: false,
+    question: "Q",
+    created_at: "",
+    model: "m",
+    status: "done",
+    context: null,
+    first_token_us: 1,
+    duration_us: 2,
+    usage: usage(80, 20),
+    cost_nano: 1_500,
+    currency: "USD",
+    ...given,
+  };
+}
+const context = (num_dropped: number) => ({
+  window: 200,
+  num_prompt_tokens: 100,
+  kinds: { template: 5, system: 10, history: 60, user: 25 },
+  num_dropped,
+  num_dropped_tokens: num_dropped * 30,
+});
+const imported = turn({ request_id: null, is_imported: true, usage: null, cost_nano: null, currency: null });
+
+it("tells the prompt's parts, the whole of it where no parts were recorded, and nothing where nothing was", () => {
+  const parts = promptParts(turn({ context: context(0) }))!;
+  expect(parts.map(({ value }) => value)).toEqual([15, 60, 25]);
+  expect(promptParts(turn({}))).toEqual([{ name: "prompt", value: 100 }]);
+  expect(promptParts(imported)).toBeNull();
+  expect(cacheText(imported)).toBe("not known");
+});
+
+it("adds up each currency by itself, and says what has no price", () => {
+  const turns = [
+    turn({}),
+    imported,
+    turn({ cost_nano: null }),
+    turn({ cost_nano: 2_000, currency: "EUR" }),
+    turn({}),
+  ];
+  expect(soFar(turns).map(totalText)).toEqual(
+    [
+      "0.0000015 USD",
+      "0.0000015 USD",
+      "0.0000015 USD + 1 unpriced",
+      "0.0000015 USD + 0.000002 EUR + 1 unpriced",
+      "0.000003 USD + 0.000002 EUR + 1 unpriced",
+    ].map((text) => text.replace(/ (?=USD|EUR)/g, "\u00a0")),
+  );
+  expect(costSentence([turn({})], [])).not.toContain("beside");
+  expect(costSentence([turn({})], [turn({}), imported])).toContain("1 other answer beside them cost");
+});
+
+it("sums what came from the cache over the turns that tell", () => {
+  expect(cacheSentence([turn({}), imported, turn({ usage: usage(0, 100) })])).toBe(
+    "Of 200 prompt tokens, 80 (40.0\u00a0%) came from the cache.",
+  );
+  expect(cacheSentence([imported])).toBe("");
+});
+
+it("says what left the prompt and what of it the cache then had", () => {
+  const turns = [
+    turn({ context: context(0) }),
+    turn({ context: context(2), usage: usage(5, 95) }),
+    turn({ context: context(2) }),
+  ];
+  expect(trimSentences(turns)).toEqual([
+    "Turn 2 left out 2 messages (60 tokens) that did not fit. It read 5 of 100 prompt tokens from the cache; " +
+      "the turn before read 80 of 100 prompt tokens.",
+  ]);
+  expect(trimSentences([imported, turn({ context: context(1) })])[0]).toMatch(/that did not fit\.$/);
+});

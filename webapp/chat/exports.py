@@ -1,0 +1,131 @@
+"""A conversation as a file: JSON with all its branches, Markdown of the branch that is shown. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from webapp.chat.branches import path_to
+from webapp.chat.models import Conversation, Message
+
+FORMAT = "sightglass-conversation"
+VERSION = 1
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_FENCE = re.compile(r"(?:`{3,}[^`]*|~{3,}.*)")
+_FENCE_END = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
+    """Our own format, which import reads again: the tree, the settings and the ids of the requests, one space deep."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": found.pk,
+        "title": found.title,
+        "model": found.model,
+        "system_prompt": found.system_prompt,
+        "params": found.params,
+        "n": found.n,
+        "is_pinned": found.is_pinned,
+        "created_at": found.created_at.isoformat(),
+        "updated_at": found.updated_at.isoformat(),
+        "leaf_id": found.leaf_id,
+        "messages": [_message(each) for each in messages],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=1)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """As the native API has it, with the settings of its request and without the key under which it was sent."""
+    told = message.as_json()
+    told.pop("key")
+    return told | {"params": message.request.params if message.request else None}
+
+
+def as_markdown(found: Conversation, messages: Iterable[Message], exported_at: datetime) -> str:
+    """The branch that is shown. Each text stands in a quote, out of which no fence, heading or list of its leads."""
+    messages = list(messages)
+    leaf = next((each for each in messages if each.pk == found.leaf_id), None)
+    pieces = [f"# {_plain(found.title or 'New chat')}\n", _about(found, exported_at)]
+    pieces += [_turn(message, found) for message in path_to(leaf, messages)]
+    return "\n".join(pieces)
+
+
+def _about(found: Conversation, exported_at: datetime) -> str:
+    lines = [
+        f"- Begun: {_date(found.created_at)}",
+        f"- Last message: {_date(found.updated_at)}",
+        f"- Model: {_plain(found.model)}",
+        f"- Exported: {_date(exported_at)}",
+    ]
+    if found.system_prompt:
+        lines.append(f"\nSystem prompt:\n\n{_quoted(found.system_prompt)}")
+    return "\n".join(lines) + "\n"
+
+
+def _turn(message: Message, found: Conversation) -> str:
+    told = message.as_json()
+    is_question = message.role == Message.Role.USER
+    name = "You" if is_question else _plain(told["model"] or found.model)
+    text = _quoted(told["text"]) if told["text"] else "*No text.*"
+    ending = "" if told["status"] in (None, "done") else f"\n\n*This answer is {_ENDINGS[told['status']]}.*"
+    return f"## {name}, {_date(message.created_at)}\n\n{text}{ending}\n"
+
+
+_ENDINGS = {"streaming": "still being written", "stopped": "cut: it was stopped", "failed": "not whole: it failed"}
+
+
+def _date(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"
+
+
+def _plain(text: str) -> str:
+    """As text that is no Markdown."""
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in _without_html(text.splitlines()))
+
+
+def _without_html(lines: list[str]) -> Iterator[str]:
+    """Tags are shown, not obeyed; in code they stay as they are, which needs no sign there."""
+    are_spans_sure = all(_is_paired(line) for line, is_code in _fenced(lines) if not is_code)
+    for line, is_code in _fenced(lines):
+        yield line if is_code else _escaped(line) if are_spans_sure else _TAG.sub(r"\\<", line)
+
+
+def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it is code. A fence that is indented may be a list's, whose end is hard to tell: such code
+    counts as none."""
+    fence = ""
+    for line in lines:
+        if not fence and _FENCE.fullmatch(line):
+            fence = re.split(r"[^`~]", line)[0]
+            yield line, True
+            continue
+        end = _FENCE_END.fullmatch(line)
+        yield line, bool(fence)
+        if fence and end and end[1].startswith(fence):
+            fence = ""
+
+
+def _is_paired(line: str) -> bool:
+    """Whether each backtick of the line belongs to a code span that ends there."""
+    return "`" not in _CODE_SPAN.sub("", line) and "\\`" not in line
+
+
+def _escaped(line: str) -> str:
+    """Between the code spans."""
+    pieces, at = list[str](), 0
+    for span in _CODE_SPAN.finditer(line):
+        pieces += [_TAG.sub(r"\\<", line[at : span.start()]), span[0]]
+        at = span.end()
+    return "".join([*pieces, _TAG.sub(r"\\<", line[at:])])

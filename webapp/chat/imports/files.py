@@ -1,0 +1,204 @@
+"""Files of other systems: which conversations they hold. Bytes in, drafts out; a file may come from anybody."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from webapp.chat.exports import FORMAT
+from webapp.chat.imports import chatgpt, claude, openwebui, own
+from webapp.chat.imports.tree import Draft, ImportProblem
+from webapp.gateway.body import in_words
+
+MAX_BYTES = 32 << 20
+"""Of the file as it is sent."""
+MAX_UNPACKED_BYTES = 128 << 20
+"""Of a zip file's conversations."""
+MAX_CONVERSATIONS = 5_000
+_MAX_FILES = 100
+_MAX_CONVERSATION_BYTES = 16 << 20
+_MAX_TITLE_CHARS = 60
+_ZIP = b"PK"
+_NAME = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_WRONG = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    ValueError,
+)
+"""What zipfile may raise of a file that somebody else has made."""
+_NEXT = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}])', re.DOTALL)
+"""What opens or closes next, over all texts; one that does not end goes on to the file's end."""
+
+
+class ImportFileError(Exception):
+    """Why nothing of a file is imported, as one sentence."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One conversation of a file: what it was read as, or why it cannot be."""
+
+    place: str
+    """E.g. `conversations.json, conversation 4`."""
+    title: str
+    source: str
+    """The system that it comes from."""
+    draft: Draft | None
+    problem: str = ""
+
+
+class _Outline(msgspec.Struct):
+    """Just enough of a conversation to tell where it comes from."""
+
+    title: Any = None
+    name: Any = None
+    format: Any = None
+    mapping: msgspec.Raw = msgspec.Raw(b"")
+    chat_messages: msgspec.Raw = msgspec.Raw(b"")
+    chat: msgspec.Raw = msgspec.Raw(b"")
+    history: msgspec.Raw = msgspec.Raw(b"")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    source: str
+    read: Callable[[bytes], Draft]
+
+
+def read_file(name: str, data: bytes) -> Iterator[Item]:
+    """All conversations of a JSON file, or of a zip file's JSON files. Raises ImportFileError, at whatever is wrong."""
+    num_found = 0
+    for file, content in _files(name, data):
+        for number, piece in enumerate(_conversations(file, content), 1):
+            num_found += 1
+            if num_found > MAX_CONVERSATIONS:
+                raise ImportFileError(f"{file} has more than {MAX_CONVERSATIONS:,} conversations. Split it.")
+            yield _read(f"{file}, conversation {number}", piece)
+    if not num_found:
+        raise ImportFileError(f"{name} has no conversations.")
+
+
+def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    if not data.startswith(_ZIP):
+        yield name, data
+        return
+    try:
+        packed = zipfile.ZipFile(io.BytesIO(data))
+        found = [info for info in packed.infolist() if _NAME.fullmatch(info.filename)]
+        if not found:
+            raise ImportFileError(f"{name} has no conversations.json. Send the zip file as you got it, or that file.")
+        if len(found) > _MAX_FILES:
+            raise ImportFileError(f"{name} has {len(found):,} files of conversations; at most {_MAX_FILES} are read.")
+        num_left = MAX_UNPACKED_BYTES
+        for info in found:
+            content = _unpacked(packed, info, num_left)
+            num_left -= len(content)
+            yield info.filename, content
+    except _WRONG as error:
+        raise ImportFileError(f"{name} is truncated or damaged: {error}.") from error
+
+
+def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> bytes:
+    """No more is read than there is room for, whatever size the file claims. Raises ImportFileError and as zipfile."""
+    if info.compress_type not in _PACKINGS:
+        raise ImportFileError(f"{info.filename} is packed in a way that is not read: store or deflate it.")
+    too_large = f"{info.filename} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB, the most that is read."
+    if info.file_size > num_left:
+        raise ImportFileError(too_large)
+    with packed.open(info) as member:
+        content = member.read(num_left + 1)
+    if len(content) > num_left:
+        raise ImportFileError(too_large)
+    return content
+
+
+def _conversations(file: str, data: bytes) -> Iterator[bytes]:
+    """The objects of a list, or the one object that the file is; each as it stands there, not parsed yet."""
+    data = data.removeprefix(b"\xef\xbb\xbf").strip()
+    if data[:1] == b"{":
+        yield data
+    elif data[:1] == b"[" and data[-1:] == b"]":
+        yield from _objects(file, data)
+    else:
+        raise ImportFileError(f"{file} is not a JSON file of conversations: it is neither a list nor an object.")
+
+
+def _objects(file: str, data: bytes) -> Iterator[bytes]:
+    depth, start, end, at = 0, 0, 1, 0
+    while (found := _NEXT.match(data, at)) is not None:
+        at = found.end()
+        if found[1] in b"{[":
+            if depth == 1:
+                start = at - 1
+                _check_between(file, data[end:start])
+            depth += 1
+            continue
+        depth -= 1
+        if depth == 1:
+            end = at
+            yield data[start:end]
+        elif depth == 0:
+            _check_between(file, data[end : at - 1])
+            if at < len(data):
+                raise ImportFileError(f"{file} is no valid JSON: something follows its list.")
+            return
+    raise ImportFileError(f"{file} is truncated: its list does not end.")
+
+
+def _check_between(file: str, gap: bytes) -> None:
+    if gap.strip() not in (b"", b","):
+        raise ImportFileError(f"{file} is not a list of conversations: it has {gap.strip()[:20]!r} between them.")
+
+
+def _read(place: str, data: bytes) -> Item:
+    """What is wrong with one conversation concerns no other."""
+    title, kind = "", None
+    try:
+        if len(data) > _MAX_CONVERSATION_BYTES:
+            raise ImportProblem(f"It has {len(data) >> 20} MiB; at most {_MAX_CONVERSATION_BYTES >> 20} are read.")
+        outline = msgspec.json.decode(data, type=_Outline)
+        title = _title(outline.title) or _title(outline.name)
+        kind = _kind(outline)
+        return Item(place, title, kind.source, kind.read(data))
+    except ImportProblem as error:
+        problem = str(error)
+    except msgspec.ValidationError as error:
+        problem = in_words(error, "It")[0]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = f"It is no valid JSON: {error}."
+    except RecursionError:
+        problem = "It is nested too deeply."
+    return Item(place, title, kind.source if kind else "", None, problem)
+
+
+def _title(title: object) -> str:
+    return " ".join(title.split())[:_MAX_TITLE_CHARS] if isinstance(title, str) else ""
+
+
+def _kind(outline: _Outline) -> _Kind:
+    """By its form, whatever the file is called. Raises ImportProblem."""
+    if outline.format == FORMAT:
+        return _Kind("Sightglass", own.read)
+    if bytes(outline.mapping):
+        return _Kind("ChatGPT", chatgpt.read)
+    if bytes(outline.chat_messages):
+        return _Kind("Claude", claude.read)
+    if bytes(outline.chat):
+        return _Kind("Open WebUI", openwebui.read)
+    if bytes(outline.history):
+        return _Kind("Open WebUI", openwebui.read_chat)
+    raise ImportProblem("It is no conversation of ChatGPT, Claude, Open WebUI or Sightglass.")

@@ -1,0 +1,184 @@
+"""Keeps what was imported: all of a file's conversations or none, each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+
+from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
+from webapp.chat.imports.files import ImportFileError
+from webapp.chat.imports.tree import Brought, Draft, ImportProblem
+from webapp.chat.models import Conversation, Message
+from webapp.lifecycle.start import take_turns
+
+MAX_USER_BYTES = 256 << 20
+"""Of all texts that one user may have imported."""
+MAX_FILE_MESSAGES = 100_000
+_TURN_MESSAGES = 1_000
+"""Saved in one transaction: on SQLite all other writers wait meanwhile."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What became of the conversations of a file."""
+
+    conversations: list[Conversation]
+    num_messages: int
+    num_known: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A conversation as it is saved."""
+
+    conversation: Conversation
+    messages: list[Message]
+    draft: Draft
+
+
+def rows_of(owner: int, brought: Brought, now: float) -> Rows:
+    """Not saved yet. now: what is dated by nothing is from then. Raises ImportProblem."""
+    begun = now if brought.draft.created_at is None else brought.draft.created_at
+    times = _times(brought, begun)
+    system_prompt = brought.draft.system_prompt.replace("\x00", "").strip()
+    if len(system_prompt.encode()) > MAX_MESSAGE_BYTES:
+        raise ImportProblem(f"Its system prompt has more than {MAX_MESSAGE_BYTES:,} bytes.")
+    conversation = Conversation(
+        user_id=owner,
+        title=brought.title,
+        model=settings.ENVIRONMENT.model_name,
+        system_prompt=system_prompt,
+        params=msgspec.to_builtins(brought.draft.params or SamplingParams()),
+        n=brought.draft.n,
+        is_pinned=brought.draft.is_pinned,
+        import_digest=_digest(brought),
+        num_imported_bytes=sum(len(message.text.encode()) for message in brought.messages),
+        created_at=_date(begun),
+        updated_at=_date(brought.draft.updated_at or max(times)),
+    )
+    messages = _messages(conversation, brought, times)
+    conversation.leaf_id = messages[brought.leaf].pk
+    return Rows(conversation, messages, brought.draft)
+
+
+def _times(brought: Brought, begun: float) -> list[float]:
+    """Of each message; one without a date is as old as the message that it answers."""
+    times = list[float]()
+    for each in brought.messages:
+        before = begun if each.parent is None else times[each.parent]
+        times.append(before if each.at is None else each.at)
+    return times
+
+
+def _digest(brought: Brought) -> str:
+    said = [[each.parent, each.role, each.text, each.at, each.model] for each in brought.messages]
+    return hashlib.sha256(msgspec.json.encode(said)).hexdigest()
+
+
+def _messages(conversation: Conversation, brought: Brought, times: list[float]) -> list[Message]:
+    """Siblings stand in the order of their times, so that no two may have the same."""
+    made, num_at = list[Message](), Counter[float]()
+    for each, at in zip(brought.messages, times, strict=True):
+        is_question = each.role == "user"
+        message = Message(
+            conversation=conversation,
+            parent=None if each.parent is None else made[each.parent],
+            role=each.role,
+            user_text=each.text if is_question else "",
+            imported_text="" if is_question else each.text,
+            imported_model=each.model.replace("\x00", "") if not is_question else "",
+            is_imported=True,
+            created_at=_date(at) + timedelta(microseconds=num_at[at]),
+        )
+        num_at[at] += 1
+        made.append(message)
+    return made
+
+
+def _date(at: float) -> datetime:
+    return _EPOCH + timedelta(seconds=at)
+
+
+def _num_bytes_free(owner: int) -> int:
+    taken = Conversation.objects.filter(user_id=owner).aggregate(taken=Sum("num_imported_bytes"))["taken"]
+    return MAX_USER_BYTES - (taken or 0)
+
+
+def check_room(num_bytes: int, num_free: int) -> None:
+    """Raises ImportFileError."""
+    if num_bytes > num_free:
+        told = f"{MAX_USER_BYTES >> 20} MiB of texts; {max(0, num_free) >> 20} MiB are free"
+        raise ImportFileError(f"You can import {told}. Delete imported conversations, or import a smaller file.")
+
+
+def keep(owner: int, rows: Sequence[Rows]) -> Kept:
+    """All that is not here already, or nothing. Raises ImportFileError.
+
+    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    """
+    kept = list[Rows]()
+    try:
+        for turn in _turns(rows):
+            kept += _keep(owner, turn)
+    except Exception:
+        _take_back(kept)
+        raise
+    num_messages = sum(len(each.messages) for each in kept)
+    return Kept([each.conversation for each in kept], num_messages, len(rows) - len(kept))
+
+
+def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
+    """Some conversations each, with about as many messages as are saved at once."""
+    turn, num_messages = list[Rows](), 0
+    for each in rows:
+        turn.append(each)
+        num_messages += len(each.messages)
+        if num_messages >= _TURN_MESSAGES:
+            yield turn
+            turn, num_messages = [], 0
+    yield turn
+
+
+def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
+    with transaction.atomic():
+        take_turns(owner)  # the same file twice at once is imported once
+        new = _unknown(owner, rows)
+        check_room(sum(each.conversation.num_imported_bytes for each in new), _num_bytes_free(owner))
+        Conversation.objects.bulk_create([each.conversation for each in new])
+        Message.objects.bulk_create([message for each in new for message in each.messages], batch_size=500)
+    return new
+
+
+def _take_back(kept: Sequence[Rows]) -> None:
+    for turn in _turns(kept):
+        Conversation.objects.filter(pk__in=[each.conversation.pk for each in turn]).delete()
+
+
+def _unknown(owner: int, rows: Sequence[Rows]) -> list[Rows]:
+    """Also a conversation that stands twice in the file is one."""
+    digests = [each.conversation.import_digest for each in rows]
+    imported = Conversation.objects.filter(user_id=owner, import_digest__in=digests)
+    known = set(imported.values_list("import_digest", flat=True))
+    new = list[Rows]()
+    for each in rows:
+        if each.conversation.import_digest not in known and not _is_here(owner, each.draft):
+            known.add(each.conversation.import_digest)
+            new.append(each)
+    return new
+
+
+def _is_here(owner: int, draft: Draft) -> bool:
+    """Whether it was exported from a conversation of the user's that still has all of it."""
+    if not draft.id:
+        return False
+    here = Message.objects.filter(conversation_id=draft.id, conversation__user_id=owner)
+    return {node.id for node in draft.nodes} <= set(here.values_list("pk", flat=True))

@@ -1,0 +1,69 @@
+"""Our own export, as webapp/chat/exports.py writes it. Bytes in, a draft out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from inference.protocol.request import SamplingParams
+from webapp.chat.exports import VERSION
+from webapp.chat.imports import marks
+from webapp.chat.imports.tree import Draft, ImportProblem, Node
+from webapp.chat.models import MAX_ANSWERS
+from webapp.gateway.errors import ApiError
+from webapp.gateway.params import checked_params
+
+
+class _Message(msgspec.Struct):
+    id: str
+    role: Literal["user", "assistant"]
+    text: str
+    parent_id: str | None = None
+    created_at: str | None = None
+    model: str | None = None
+
+
+class _Conversation(msgspec.Struct):
+    version: int
+    messages: list[_Message]
+    id: str = ""
+    title: str = ""
+    system_prompt: str = ""
+    params: SamplingParams = SamplingParams()
+    n: int = 1
+    is_pinned: bool = False
+    created_at: str | None = None
+    updated_at: str | None = None
+    leaf_id: str | None = None
+
+
+def read(data: bytes) -> Draft:
+    """Raises ImportProblem, msgspec.ValidationError, msgspec.DecodeError."""
+    found = msgspec.json.decode(data, type=_Conversation)
+    if found.version != VERSION:
+        raise ImportProblem(f"It is of version {found.version}; this server reads version {VERSION}.")
+    if not 1 <= found.n <= MAX_ANSWERS:
+        raise ImportProblem(f"n must be between 1 and {MAX_ANSWERS}.")
+    return Draft(
+        title=found.title,
+        nodes=[
+            Node(each.id, each.parent_id, each.role, each.text, marks.moment(each.created_at), each.model or "")
+            for each in found.messages
+        ],
+        id=found.id,
+        shown=found.leaf_id,
+        created_at=marks.moment(found.created_at),
+        updated_at=marks.moment(found.updated_at),
+        system_prompt=found.system_prompt,
+        is_pinned=found.is_pinned,
+        params=_checked(found.params),
+        n=found.n,
+    )
+
+
+def _checked(params: SamplingParams) -> SamplingParams:
+    try:
+        return checked_params(params)
+    except ApiError as error:
+        raise ImportProblem(str(error)) from None
