@@ -1,0 +1,29 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { runsOf } from "./glass";
+
+const placed = (steps: (number | null)[]) =>
+  steps.map((_, index) => ({ start: index * 3, end: index * 3 + 2, position: index }));
+
+it("makes one run of neighbours of one step, and none of what is sure or not known", () => {
+  const steps = [0, 2, 2, null, 2, 5];
+  expect(runsOf(placed(steps), (position) => steps[position]!)).toEqual([
+    { step: 2, start: 3, end: 8 },
+    { step: 2, start: 12, end: 14 },
+    { step: 5, start: 15, end: 17 },
+  ]);
+});
+
+it("covers every surprising token with its own step, and no two neighbours of one step apart", () => {
+  const step = fc.option(fc.integer({ min: 0, max: 5 }));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const places = placed(steps);
+      const runs = runsOf(places, (position) => steps[position]!);
+      for (const { start, end, position } of places) {
+        const covering = runs.filter((run) => run.start <= start && run.end >= end);
+        expect(covering.map((run) => run.step)).toEqual(steps[position] ? [steps[position]] : []);
+      }
+    }),
+  );
+});
