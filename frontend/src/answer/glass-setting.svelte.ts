@@ -1,10 +1,8 @@
 /** Whether answers are tinted by surprise: one setting of this browser. */
-import { canHighlight } from "./highlights";
-
 const KEY = "sightglass-glass";
 
 class GlassSetting {
-  isOn = $state(canHighlight && kept());
+  isOn = $state(kept());
 
   toggle(): void {
     this.isOn = !this.isOn;

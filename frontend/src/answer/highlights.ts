@@ -1,6 +1,6 @@
 /** The page's custom highlights, which all answers on it share: each answer adds its own ranges and takes them away. */
 
-export type HighlightName = "linked-token" | "answer-later" | `glass-${1 | 2 | 3 | 4 | 5}`;
+export type HighlightName = "linked-token" | "answer-later";
 
 /** Whether this browser can paint a text without changing it. */
 export const canHighlight = typeof CSS !== "undefined" && "highlights" in CSS;
