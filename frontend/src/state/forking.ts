@@ -2,6 +2,8 @@
 import { getContext, setContext } from "svelte";
 import type { Refusal } from "../chat/settings";
 import type { Branch } from "../layout/fork-tree";
+import type { TokenSampled } from "../protocol/events";
+import type { TraceView } from "../trace/view";
 import type { ForkPlace, Message } from "../transport/api";
 
 export interface Answer extends Branch {
@@ -28,6 +30,25 @@ export function offerForking(forking: Forking): void {
 /** Null where there is no server, as in an exported page. */
 export function getForking(): Forking | null {
   return getContext<Forking | undefined>(FORKING) ?? null;
+}
+
+/** Why an answer cannot go on from one of its tokens, with a candidate in its place or at all; empty: it can. */
+export function whyNoFork(
+  forking: Forking,
+  requestId: string,
+  whole: TraceView,
+  token: TokenSampled,
+  candidate?: number,
+): string {
+  const general = forking.refusal(requestId);
+  if (general) return general;
+  if (whole.tokens.some(({ position, is_shown }) => position < token.position && !is_shown))
+    return "The server elsewhere did not show all tokens before this one.";
+  if (candidate === undefined) return "";
+  if (!token.candidate_pieces[candidate]) return "A control token: no answer goes on after it.";
+  const id = token.candidate_ids[candidate]!;
+  const isMasked = token.stages?.some(({ name, masked }) => name === "grammar" && masked.includes(id));
+  return isMasked ? "The form of the answer does not allow this token." : "";
 }
 
 /**

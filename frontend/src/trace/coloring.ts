@@ -61,11 +61,20 @@ export function gaps(tokens: TokenSampled[]): (number | null)[] {
 
 const bits = (share: number) => -Math.log2(share);
 
+/** The model's own probabilities at which a token becomes a step more surprising. */
+export const SURE_SHARES = [0.9, 0.5, 0.2, 0.05, 0.01];
+const SURPRISE_EDGES = SURE_SHARES.map(bits);
+
+/** How surprising a token was, as a step of the ramp from 0 (sure) to 5; null: not reported. */
+export function surpriseStep({ logprob }: Pick<TokenSampled, "logprob">): number | null {
+  return logprob === null ? null : stepOf(-logprob / Math.LN2, SURPRISE_EDGES);
+}
+
 const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => Scale> = {
   probability: ({ tokens }) => ({
     about: "The model's own probability of each token, before any setting",
     values: tokens.map(({ logprob }) => (logprob === null ? null : -logprob / Math.LN2)),
-    edges: [0.9, 0.5, 0.2, 0.05, 0.01].map(bits),
+    edges: SURPRISE_EDGES,
     format: (surprise) => percent(2 ** -surprise),
     within: "≥",
     beyond: "<",

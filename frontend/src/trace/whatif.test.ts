@@ -144,9 +144,11 @@ it("gives every candidate a range that holds its chance, and tells what is cut",
       top_k: pick(0, 1, 5, 50),
       top_p: pick(1, 0.9, 0.5),
       min_p: pick(0, 0.05),
+      presence_penalty: pick(0, 0, 1.5),
     };
-    const found = spread(recorded(logits, ids, own.temperature, 0.5), own, wanted)!;
-    const truth = new Map(distribution(logits, ids, wanted, []).map(({ id, share }) => [id, share]));
+    const output = [ids[0]!, ids[3]!, ids[300]!];
+    const found = spread(recorded(logits, ids, own.temperature, 0.5), own, wanted, [], output)!;
+    const truth = new Map(distribution(logits, ids, wanted, output).map(({ id, share }) => [id, share]));
     const ROUNDING = 2e-3;
     for (const { id, low, high, isCut } of found.chances) {
       const share = truth.get(id) ?? 0;

@@ -54,7 +54,7 @@ interface Kept {
 }
 
 /** The engine's own limit (inference/protocol/request.py); a chosen token beyond stands after these. */
-const NUM_RECORDED = 20;
+export const NUM_RECORDED = 20;
 /** Anything colder is greedy, as in inference/sampling/sampler.py. */
 const MIN_TEMPERATURE = 1e-3;
 /** Two logits, each rounded by half of the fourth decimal, in two sums. */
@@ -76,9 +76,7 @@ export function redraw(
   const problem = unfit(stages, own, wanted);
   if (problem) return unknown(problem);
   const isCold = wanted.temperature < MIN_TEMPERATURE;
-  const weighed = weigh(token, own, isCold ? 1 : wanted.temperature);
-  const ordered =
-    hasPenalties(wanted) && !hasPenalties(own) ? penalised(weighed, wanted, token, prompt, output) : weighed;
+  const ordered = weighAll(token, own, wanted, prompt, output);
   const first = ordered.known[0];
   if (!first)
     return unknown(`after the penalties the first candidate may be none of the ${NUM_RECORDED} recorded`);
@@ -99,17 +97,24 @@ export interface Chance {
 }
 
 export interface Spread {
-  /** Of the recorded candidates, in their order. */
+  /** Of the recorded candidates, in the order of these settings; a penalty may take some below what is recorded. */
   chances: Chance[];
   /** What all others have together. */
   others: Range;
 }
 
 /** The distribution from which these settings draw; null where the log does not tell, as redraw says. */
-export function spread(token: TokenSampled, own: SamplingParams, wanted: Settings): Spread | null {
+export function spread(
+  token: TokenSampled,
+  own: SamplingParams,
+  wanted: Settings,
+  prompt: readonly number[] = [],
+  output: readonly number[] = [],
+): Spread | null {
   if (token.stages === null || token.log_normalizer === null || unfit(token.stages, own, wanted)) return null;
   const isCold = wanted.temperature < MIN_TEMPERATURE;
-  const weighed = weigh(token, own, isCold ? 1 : wanted.temperature);
+  const weighed = weighAll(token, own, wanted, prompt, output);
+  if (!weighed.known.length) return null;
   const { num, mass, isOpen } = cut(weighed, isCold ? { ...wanted, top_k: 1 } : wanted);
   const known = cumulative(weighed).at(-1)!;
   const chances = weighed.known.map(({ id, piece, weight }, index) => {
@@ -143,7 +148,7 @@ export function course(
   return { numSame: numSame(), next: null };
 }
 
-function hasPenalties(params: Settings): boolean {
+export function hasPenalties(params: Settings): boolean {
   return params.repetition_penalty !== 1 || params.frequency_penalty !== 0 || params.presence_penalty !== 0;
 }
 
@@ -156,6 +161,19 @@ function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): s
   if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
     return "a penalty that raises logits may raise candidates that are not recorded";
   return null;
+}
+
+/** As these settings order and weigh the candidates, before any is cut. */
+function weighAll(
+  token: TokenSampled,
+  own: SamplingParams,
+  wanted: Settings,
+  prompt: readonly number[],
+  output: readonly number[],
+): Weighed {
+  const weighed = weigh(token, own, wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
+  const isNew = hasPenalties(wanted) && !hasPenalties(own);
+  return isNew ? penalised(weighed, wanted, token, prompt, output) : weighed;
 }
 
 function weigh(token: TokenSampled, own: SamplingParams, temperature: number): Weighed {

@@ -1,7 +1,8 @@
+import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { TokenSampled } from "../protocol/events";
 import { IncrementalMarkdown } from "../markdown/incremental";
-import { RenderedTokens } from "./token-link";
+import { Alignment, RenderedTokens } from "./token-link";
 
 function tokens(...pieces: (string | number[])[]): TokenSampled[] {
   return pieces.map((piece, position) => {
@@ -60,4 +61,41 @@ it("finds its way again after an address that is not shown", () => {
   const { rendered } = shown("[here](https://example.com/here) and there", sampled);
   expect(rendered.rangeOf(9)?.toString()).toBe("and");
   expect(rendered.rangeOf(10)?.toString()).toBe("there");
+});
+
+it("finds the same places in a text that grows as in the whole of it", () => {
+  const word = fc.constantFrom(" the", " a", "the", "**", "\n\n", ".", " lighthouse", "- ", "x");
+  fc.assert(
+    fc.property(
+      fc.array(word, { maxLength: 40 }),
+      fc.infiniteStream(fc.nat({ max: 5 })),
+      (words, strides) => {
+        const pieces = tokens(...words);
+        const growing = new Alignment();
+        for (let num = 0; num < words.length; num += 1 + strides.next().value!)
+          growing.update(words.slice(0, num).join(""), pieces.slice(0, num));
+        growing.update(words.join(""), pieces);
+        const whole = new Alignment();
+        whole.update(words.join(""), pieces);
+        expect(growing.places).toEqual(whole.places);
+      },
+    ),
+  );
+});
+
+it("finds a token again after the text before it was rendered anew", () => {
+  const sampled = tokens("**", "Par", "**", " is");
+  const { host, rendered } = shown("**Par", sampled.slice(0, 2));
+  host.innerHTML = new IncrementalMarkdown().update("**Par** is").join("");
+  rendered.update(sampled);
+  expect(rendered.rangeOf(1)?.toString()).toBe("Par");
+  expect(rendered.rangeOf(3)?.toString()).toBe("is");
+});
+
+it("goes from a token that is not rendered to its rendered neighbours, and stops at the ends", () => {
+  const { rendered } = shown("**Par** is", tokens("**", "Par", "**", " is"));
+  expect(rendered.neighbour(null, 1)).toBe(1);
+  expect(rendered.neighbour(2, 1)).toBe(3);
+  expect(rendered.neighbour(3, 1)).toBe(3);
+  expect(rendered.neighbour(3, -Infinity)).toBe(1);
 });

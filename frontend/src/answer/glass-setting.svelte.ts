@@ -1,0 +1,25 @@
+/** Whether answers are tinted by surprise: one setting of this browser. */
+const KEY = "sightglass-glass";
+
+class GlassSetting {
+  isOn = $state(kept());
+
+  toggle(): void {
+    this.isOn = !this.isOn;
+    try {
+      localStorage.setItem(KEY, this.isOn ? "on" : "off");
+    } catch {
+      // A page from a file may keep nothing: it holds while the page is open.
+    }
+  }
+}
+
+function kept(): boolean {
+  try {
+    return localStorage.getItem(KEY) === "on";
+  } catch {
+    return false;
+  }
+}
+
+export const glass = new GlassSetting();

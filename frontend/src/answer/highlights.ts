@@ -1,0 +1,32 @@
+/** The page's custom highlights, which all answers on it share: each answer adds its own ranges and takes them away. */
+
+export type HighlightName = "linked-token" | "answer-later";
+
+/** Whether this browser can paint a text without changing it. */
+export const canHighlight = typeof CSS !== "undefined" && "highlights" in CSS;
+
+/** One answer's ranges under one name. */
+export class Painted {
+  private ranges: AbstractRange[] = [];
+
+  constructor(private readonly name: HighlightName) {}
+
+  /** In place of those before. A range that is the same object costs nothing. */
+  set(ranges: AbstractRange[]): void {
+    if (!canHighlight) return;
+    const kept = new Set(ranges);
+    const known = new Set(this.ranges);
+    const shared = sharedHighlight(this.name);
+    for (const range of this.ranges) if (!kept.has(range)) shared.delete(range);
+    for (const range of ranges) if (!known.has(range)) shared.add(range);
+    this.ranges = ranges;
+  }
+}
+
+function sharedHighlight(name: HighlightName): Highlight {
+  const known = CSS.highlights.get(name);
+  if (known) return known;
+  const made = new Highlight();
+  CSS.highlights.set(name, made);
+  return made;
+}

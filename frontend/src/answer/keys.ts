@@ -1,0 +1,24 @@
+/** Keys of an answer that has the focus. */
+import type { Binding } from "../ui/keys";
+
+interface Reading {
+  step: (by: number) => void;
+  reach: (by: 1 | -1) => boolean | void;
+  take: (event: KeyboardEvent) => boolean | void;
+  close: () => boolean | void;
+}
+
+export const READING_KEYS: readonly Binding<Reading>[] = [
+  { keys: ["ArrowLeft"], says: "To the word before", run: ({ step }) => step(-1) },
+  { keys: ["ArrowRight"], says: "To the next word", run: ({ step }) => step(1) },
+  { keys: ["Home"], says: "To the first word", run: ({ step }) => step(-Infinity) },
+  { keys: ["End"], says: "To the last word", run: ({ step }) => step(Infinity) },
+  { keys: ["ArrowDown"], says: "To the next word it nearly said", run: ({ reach }) => reach(1) },
+  { keys: ["ArrowUp"], says: "To the one before", run: ({ reach }) => reach(-1) },
+  {
+    keys: ["Enter"],
+    says: "Go to its moment, or branch with the word that is reached",
+    run: ({ take }, event) => take(event),
+  },
+  { keys: ["Escape"], says: "Close the words it nearly said", run: ({ close }) => close() },
+];

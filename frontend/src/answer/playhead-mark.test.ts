@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { ACCEPTED, token } from "../trace/fixtures";
+import { playheadOf } from "./playhead-mark";
+
+function traced(): RequestTrace {
+  const trace = new RequestTrace("req_a");
+  [ACCEPTED, ...[0, 1, 2].map((position) => token(position, 100 + position))].forEach((event, index) =>
+    trace.receive(event, index + 1),
+  );
+  return trace;
+}
+
+it("marks nothing while the trace is live", () => {
+  expect(playheadOf(traced())).toEqual({ current: null, reached: null });
+});
+
+it("marks the newest token of the moment that is shown, and what was reached by then", () => {
+  const trace = traced();
+  trace.seek(101);
+  expect(playheadOf(trace)).toEqual({ current: 1, reached: 1 });
+  trace.seek(50);
+  expect(playheadOf(trace)).toEqual({ current: null, reached: -1 });
+});
+
+it("marks the token that is looked at, and dims nothing at the end", () => {
+  const trace = traced();
+  trace.select(0);
+  expect(playheadOf(trace)).toEqual({ current: 0, reached: 0 });
+  trace.seek(trace.duration);
+  expect(playheadOf(trace)).toEqual({ current: 2, reached: null });
+  trace.follow();
+  trace.selected = 1;
+  expect(playheadOf(trace)).toEqual({ current: 1, reached: null });
+});

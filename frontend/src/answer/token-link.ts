@@ -1,0 +1,176 @@
+/** Ties the answer's rendered text to its tokens: which range a token is, which token a point is. Knows no colours. */
+import { decodeBase64 } from "../trace/bytes";
+import type { AnswerPiece } from "../trace/view";
+
+/** A token's place in the rendered text, as characters from its beginning. */
+export interface Place {
+  start: number;
+  end: number;
+  position: number;
+}
+
+/** Further away than a few Markdown signs, a token's text is another one's: the token itself is not rendered. */
+const REACH = 24;
+
+/** The tokens' own texts, without the spaces around them; each is read once, however long the answer becomes. */
+class TokenTexts {
+  readonly list: string[] = [];
+  private readonly decoder = new TextDecoder("utf-8");
+
+  read(tokens: AnswerPiece[]): void {
+    for (const { piece } of tokens.slice(this.list.length))
+      this.list.push(this.decoder.decode(decodeBase64(piece), { stream: true }).trim());
+  }
+}
+
+/** Each token's place in a text that grows; Markdown signs, which are not rendered, have none. */
+export class Alignment {
+  readonly places: Place[] = [];
+  private text = "";
+  private readonly texts = new TokenTexts();
+  /** Per place, which of the tokens it is. */
+  private readonly indices: number[] = [];
+
+  /** Both go on from what was given before, but for the text's last part, which may have become another. */
+  update(text: string, tokens: AnswerPiece[]): void {
+    // What was matched at the end may have been met too early.
+    this.forget(commonLength(this.text, text) - REACH);
+    this.text = text;
+    this.texts.read(tokens);
+    let cursor = this.places.at(-1)?.end ?? 0;
+    for (let index = (this.indices.at(-1) ?? -1) + 1; index < tokens.length; index++) {
+      const own = this.texts.list[index]!;
+      const found = own ? text.slice(cursor, cursor + REACH + own.length).indexOf(own) : -1;
+      if (found < 0) continue;
+      const start = cursor + found;
+      cursor = start + own.length;
+      this.places.push({ start, end: cursor, position: tokens[index]!.position });
+      this.indices.push(index);
+    }
+  }
+
+  private forget(from: number): void {
+    while (this.places.length && this.places.at(-1)!.end > from) {
+      this.places.pop();
+      this.indices.pop();
+    }
+  }
+}
+
+function commonLength(before: string, after: string): number {
+  if (after.startsWith(before)) return before.length;
+  let length = 0;
+  while (length < after.length && before[length] === after[length]) length++;
+  return length;
+}
+
+/** An answer as it is rendered; update says that its text or its tokens have changed. */
+export class RenderedTokens {
+  private nodes: Text[] = [];
+  private offsets: number[] = [];
+  private readonly indexOf = new Map<Node, number>();
+  private readonly alignment = new Alignment();
+
+  constructor(
+    private readonly root: Node,
+    tokens: AnswerPiece[] = [],
+  ) {
+    this.update(tokens);
+  }
+
+  get places(): readonly Place[] {
+    return this.alignment.places;
+  }
+
+  /** The tokens go on from those given before. */
+  update(tokens: AnswerPiece[]): void {
+    this.nodes = [];
+    this.offsets = [];
+    this.indexOf.clear();
+    const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
+    let text = "";
+    while (walker.nextNode()) {
+      const node = walker.currentNode as Text;
+      this.indexOf.set(node, this.nodes.length);
+      this.nodes.push(node);
+      this.offsets.push(text.length);
+      text += node.data;
+    }
+    this.alignment.update(text, tokens);
+  }
+
+  /** The DOM range of one token, or null when it is not rendered. */
+  rangeOf(position: number): Range | null {
+    const place = this.places[this.placeAt(position)];
+    if (place?.position !== position) return null;
+    const range = document.createRange();
+    range.setStart(...this.pointAt(place.start));
+    range.setEnd(...this.endPointAt(place.end));
+    return range;
+  }
+
+  /** All that is rendered after a token; null: nothing is. Before the first one: position -1. */
+  after(position: number): StaticRange | null {
+    const last = this.nodes.at(-1);
+    if (!last) return null;
+    const end = this.places[this.placeAt(position)]?.end ?? 0;
+    const [startContainer, startOffset] = end ? this.endPointAt(end) : ([this.nodes[0]!, 0] as const);
+    if (startContainer === last && startOffset === last.length) return null;
+    return new StaticRange({ startContainer, startOffset, endContainer: last, endOffset: last.length });
+  }
+
+  /** The token that a character of the page belongs to, or null. */
+  positionAt(node: Node, offset: number): number | null {
+    const index = this.indexOf.get(node);
+    if (index === undefined) return null;
+    const at = this.offsets[index]! + offset;
+    const place = this.places[lastIndex(this.places, ({ start }) => start <= at)];
+    return place && at < place.end ? place.position : null;
+  }
+
+  /** The rendered token so many after this one (before it: negative); the nearest end where there is none. */
+  neighbour(position: number | null, by: number): number | null {
+    const at = position === null ? (by > 0 ? -1 : this.places.length) : this.placeAt(position);
+    const index = Math.min(this.places.length - 1, Math.max(0, at + by));
+    return this.places[index]?.position ?? null;
+  }
+
+  /** Where a character begins. */
+  pointAt(offset: number): [Text, number] {
+    const index = lastIndex(this.offsets, (start) => start <= offset);
+    return [this.nodes[index]!, offset - this.offsets[index]!];
+  }
+
+  /** Where the text before this character ends. */
+  endPointAt(offset: number): [Text, number] {
+    const [node, before] = this.pointAt(offset - 1);
+    return [node, before + 1];
+  }
+
+  /** Of the place of this token, or of the last rendered one before it; -1: there is none. */
+  private placeAt(position: number): number {
+    return lastIndex(this.places, (place) => place.position <= position);
+  }
+}
+
+/** The last for which it is true, in a list in which it is true first and then false; -1: for none. */
+function lastIndex<Item>(list: readonly Item[], isBefore: (item: Item) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(list[middle]!)) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** The token under a point of the page; null between tokens and where the browser cannot tell. */
+export function tokenAt(rendered: RenderedTokens, x: number, y: number): number | null {
+  const caret = document.caretPositionFromPoint?.(x, y);
+  if (!caret) return null;
+  // The caret stands after the character when the point is in its right half.
+  return (
+    rendered.positionAt(caret.offsetNode, caret.offset) ??
+    (caret.offset > 0 ? rendered.positionAt(caret.offsetNode, caret.offset - 1) : null)
+  );
+}

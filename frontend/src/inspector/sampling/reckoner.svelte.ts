@@ -1,0 +1,36 @@
+/** Reckons a course between two frames, a few milliseconds at a time, so that a slider that is dragged stays smooth. */
+import type { Course } from "../../trace/whatif";
+
+/** Of the 16.7 ms of a frame. */
+const BUDGET_MS = 6;
+
+export class Reckoner {
+  /** The last one that was reckoned to its end; null: none yet. */
+  course = $state.raw<Course | null>(null);
+  /** Whether it is of other settings than those wanted now. */
+  isOld = $state(false);
+  private frame = 0;
+
+  /** In the place of what was being reckoned. */
+  begin(parts: Generator<number, Course>): void {
+    this.stop();
+    this.isOld = true;
+    this.goOn(parts);
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+  }
+
+  private goOn(parts: Generator<number, Course>): void {
+    const end = performance.now() + BUDGET_MS;
+    let step = parts.next();
+    while (!step.done && performance.now() < end) step = parts.next();
+    if (!step.done) {
+      this.frame = requestAnimationFrame(() => this.goOn(parts));
+      return;
+    }
+    this.course = step.value;
+    this.isOld = false;
+  }
+}

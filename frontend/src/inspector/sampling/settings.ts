@@ -1,0 +1,65 @@
+/** The settings that can be tried on an answer that was drawn with others. */
+import type { SamplingParams } from "../../protocol/events";
+import type { Settings } from "../../trace/whatif";
+
+export interface Knob {
+  name: keyof Settings;
+  label: string;
+  min: number;
+  max: number;
+  step: number;
+  /** The value that switches it off; null: none does. */
+  off: number | null;
+  isPenalty?: boolean;
+}
+
+/** Beside the bars. */
+export const FIRST_KNOBS: readonly Knob[] = [
+  { name: "temperature", label: "Temperature", min: 0, max: 2, step: 0.01, off: null },
+  { name: "top_p", label: "Top-p", min: 0.05, max: 1, step: 0.01, off: 1 },
+  { name: "min_p", label: "Min-p", min: 0, max: 0.5, step: 0.01, off: 0 },
+];
+
+/** Behind "All settings". */
+export const MORE_KNOBS: readonly Knob[] = [
+  { name: "top_k", label: "Top-k", min: 0, max: 50, step: 1, off: 0 },
+  {
+    name: "repetition_penalty",
+    label: "Repetition penalty",
+    min: 1,
+    max: 2,
+    step: 0.05,
+    off: 1,
+    isPenalty: true,
+  },
+  {
+    name: "frequency_penalty",
+    label: "Frequency penalty",
+    min: 0,
+    max: 2,
+    step: 0.1,
+    off: 0,
+    isPenalty: true,
+  },
+  { name: "presence_penalty", label: "Presence penalty", min: 0, max: 2, step: 0.1, off: 0, isPenalty: true },
+];
+
+export const KNOBS = [...FIRST_KNOBS, ...MORE_KNOBS];
+
+/** Of all a request's settings those that can be tried. */
+export function ownSettings(params: SamplingParams): Settings {
+  return Object.fromEntries(KNOBS.map(({ name }) => [name, params[name]])) as unknown as Settings;
+}
+
+export function changedKnobs(own: Settings, wanted: Settings): Knob[] {
+  return KNOBS.filter(({ name }) => own[name] !== wanted[name]);
+}
+
+/** "temperature 1.2 and top-p off". */
+export function settingsTold(changed: Knob[], wanted: Settings): string {
+  const parts = changed.map(({ name, label, off }) => {
+    const value = wanted[name] === off ? "off" : wanted[name];
+    return `${label.toLowerCase()} ${value}`;
+  });
+  return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}
