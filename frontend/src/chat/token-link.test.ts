@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 import type { TokenSampled } from "../protocol/events";
 import { IncrementalMarkdown } from "../markdown/incremental";
+import { typeset } from "../markdown/math";
+import { renderMarkdown } from "../markdown/render";
 import { RenderedTokens } from "./token-link";
 
 function tokens(...pieces: (string | number[])[]): TokenSampled[] {
@@ -60,4 +62,27 @@ it("finds its way again after an address that is not shown", () => {
   const { rendered } = shown("[here](https://example.com/here) and there", sampled);
   expect(rendered.rangeOf(9)?.toString()).toBe("and");
   expect(rendered.rangeOf(10)?.toString()).toBe("there");
+});
+
+it("takes a formula as a whole, and finds its way after it", () => {
+  const pieces = ["So", " $", "x", "^", "2", "$", " is", " x", " squared"];
+  const host = document.createElement("div");
+  host.innerHTML = renderMarkdown(pieces.join(""), {
+    references: {},
+    parts: { formula: typeset, code: () => null },
+  });
+  const rendered = new RenderedTokens(host, tokens(...pieces));
+  const formula = host.querySelector(".formula")!;
+  expect(rendered.rangeOf(3)!.startContainer).toBe(formula);
+  expect(rendered.rangeOf(3)!.endContainer).toBe(formula);
+  expect(rendered.rangeOf(7)!.toString()).toBe("x");
+  expect(rendered.positionAt(formula.querySelector(".katex-html .mord")!.firstChild!, 0)).toBe(1);
+});
+
+it("leaves out what stands beside code", () => {
+  const pieces = ["```", "py", "\n", "Copy", " =", " py", "\n", "```"];
+  const { rendered } = shown(pieces.join(""), tokens(...pieces));
+  const found = [3, 4, 5].map((position) => rendered.rangeOf(position)!);
+  expect(found.map(String)).toEqual(["Copy", "=", "py"]);
+  expect(found.every(({ startContainer }) => startContainer.parentElement!.closest("code"))).toBe(true);
 });

@@ -28,20 +28,24 @@ export function alignTokens(rendered: string, tokens: AnswerPiece[]): Place[] {
   return places;
 }
 
+/** A formula stands for its source as a whole; what stands beside the text (the head of code) is left out. */
+const WHOLE = "[data-source]";
+const ASIDE = "[data-aside]";
+
 /** One rendering of an answer; made anew when its text or its tokens change. */
 export class RenderedTokens {
-  private readonly nodes: Text[] = [];
+  private readonly nodes: (Text | Element)[] = [];
   private readonly offsets: number[] = [];
   private readonly places: Place[];
 
   constructor(root: Node, tokens: AnswerPiece[]) {
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT, kindOf);
     let text = "";
     while (walker.nextNode()) {
-      const node = walker.currentNode as Text;
+      const node = walker.currentNode as Text | Element;
       this.nodes.push(node);
       this.offsets.push(text.length);
-      text += node.data;
+      text += node instanceof Text ? node.data : node.getAttribute("data-source")!;
     }
     this.places = alignTokens(text, tokens);
   }
@@ -53,22 +57,35 @@ export class RenderedTokens {
     const range = document.createRange();
     const first = this.nodeAt(place.start);
     const last = this.nodeAt(place.end - 1);
-    range.setStart(this.nodes[first]!, place.start - this.offsets[first]!);
-    range.setEnd(this.nodes[last]!, place.end - this.offsets[last]!);
+    const [start, end] = [this.nodes[first]!, this.nodes[last]!];
+    if (start instanceof Text) range.setStart(start, place.start - this.offsets[first]!);
+    else range.setStart(start, 0);
+    if (end instanceof Text) range.setEnd(end, place.end - this.offsets[last]!);
+    else range.setEnd(end, end.childNodes.length);
     return range;
   }
 
   /** The token that a character of the page belongs to, or null. */
   positionAt(node: Node, offset: number): number | null {
-    const index = this.nodes.indexOf(node as Text);
+    const formula = (node instanceof Element ? node : node.parentElement)?.closest(WHOLE);
+    const index = this.nodes.indexOf(formula ?? (node as Text));
     if (index < 0) return null;
-    const at = this.offsets[index]! + offset;
+    // Which of its tokens made a part of a formula cannot be told: its first one stands for it.
+    const at = this.offsets[index]! + (formula ? 0 : offset);
     return this.places.find((place) => at >= place.start && at < place.end)?.position ?? null;
   }
 
   private nodeAt(offset: number): number {
     return this.offsets.findLastIndex((start) => start <= offset);
   }
+}
+
+function kindOf(node: Node): number {
+  // A formula's own texts are not what the model wrote.
+  if (node instanceof Text)
+    return node.parentElement?.closest(WHOLE) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
+  if ((node as Element).matches(ASIDE)) return NodeFilter.FILTER_REJECT;
+  return (node as Element).matches(WHOLE) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP;
 }
 
 /** The token under a point of the page; null between tokens and where the browser cannot tell. */

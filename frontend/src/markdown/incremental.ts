@@ -1,4 +1,5 @@
 /** Streaming Markdown: only the last open block is rendered again; finished blocks stay as they are. */
+import { NO_PARTS, type Parts } from "./parts";
 import { markdown, renderMarkdown, type Environment, type Render } from "./render";
 
 export { renderMarkdown } from "./render";
@@ -10,7 +11,10 @@ export class IncrementalMarkdown {
   private source = "";
   private definitions = "{}";
 
-  constructor(private readonly toSafe: Render = renderMarkdown) {}
+  constructor(
+    private readonly toSafe: Render = renderMarkdown,
+    private readonly parts: Parts = NO_PARTS,
+  ) {}
 
   /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew. */
   update(text: string): string[] {
@@ -43,7 +47,7 @@ export class IncrementalMarkdown {
   /** Link definitions may come after their use: when they change, the finished blocks are rendered once more. */
   private render(tail: string): string[] {
     const parts = tail ? [...this.frozen, tail] : this.frozen;
-    const environment: Environment = { references: {} };
+    const environment: Environment = { references: {}, parts: this.parts };
     if (this.source.includes("]:")) markdown.parse(this.source, environment);
     const definitions = JSON.stringify(environment.references);
     if (definitions !== this.definitions) this.html = [];
