@@ -5,7 +5,7 @@ import { count, counted, duration, seconds } from "./format";
 import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
-import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
+import { firstTextUs, waitedForChoice, type TraceView } from "./view";
 
 export interface Summary {
   /** What it is doing, or how it ended when not by itself. */
