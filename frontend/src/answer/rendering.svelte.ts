@@ -11,8 +11,8 @@ export class AnswerRendering {
     return new IncrementalMarkdown(renderMarkdown, this.parts);
   });
 
-  /** Markdown so far. */
-  blocks(text: string): string[] {
-    return this.markdown.update(text);
+  /** Of the Markdown so far. */
+  blocks(text: string, isStreaming: boolean): string[] {
+    return this.markdown.update(text, isStreaming);
   }
 }

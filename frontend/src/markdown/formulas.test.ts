@@ -143,6 +143,15 @@ describe("code", () => {
     expect(host.querySelector("code")!.textContent).toBe("print('<b>')  # done\n");
   });
 
+  it("is coloured when it is finished: by what follows it, or by the answer's end", async () => {
+    await fetchGrammar("python");
+    const markdown = new IncrementalMarkdown(renderMarkdown, PARTS);
+    const open = "- a list\n  ```python\n  x = 1\n";
+    expect(markdown.update(open, true).join("")).not.toContain("hljs");
+    expect(markdown.update(open, false).join("")).toContain("hljs-number");
+    expect(markdown.update(`${open}  \`\`\`\n  after`, true).join("")).toContain("hljs-number");
+  });
+
   it.each(["constructor", "__proto__", "nonsense", '"><img src=x onerror=alert(1)>'])(
     "takes %s for a language without a grammar",
     async (language) => {

@@ -10,6 +10,8 @@ export type Environment = {
   references: Record<string, { title: string; href: string }>;
   /** What sets its formulas and colours its code. */
   parts?: Parts;
+  /** Whether more text may follow. */
+  isOpen?: boolean;
 };
 
 // The lines of a poem or an address stay lines, as the model wrote them.
@@ -44,7 +46,10 @@ const ASIDE = "data-aside";
 rules.fence = rules.code_block = (tokens, index, _options, environment) => {
   const { content, info } = tokens[index]!;
   const language = info.trim().split(/\s+/)[0]!;
-  const code = (environment as Environment).parts?.code(content, language) ?? escapeHtml(content);
+  const { parts, isOpen } = environment as Environment;
+  // Colours for each frame in which it grows would cost more than all else: they come when it is finished.
+  const isGrowing = isOpen && tokens.slice(index + 1).every(({ nesting }) => nesting < 0);
+  const code = (isGrowing ? null : parts?.code(content, language)) ?? escapeHtml(content);
   const head = `<span>${escapeHtml(language)}</span><button type="button" class="quiet" data-copy ${ASIDE}>Copy</button>`;
   return `<figure class="code"><figcaption>${head}</figcaption><pre tabindex="0"><code>${code}</code></pre></figure>\n`;
 };
