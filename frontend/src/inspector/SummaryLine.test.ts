@@ -1,16 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import {
-  ACCEPTED,
-  CANCELLED,
-  ended,
-  failed,
-  foldAll,
-  RELEASED,
-  token,
-  WITHHELD,
-} from "../trace/fixtures";
+import { ACCEPTED, CANCELLED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../trace/fixtures";
 import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
 import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
@@ -78,10 +69,7 @@ it("tells an answer that had no room for more from one that reached what was ask
 
 it("shows a message's kept figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
-  const figures = [
-    "8 tokens",
-    "0.08\u00a0s to first word",
-  ];
+  const figures = ["8 tokens", "0.08\u00a0s to first word"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
   const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);
