@@ -50,8 +50,9 @@ rules.fence = rules.code_block = (tokens, index, _options, environment) => {
   // Colours for each frame in which it grows would cost more than all else: they come when it is finished.
   const isGrowing = isOpen && tokens.slice(index + 1).every(({ nesting }) => nesting < 0);
   const code = (isGrowing ? null : parts?.code(content, language)) ?? escapeHtml(content);
+  const kind = language && ` class="language-${escapeHtml(language)}"`;
   const head = `<span>${escapeHtml(language)}</span><button type="button" class="quiet" data-copy ${ASIDE}>Copy</button>`;
-  return `<figure class="code"><figcaption>${head}</figcaption><pre tabindex="0"><code>${code}</code></pre></figure>\n`;
+  return `<figure class="code"><figcaption>${head}</figcaption><pre tabindex="0"><code${kind}>${code}</code></pre></figure>\n`;
 };
 
 rules.table_open = () => `<div class="wide" role="region" aria-label="Table" tabindex="0"><table>\n`;
