@@ -117,7 +117,7 @@ def test_a_preset_is_saved_applied_renamed_and_deleted(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="Settings")
     page.get_by_role("button", name="Settings").click()
     dialog.get_by_label("Temperature").fill("1.7")
-    dialog.get_by_role("button", name="Save as preset").click()
+    dialog.get_by_role("button", name="Save these settings").click()
     dialog.get_by_label("Name of the preset").fill("Hot")
     dialog.get_by_label("Name of the preset").press("Enter")
     expect(dialog.get_by_role("button", name="Hot", exact=True)).to_be_visible()
