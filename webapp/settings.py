@@ -26,6 +26,7 @@ INSTALLED_APPS = [
     "webapp.accounts",
     "webapp.lifecycle",
     "webapp.chat",
+    "webapp.presets",
     "webapp.traces",
     "webapp.probes",
     "webapp.reruns",

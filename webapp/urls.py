@@ -16,6 +16,7 @@ from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
 from webapp.gateway.comparison import compared
 from webapp.learn import views as learn
+from webapp.presets import views as presets
 from webapp.probes.views import probe
 from webapp.reruns import views as reruns
 from webapp.stream.sse import events
@@ -54,6 +55,8 @@ urlpatterns = [
     path("api/requests/<str:request_id>/reruns", reruns.of_request),
     path("api/reruns/<str:rerun_id>", reruns.show),
     path("api/reruns/<str:rerun_id>/stop", reruns.cancel),
+    path("api/presets", presets.presets),
+    path("api/presets/<int:preset_id>", presets.preset),
     path("api/tags", collection.tags),
     path("api/views", collection.views),
     path("api/views/<int:view_id>", collection.view),

@@ -175,4 +175,4 @@ def test_a_held_answer_is_stopped_at_once(page: Page) -> None:
     expect(proposed(page)).to_contain_text("Token 1 proposed", timeout=30_000)
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
-    expect(page.get_by_test_id("inspector-toggle").last).to_contain_text("stopped")
+    expect(page.get_by_role("article").last).to_contain_text("Stopped.")

@@ -142,7 +142,7 @@ def test_the_inspector_goes_along_to_the_answer_that_is_shown(page: Page) -> Non
     page.get_by_role("button", name="Regenerate").click()
     expect(page.get_by_text("2/2")).to_be_visible()
     expect(link).not_to_have_attribute("href", first)
-    expect(toggle).to_have_attribute("aria-pressed", "true")
+    expect(toggle).to_have_attribute("aria-expanded", "true")
     page.get_by_role("button", name="Previous branch").click()
     expect(link).to_have_attribute("href", first)
 

@@ -121,7 +121,7 @@ def _create(request: HttpRequest) -> HttpResponse:
     if model != settings.ENVIRONMENT.model_name:
         message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
         raise ApiError(404, "unknown_model", message, "model")
-    _check_settings(body)
+    check_settings(body)
     conversation = Conversation(
         user_id=user_id(request),
         model=model,
@@ -137,11 +137,11 @@ def _create(request: HttpRequest) -> HttpResponse:
 def check(request: HttpRequest) -> HttpResponse:
     """Whether settings could be kept to, before they are, and what they will not do; nothing is saved."""
     body = read_body(request, NewConversation)
-    _check_settings(body)
+    check_settings(body)
     return JsonResponse({"notes": window_notes(body.params)})
 
 
-def _check_settings(body: NewConversation) -> None:
+def check_settings(body: NewConversation) -> None:
     """Raises ApiError, which names all that is wrong."""
     errors: list[ApiError] = []
     checks: list[Callable[[], object]] = [

@@ -5,7 +5,7 @@
  */
 import { surpriseStep } from "../trace/coloring";
 import type { TokenSampled } from "../protocol/events";
-import type { Place, RenderedTokens } from "./token-link";
+import type { Part, RenderedTokens } from "./token-link";
 
 /** The sure tokens, step 0, stay plain. */
 export const STEPS = [1, 2, 3, 4, 5] as const;
@@ -95,8 +95,8 @@ export class Glass {
 /** Runs at the end of a block that may still break into another line. */
 const NUM_UNSETTLED = 8;
 
-function byBlock(runs: Run<Text>[], root: Node): Map<Element, Run<Text>[]> {
-  const found = new Map<Element, Run<Text>[]>();
+function byBlock(runs: Run<Part>[], root: Node): Map<Element, Run<Part>[]> {
+  const found = new Map<Element, Run<Part>[]>();
   for (const run of runs) {
     const block = blockOf(run.node, root);
     if (!block) continue;
@@ -114,7 +114,7 @@ function blockOf(node: Node, root: Node): Element | null {
 }
 
 function pathOf(
-  { start, end, node }: Run<Text>,
+  { start, end, node }: Run<Part>,
   rendered: RenderedTokens,
   left: number,
   top: number,
@@ -122,7 +122,8 @@ function pathOf(
   const range = document.createRange();
   const from = rendered.pointAt(start)[1];
   range.setStart(node, from);
-  range.setEnd(node, Math.min(node.length, from + end - start));
+  if (node instanceof Text) range.setEnd(node, Math.min(node.length, from + end - start));
+  else range.selectNodeContents(node);
   const boxes = [...range.getClientRects()].map((box) => {
     const [x, y, width, height] = [box.left - left, box.top - top, box.width, box.height].map((each) =>
       each.toFixed(1),

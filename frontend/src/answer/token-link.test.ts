@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { TokenSampled } from "../protocol/events";
 import { IncrementalMarkdown } from "../markdown/incremental";
+import { typeset } from "../markdown/math";
+import { renderMarkdown } from "../markdown/render";
 import { Alignment, RenderedTokens } from "./token-link";
 
 function tokens(...pieces: (string | number[])[]): TokenSampled[] {
@@ -98,4 +100,27 @@ it("goes from a token that is not rendered to its rendered neighbours, and stops
   expect(rendered.neighbour(2, 1)).toBe(3);
   expect(rendered.neighbour(3, 1)).toBe(3);
   expect(rendered.neighbour(3, -Infinity)).toBe(1);
+});
+
+it("takes a formula as a whole, and finds its way after it", () => {
+  const pieces = ["So", " $", "x", "^", "2", "$", " is", " x", " squared"];
+  const host = document.createElement("div");
+  host.innerHTML = renderMarkdown(pieces.join(""), {
+    references: {},
+    parts: { formula: typeset, code: () => null },
+  });
+  const rendered = new RenderedTokens(host, tokens(...pieces));
+  const formula = host.querySelector(".formula")!;
+  expect(rendered.rangeOf(3)!.startContainer).toBe(formula);
+  expect(rendered.rangeOf(3)!.endContainer).toBe(formula);
+  expect(rendered.rangeOf(7)!.toString()).toBe("x");
+  expect(rendered.positionAt(formula.querySelector(".katex-html .mord")!.firstChild!, 0)).toBe(1);
+});
+
+it("leaves out what stands beside code", () => {
+  const pieces = ["```", "py", "\n", "Copy", " =", " py", "\n", "```"];
+  const { rendered } = shown(pieces.join(""), tokens(...pieces));
+  const found = [3, 4, 5].map((position) => rendered.rangeOf(position)!);
+  expect(found.map(String)).toEqual(["Copy", "=", "py"]);
+  expect(found.every(({ startContainer }) => startContainer.parentElement!.closest("code"))).toBe(true);
 });

@@ -64,9 +64,19 @@ function commonLength(before: string, after: string): number {
   return length;
 }
 
+/** A formula stands for its source as a whole; what stands beside the text (the head of code) is left out. */
+const WHOLE = "[data-source]";
+const ASIDE = "[data-aside]";
+
+/** A text of the answer, or a formula. */
+export type Part = Text | Element;
+
+const isText = (part: Part): part is Text => part instanceof Text;
+const lengthOf = (part: Part): number => (isText(part) ? part.length : part.childNodes.length);
+
 /** An answer as it is rendered; update says that its text or its tokens have changed. */
 export class RenderedTokens {
-  private nodes: Text[] = [];
+  private nodes: Part[] = [];
   private offsets: number[] = [];
   private readonly indexOf = new Map<Node, number>();
   private readonly alignment = new Alignment();
@@ -87,14 +97,18 @@ export class RenderedTokens {
     this.nodes = [];
     this.offsets = [];
     this.indexOf.clear();
-    const walker = document.createTreeWalker(this.root, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(
+      this.root,
+      NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT,
+      kindOf,
+    );
     let text = "";
     while (walker.nextNode()) {
-      const node = walker.currentNode as Text;
+      const node = walker.currentNode as Part;
       this.indexOf.set(node, this.nodes.length);
       this.nodes.push(node);
       this.offsets.push(text.length);
-      text += node.data;
+      text += isText(node) ? node.data : node.getAttribute("data-source")!;
     }
     this.alignment.update(text, tokens);
   }
@@ -115,15 +129,17 @@ export class RenderedTokens {
     if (!last) return null;
     const end = this.places[this.placeAt(position)]?.end ?? 0;
     const [startContainer, startOffset] = end ? this.endPointAt(end) : ([this.nodes[0]!, 0] as const);
-    if (startContainer === last && startOffset === last.length) return null;
-    return new StaticRange({ startContainer, startOffset, endContainer: last, endOffset: last.length });
+    if (startContainer === last && startOffset === lengthOf(last)) return null;
+    return new StaticRange({ startContainer, startOffset, endContainer: last, endOffset: lengthOf(last) });
   }
 
   /** The token that a character of the page belongs to, or null. */
   positionAt(node: Node, offset: number): number | null {
-    const index = this.indexOf.get(node);
+    const formula = (node instanceof Element ? node : node.parentElement)?.closest(WHOLE);
+    const index = this.indexOf.get(formula ?? node);
     if (index === undefined) return null;
-    const at = this.offsets[index]! + offset;
+    // The token that made a part of a formula cannot be told: its first one stands for it.
+    const at = this.offsets[index]! + (formula ? 0 : offset);
     const place = this.places[lastIndex(this.places, ({ start }) => start <= at)];
     return place && at < place.end ? place.position : null;
   }
@@ -136,21 +152,30 @@ export class RenderedTokens {
   }
 
   /** Where a character begins. */
-  pointAt(offset: number): [Text, number] {
+  pointAt(offset: number): [Part, number] {
     const index = lastIndex(this.offsets, (start) => start <= offset);
-    return [this.nodes[index]!, offset - this.offsets[index]!];
+    const node = this.nodes[index]!;
+    return [node, isText(node) ? offset - this.offsets[index]! : 0];
   }
 
   /** Where the text before this character ends. */
-  endPointAt(offset: number): [Text, number] {
+  endPointAt(offset: number): [Part, number] {
     const [node, before] = this.pointAt(offset - 1);
-    return [node, before + 1];
+    return [node, isText(node) ? before + 1 : lengthOf(node)];
   }
 
   /** Of the place of this token, or of the last rendered one before it; -1: there is none. */
   private placeAt(position: number): number {
     return lastIndex(this.places, (place) => place.position <= position);
   }
+}
+
+function kindOf(node: Node): number {
+  // A formula's own texts are not what the model wrote.
+  if (node instanceof Text)
+    return node.parentElement?.closest(WHOLE) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
+  if ((node as Element).matches(ASIDE)) return NodeFilter.FILTER_REJECT;
+  return (node as Element).matches(WHOLE) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP;
 }
 
 /** The last for which it is true, in a list in which it is true first and then false; -1: for none. */

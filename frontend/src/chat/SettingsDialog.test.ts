@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { DEFAULT_SYSTEM_PROMPT } from "../state/chat.svelte";
 import { PARAMS } from "../trace/fixtures";
+import type { Preset } from "../transport/api";
 import type { Refusal, SettingsDraft } from "./settings";
 import SettingsDialog from "./SettingsDialog.svelte";
 
@@ -14,6 +15,8 @@ let checked: { params: object; n: number; system_prompt: string }[];
 /** The next check is answered when the test says so. */
 let answer: (() => void) | null;
 let isHeld: boolean;
+/** What the server has of the user's own. */
+let presets: Preset[] = [];
 const given = { systemPrompt: "", defaults: PARAMS, maxAnswers: 8, onClose: vi.fn() };
 let params = PARAMS;
 let n = 1;
@@ -53,11 +56,12 @@ beforeEach(() => {
     this.dispatchEvent(new Event("close"));
   };
   refused = null;
-  notes = [];
+  notes = presets = [];
   checked = [];
   answer = null;
   isHeld = false;
-  vi.stubGlobal("fetch", (_: string, { body }: { body: string }) => {
+  vi.stubGlobal("fetch", (path: string, { body }: { body: string }) => {
+    if (path === "/api/presets") return Promise.resolve(new Response(JSON.stringify({ presets })));
     checked.push(JSON.parse(body) as (typeof checked)[0]);
     const problem = JSON.stringify({ error: { code: "invalid", ...refused } });
     const response = refused
@@ -306,4 +310,33 @@ it("goes back to what a new chat begins with, the system prompt too", () => {
   flushSync();
   expect(field<HTMLTextAreaElement>("System prompt").value).toBe(DEFAULT_SYSTEM_PROMPT);
   expect(Number(field<HTMLInputElement>("Temperature").value)).toBe(PARAMS.temperature);
+});
+
+const press = (name: string) =>
+  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === name)!.click();
+
+it("applies a preset that comes with the product with one press, and leaves the system prompt", async () => {
+  press("Wild");
+  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true));
+  expect(params).toEqual({ ...PARAMS, temperature: 1.2, top_p: 1, min_p: 0.05 });
+  expect(checked).toEqual([{ params, n: 1, system_prompt: "" }]);
+});
+
+it("applies a preset of the user's own, whose parameters may be fewer than there are today", async () => {
+  await unmount(dialog);
+  const saved = { temperature: 1.5, regex: "a+" } as Preset["params"];
+  presets = [{ id: 1, name: "Mine", params: saved, n: 3, system_prompt: "Be mine." }];
+  open();
+  await vi.waitFor(() => press("Mine"));
+  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true));
+  expect([params, n]).toEqual([{ ...PARAMS, ...saved }, 3]);
+  expect(checked.at(-1)!.system_prompt).toBe("Be mine.");
+});
+
+it("keeps the dialog open with a preset that the server refuses", async () => {
+  refused = { message: "temperature is too much.", field: "params.temperature" };
+  press("Wild");
+  await vi.waitFor(() => expect(document.body.textContent).toContain("Temperature is too much."));
+  expect(given.onClose).not.toHaveBeenCalled();
+  expect(params).toEqual(PARAMS);
 });

@@ -1,17 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import {
-  ACCEPTED,
-  CANCELLED,
-  ended,
-  failed,
-  foldAll,
-  LOOKED_UP,
-  RELEASED,
-  token,
-  WITHHELD,
-} from "../trace/fixtures";
+import { ACCEPTED, CANCELLED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../trace/fixtures";
 import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
 import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
@@ -44,14 +34,8 @@ it.each([
   ["a failure", [ACCEPTED, QUEUED, failed("generation", "no_worker")], "failed"],
 ] as [string, AnyEvent[], string][])("names %s", (_, events, word) => expect(summary(events)[0]).toBe(word));
 
-it("tells what the cache had of the prompt as soon as that is known", () => {
-  expect(summary([ACCEPTED, QUEUED, LOOKED_UP, { ...LOOKED_UP, num_cached_tokens: 64 }])).toContain(
-    "cached 32",
-  );
-});
-
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
-  const figures = ["cached 0", "first text sent 310\u00a0ms after it was accepted", "2 tokens", "5 tok/s"];
+  const figures = ["2 tokens", "0.31\u00a0s to first word", "5 tokens/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
 });
 
@@ -85,13 +69,7 @@ it("tells an answer that had no room for more from one that reached what was ask
 
 it("shows a message's kept figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
-  const figures = [
-    "context 54",
-    "cached 48",
-    "first text sent 81.8\u00a0ms after it was accepted",
-    "8 tokens",
-    "0.000000856\u00a0USD",
-  ];
+  const figures = ["8 tokens", "0.08\u00a0s to first word"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
   const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);

@@ -106,7 +106,7 @@ test("the spread and the cache's share are told in words", () => {
   expect(spreadSentence([answer([1]), answer([2])])).toContain("they part at the first token");
   expect(spreadSentence([answer([])])).toBe("No run has an answer.");
   expect(cacheShareSentence([answer([1]), answer([2])]).replaceAll(/\s/g, " ")).toBe(
-    "32 of 40 prompt tokens came from the prefix cache, which saved 0.000000002 USD.",
+    "32 of 40 prompt tokens came from the prefix cache, which saved $0.0000000020.",
   );
   expect(cacheShareSentence([answer([1], 0, { numCached: null })])).toBe("");
   expect([median([]), median([3]), median([4, 1, 2]), median([1, 2])]).toEqual([null, 3, 2, 1.5]);

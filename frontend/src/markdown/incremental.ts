@@ -1,4 +1,5 @@
 /** Streaming Markdown: only the last open block is rendered again; finished blocks stay as they are. */
+import { NO_PARTS, type Parts } from "./parts";
 import { markdown, renderMarkdown, type Environment, type Render } from "./render";
 
 export { renderMarkdown } from "./render";
@@ -10,10 +11,13 @@ export class IncrementalMarkdown {
   private source = "";
   private definitions = "{}";
 
-  constructor(private readonly toSafe: Render = renderMarkdown) {}
+  constructor(
+    private readonly toSafe: Render = renderMarkdown,
+    private readonly parts: Parts = NO_PARTS,
+  ) {}
 
-  /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew. */
-  update(text: string): string[] {
+  /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew; isOpen: more may come. */
+  update(text: string, isOpen = false): string[] {
     const source = text.replaceAll(/\r\n?/g, "\n");
     if (!source.startsWith(this.source)) {
       this.frozen = [];
@@ -22,7 +26,7 @@ export class IncrementalMarkdown {
     }
     this.source = source;
     this.freeze();
-    return this.render(source.slice(this.frozenLength));
+    return this.render(source.slice(this.frozenLength), isOpen);
   }
 
   /** A block is finished when another has begun after a blank line. */
@@ -41,16 +45,17 @@ export class IncrementalMarkdown {
   }
 
   /** Link definitions may come after their use: when they change, the finished blocks are rendered once more. */
-  private render(tail: string): string[] {
+  private render(tail: string, isOpen: boolean): string[] {
     const parts = tail ? [...this.frozen, tail] : this.frozen;
-    const environment: Environment = { references: {} };
+    const environment: Environment = { references: {}, parts: this.parts };
     if (this.source.includes("]:")) markdown.parse(this.source, environment);
     const definitions = JSON.stringify(environment.references);
     if (definitions !== this.definitions) this.html = [];
     this.definitions = definitions;
     this.html = parts.map((part, index) => {
       const isDone = index < this.frozen.length && this.html.length > index + 1;
-      return isDone ? this.html[index]! : this.toSafe(part, environment);
+      if (isDone) return this.html[index]!;
+      return this.toSafe(part, { ...environment, isOpen: isOpen && index === parts.length - 1 });
     });
     return [...this.html];
   }

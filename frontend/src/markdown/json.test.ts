@@ -17,7 +17,8 @@ it("keeps the lines of an answer that grows, and its indentation", () => {
   for (let end = 1; end <= whole.length; end++) {
     const shown = document.createElement("div");
     shown.innerHTML = markdown.update(asCode(whole.slice(0, end))).join("");
-    expect(shown.querySelectorAll("pre")).toHaveLength(1);
-    expect(shown.textContent.trimEnd()).toBe(whole.slice(0, end).trimEnd());
+    const [code, ...more] = shown.querySelectorAll("pre");
+    expect(more).toEqual([]);
+    expect(code!.textContent.trimEnd()).toBe(whole.slice(0, end).trimEnd());
   }
 });

@@ -2,8 +2,9 @@
 import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
-import { outcomeOf } from "../trace/outcome";
+import { cutOf, outcomeOf } from "../trace/outcome";
 import type { SamplingParams } from "../protocol/events";
+import { numKept } from "../trace/view";
 import {
   api,
   ApiError,
@@ -14,6 +15,7 @@ import {
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
+import { textSoFar } from "./answers";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { RequestTrace } from "./request-trace.svelte";
 
@@ -235,17 +237,39 @@ export class Chat {
     }
   }
 
-  /** Go on from a place in an answer, as a new branch beside it; null: it has begun. */
-  async fork(requestId: string, place: ForkPlace, keydownAt: number): Promise<Refusal | null> {
+  /**
+   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: what is known of it already,
+   * which stands until its events come.
+   */
+  async fork(requestId: string, place: ForkPlace, keydownAt: number, text = ""): Promise<Refusal | null> {
     const clock = new ClientClock(keydownAt);
     clock.sent();
     try {
       const body = { ...place, is_stepped: this.isStepped, client: { ...clock.timing } };
-      this.answer(await api.fork(requestId, body), clock);
+      const started = await api.fork(requestId, body);
+      started.assistant_message.text ||= text;
+      this.answer(started, clock);
       return null;
     } catch (error) {
       return refusalOf(error);
     }
+  }
+
+  /** Whether the answer did not end by itself, and its tokens are here to go on from. */
+  canGoOn(message: Message): boolean {
+    const whole = message.request_id ? this.traces[message.request_id]?.whole : undefined;
+    if (!whole?.accepted || !whole.tokens.length || this.running) return false;
+    return outcomeOf(whole) === "stopped" || cutOf(whole)?.by === "setting";
+  }
+
+  /** Goes on from the last token of an answer that was cut or stopped, for as many tokens again as the limit allows. */
+  async goOn(message: Message, keydownAt: number): Promise<void> {
+    const whole = this.traces[message.request_id!]!.whole;
+    const position = numKept(whole) + whole.tokens.length;
+    const params = { ...whole.accepted!.params, max_tokens: position + this.params.max_tokens };
+    this.problem = null;
+    const text = textSoFar(message, this.traces[message.request_id!]!);
+    this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);
   }
 
   private answer(started: Started, clock: ClientClock): void {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync } from "svelte";
-import { PARAMS } from "../trace/fixtures";
+import { ACCEPTED, ended, PARAMS, RELEASED, token } from "../trace/fixtures";
 import { UNREACHABLE, type Message } from "../transport/api";
 import { FakeSocket } from "../transport/fake-socket";
 import { Socket } from "../transport/socket";
@@ -40,6 +40,7 @@ let holding: string | null;
 /** A server that gives as many answers as were asked for. */
 function reply(path: string, method: string, body: { n?: number }): unknown {
   if (method === "GET") return kept;
+  if (path.endsWith("/fork")) return { assistant_message: message("f", "q"), siblings: [] };
   if (path === "/api/conversations") return { id: "c", leaf_id: "", messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
   return { user_message: message("q", null), assistant_message: first, siblings, title: "Hello" };
@@ -356,4 +357,34 @@ it("has each answer once, and follows it once, whichever of reply and look was f
   expect(chat.conversation!.messages.filter(({ id }) => id === "a9")).toHaveLength(1);
   expect(close).toHaveBeenCalledOnce();
   expect(chat.traces.req_a9).not.toBe(first);
+});
+
+it("goes on from the last token of an answer that was cut, whose text stands until the new one is there", async () => {
+  const { tag } = follows()[0]!;
+  const params = { ...PARAMS, max_tokens: 2 };
+  const context = { type: "context.assembled", at: 1, window: 100, num_prompt_tokens: 5, segments: [] };
+  const written = [{ ...ACCEPTED, params }, context, token(0, 100_000), token(1, 300_000), RELEASED];
+  FakeSocket.last.tell({ tag, seq: 1, events: written });
+  flushSync();
+  const cut = chat.path[1]!;
+  expect(chat.canGoOn(cut)).toBe(false);
+  FakeSocket.last.tell({ tag, seq: written.length + 1, events: ended("length") });
+  FakeSocket.last.tell({ tag, end: true });
+  flushSync();
+  expect(chat.canGoOn(cut)).toBe(true);
+  chat.params.max_tokens = 100;
+  await chat.goOn(cut, 0);
+  const { path, body } = asked.findLast((each) => each.path.endsWith("/fork"))!;
+  expect(path).toBe("/api/requests/req_a0/fork");
+  expect(body).toMatchObject({ position: 2, params: { ...PARAMS, max_tokens: 102 } });
+  expect(chat.path.at(-1)).toMatchObject({ id: "f", text: " a a" });
+});
+
+it("does not go on from an answer that ended by itself", () => {
+  const { tag } = follows()[0]!;
+  const events = [ACCEPTED, token(0, 100_000), token(1, 300_000), RELEASED, ...ended("stop")];
+  FakeSocket.last.tell({ tag, seq: 1, events });
+  FakeSocket.last.tell({ tag, end: true });
+  flushSync();
+  expect(chat.canGoOn(chat.path[1]!)).toBe(false);
 });

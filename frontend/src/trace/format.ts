@@ -26,8 +26,27 @@ export function counted(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 }
 
-/** Billionths of a currency unit, exactly. */
+/** In seconds, as people time a wait. */
+export function seconds(us: number): string {
+  return `${(us / 1e6).toFixed(us < 9_995_000 ? 2 : 1)}\u00a0s`;
+}
+
+/** Billionths of a currency unit, to be read and compared: two digits that count. */
 export function money(nano: number, currency: string): string {
+  const isWhole = nano === 0 || Math.abs(nano) >= 1e9;
+  const digits = isWhole
+    ? { minimumFractionDigits: 2, maximumFractionDigits: 2 }
+    : { minimumSignificantDigits: 2, maximumSignificantDigits: 2 };
+  const inDigits = (style: Intl.NumberFormatOptions) =>
+    new Intl.NumberFormat("en-US", { ...style, ...digits }).format(nano / 1e9);
+  // A code has three letters; another name of a currency stands behind the number.
+  return /^[A-Z]{3}$/.test(currency)
+    ? inDigits({ style: "currency", currency })
+    : `${inDigits({})}\u00a0${currency}`;
+}
+
+/** Billionths of a currency unit, exactly. */
+export function exactMoney(nano: number, currency: string): string {
   return `${(nano / 1e9).toFixed(9).replace(/0{1,6}$/, "")}\u00a0${currency}`;
 }
 

@@ -1,13 +1,11 @@
 /** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
 import type { SafetyChecked } from "../protocol/events";
 import type { Figures, Message } from "../transport/api";
-import { count, counted, duration, money } from "./format";
+import { count, counted, duration, seconds } from "./format";
 import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
-import { inputOf } from "./usage";
-import { firstTextUs, numKept, waitedForChoice, type TraceView } from "./view";
-import { SINCE_ACCEPTED } from "./waits";
+import { firstTextUs, waitedForChoice, type TraceView } from "./view";
 
 export interface Summary {
   /** What it is doing, or how it ended when not by itself. */
@@ -29,24 +27,20 @@ const NO_ROOM = "cut: no room for more";
 const ALL_WITHHELD = "withheld";
 
 export function summaryOfTrace(view: TraceView): Summary {
-  const { context, generation, cache, tokens, bill } = view;
-  const cached = generation?.is_cache_known ? generation.usage.cache_read : cache?.num_cached_tokens;
-  const isUnknown = generation?.is_cache_known === false;
+  const num = view.tokens.length;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
-  const firstText = firstTextUs(view);
   const outcome = outcomeOf(view);
   return summary(outcome, phaseText(view, outcome), [
-    context && `context ${count(context.num_prompt_tokens + numKept(view))}`,
-    isUnknown ? "cached not reported" : cached !== undefined && `cached ${count(cached)}`,
-    firstText !== null && `first text sent ${duration(firstText)} after ${SINCE_ACCEPTED}`,
-    tokens.length > 0 && counted(tokens.length, "token"),
-    speed !== null && `${speed.toFixed(0)} tok/s`,
+    num > 0 && counted(num, "token"),
+    firstWord(firstTextUs(view)),
+    speed !== null && `${speed.toFixed(0)} tokens/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,
-    bill && money(bill.total_nano, bill.currency),
     flagged(view),
   ]);
 }
+
+const firstWord = (us: number | null) => us !== null && `${seconds(us)} to first word`;
 
 function phaseText(view: TraceView, outcome: Outcome): string | null {
   if (outcome === "running") return phaseOf(view);
@@ -73,20 +67,15 @@ export function summaryOfMessage({ status, error, figures, text, num_kept }: Mes
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
-  const { usage, first_token_us, cost_nano, currency, max_tokens } = figures;
+  const { usage, first_token_us, max_tokens } = figures;
   const outcome = endOf(status, error?.code, figures);
-  const context = usage ? inputOf(usage) : 0;
   const isCut = outcome === "length" && usage !== null && max_tokens !== null;
   const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
   // Without a first text nothing was let out.
   const hasNoText = outcome === "withheld" && first_token_us === null;
   return summary(outcome, hasNoRoom ? NO_ROOM : hasNoText ? ALL_WITHHELD : ENDINGS[outcome], [
-    context > 0 && `context ${count(context)}`,
-    // None may also mean that the server did not report it.
-    usage !== null && usage.cache_read > 0 && `cached ${count(usage.cache_read)}`,
-    first_token_us !== null && `first text sent ${duration(first_token_us)} after ${SINCE_ACCEPTED}`,
     outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
-    cost_nano !== null && money(cost_nano, currency),
+    firstWord(first_token_us),
   ]);
 }
 

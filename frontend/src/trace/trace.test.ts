@@ -189,9 +189,9 @@ describe("phaseTable", () => {
     expect(path.at(-1)!.end).toBe(table.end);
     expect(tokensPerSecond(view)).toBeCloseTo(2 / 0.1);
     expect(summaryOfTrace(view).figures).toEqual([
-      "first text sent 71.0\u00a0ms after it was accepted",
       "3 tokens",
-      "20 tok/s",
+      "0.07\u00a0s to first word",
+      "20 tokens/s",
       "waited 42.00\u00a0s for your choice",
     ]);
   });

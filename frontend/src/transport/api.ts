@@ -269,6 +269,13 @@ export type ForkPlace = ({ position: number; token_id?: number } | { text: strin
   params?: SamplingParams;
 };
 
+/** Settings that a user keeps under a name. */
+export interface Preset extends Asking {
+  id: number;
+  name: string;
+  system_prompt: string;
+}
+
 /** What the owner of a saved trace put to it. */
 export interface Marks {
   is_pinned: boolean;
@@ -493,6 +500,10 @@ export const api = {
   /** Whether a conversation's settings could be kept to. */
   checkSettings: (body: Asking & { system_prompt: string }) =>
     call<{ notes: Problem[] }>("POST", "/api/conversations/check", body),
+  presets: () => call<{ presets: Preset[] }>("GET", "/api/presets"),
+  savePreset: (body: Omit<Preset, "id">) => call<Preset>("POST", "/api/presets", body),
+  renamePreset: (id: number, name: string) => call<Preset>("PATCH", `/api/presets/${id}`, { name }),
+  deletePreset: (id: number) => call<void>("DELETE", `/api/presets/${id}`),
   createConversation: (body: object) => call<Conversation>("POST", "/api/conversations", body),
   conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
   changeConversation: (id: string, body: object) =>

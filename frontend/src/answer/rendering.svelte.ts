@@ -1,0 +1,18 @@
+/** One answer's text as blocks of safe HTML, rendered once more when what its formulas or code need has come. */
+import { IncrementalMarkdown } from "../markdown/incremental";
+import { FetchedParts } from "../markdown/parts";
+import { renderMarkdown } from "../markdown/render";
+
+export class AnswerRendering {
+  private version = $state(0);
+  private readonly parts = new FetchedParts(() => (this.version += 1));
+  private readonly markdown = $derived.by(() => {
+    void this.version;
+    return new IncrementalMarkdown(renderMarkdown, this.parts);
+  });
+
+  /** Of the Markdown so far. */
+  blocks(text: string, isStreaming: boolean): string[] {
+    return this.markdown.update(text, isStreaming);
+  }
+}
