@@ -1,5 +1,6 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
+import { ALIAS } from "./vite.alias";
 import { compress } from "./vite.compress";
 
 export default defineConfig({
@@ -13,6 +14,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     rollupOptions: { input: "src/main.ts" },
   },
-  resolve: { conditions: ["browser"] },
+  resolve: { conditions: ["browser"], alias: [ALIAS] },
   test: { environment: "jsdom", include: ["src/**/*.test.ts"] },
 });

@@ -1,5 +1,6 @@
 /** The page that replays one trace with no server: one script and one style sheet, which an export inlines. */
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { ALIAS } from "./vite.alias";
 import { defineConfig } from "vite";
 
 export default defineConfig({
@@ -21,5 +22,5 @@ export default defineConfig({
       },
     },
   },
-  resolve: { conditions: ["browser"] },
+  resolve: { conditions: ["browser"], alias: [ALIAS] },
 });

@@ -68,4 +68,3 @@ def _compress(response: HttpResponse, coding: str) -> None:
     response["Content-Length"] = str(len(body))
     if etag := response.get("ETag"):
         response["ETag"] = etag if etag.startswith("W/") else f"W/{etag}"
-
