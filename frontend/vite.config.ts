@@ -1,7 +1,7 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
-import { ALIAS } from "./vite.alias";
-import { compress } from "./vite.compress";
+import { ALIAS } from "./vite.alias.ts";
+import { compress } from "./vite.compress.ts";
 
 export default defineConfig({
   plugins: [svelte(), compress()],

@@ -1,6 +1,6 @@
 /** The page that replays one trace with no server: one script and one style sheet, which an export inlines. */
 import { svelte } from "@sveltejs/vite-plugin-svelte";
-import { ALIAS } from "./vite.alias";
+import { ALIAS } from "./vite.alias.ts";
 import { defineConfig } from "vite";
 
 export default defineConfig({
