@@ -135,12 +135,12 @@ def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) ->
         "Message": "The gateway took",
         "Window": "41 of 8,192 tokens of the window are the prompt",
         "Tokens": "cut the prompt into 41 tokens",
-        "Check": "The message was allowed (highest, sexual: score 0.09, under the limit of 0.60)",
+        "Check": "Safety check passed (1 check, ",
         "Queue": "No request stood in front",
         "Cache": "None of the prompt was in the cache",
         "Prefill": "41 of 41 prompt tokens were computed",
         "Draw": "The model gave “The” 22.9\xa0%",
-        "Release": "The answer was allowed",
+        "Release": "Safety check passed (",
         "Bill": "49 tokens cost",
     }
     for title, name in zip(SCENES, IDS, strict=True):
