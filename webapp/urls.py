@@ -9,6 +9,7 @@ from django.urls import path
 from webapp.accounts.views import sign_in
 from webapp.billing.views import ledger
 from webapp.chat import views as chat
+from webapp.chat.preview_views import preview
 from webapp.chat.stepping import step
 from webapp.dashboard.views import usage
 from webapp.gateway import requests, site
@@ -35,6 +36,8 @@ urlpatterns = [
     path("api/models/<str:model>/tokenizer.json", site.tokenizer),
     path("api/conversations", chat.conversations),
     path("api/conversations/check", chat.check),
+    path("api/conversations/preview", preview),
+    path("api/conversations/<str:conversation_id>/preview", preview),
     path("api/conversations/<str:conversation_id>", chat.conversation),
     path("api/conversations/<str:conversation_id>/messages", chat.messages),
     path("api/messages/<str:message_id>/regenerate", chat.regenerate),

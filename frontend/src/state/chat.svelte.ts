@@ -11,6 +11,7 @@ import {
   type Conversation,
   type ForkPlace,
   type Message,
+  type Preview,
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
@@ -214,6 +215,14 @@ export class Chat {
     }
     this.answer(sent, clock);
     if (isNew && !this.isClosed) this.onCreated(id);
+  }
+
+  /** What would be sent with this text now. */
+  preview(text: string, signal: AbortSignal): Promise<Preview> {
+    const { conversation } = this;
+    const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
+    const prompt = conversation ? {} : { system_prompt: this.systemPrompt };
+    return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
   }
 
   private parentOf({ editedId }: Unsent): string | null {
