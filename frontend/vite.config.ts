@@ -1,5 +1,7 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
+import { ALIAS } from "./vite.alias.ts";
+import { compress } from "./vite.compress.ts";
 
 /** Every browser that runs the page reads WOFF2: the older forms of KaTeX's fonts are left out. */
 const woff2Only = {
@@ -12,7 +14,7 @@ const woff2Only = {
 };
 
 export default defineConfig({
-  plugins: [woff2Only, svelte()],
+  plugins: [woff2Only, svelte(), compress()],
   base: "/static/app/",
   build: {
     outDir: "../webapp/static/app",
@@ -22,6 +24,6 @@ export default defineConfig({
     assetsInlineLimit: 0,
     rollupOptions: { input: "src/main.ts" },
   },
-  resolve: { conditions: ["browser"] },
+  resolve: { conditions: ["browser"], alias: [ALIAS] },
   test: { environment: "jsdom", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
 });

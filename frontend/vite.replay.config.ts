@@ -1,5 +1,6 @@
 /** The page that replays one trace with no server: one script and one style sheet, which an export inlines. */
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { ALIAS } from "./vite.alias.ts";
 import { defineConfig } from "vite";
 
 export default defineConfig({
@@ -23,7 +24,10 @@ export default defineConfig({
   },
   resolve: {
     conditions: ["browser"],
-    // Formulas stand as they were written: their fonts and what sets them would make each file larger by half.
-    alias: [{ find: /^\.\/(math|highlight)$/, replacement: `${import.meta.dirname}/src/markdown/absent.ts` }],
+    alias: [
+      ALIAS,
+      // Formulas stand as they were written: their fonts and what sets them would make each file larger by half.
+      { find: /^\.\/(math|highlight)$/, replacement: `${import.meta.dirname}/src/markdown/absent.ts` },
+    ],
   },
 });

@@ -39,6 +39,7 @@ MIDDLEWARE = [
     "webapp.gateway.nul.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "webapp.gateway.compression.CompressionMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -124,6 +125,9 @@ STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [ROOT / "webapp" / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
+# The built page's files bear their content's hash in their names; all others are asked for anew, by their ETag.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/app/assets/.+-[\w-]{8}\.\w+$"
+WHITENOISE_MAX_AGE = 0
 
 LOGGING = {
     "version": 1,

@@ -9,6 +9,7 @@ from django.urls import path
 from webapp.accounts.views import sign_in
 from webapp.billing.views import ledger
 from webapp.chat import views as chat
+from webapp.chat.preview_views import preview
 from webapp.chat.stepping import step
 from webapp.chat.transfer_views import export, import_conversations
 from webapp.chat.turns import turns
@@ -39,6 +40,8 @@ urlpatterns = [
     path("api/conversations", chat.conversations),
     path("api/conversations/check", chat.check),
     path("api/conversations/import", import_conversations),
+    path("api/conversations/preview", preview),
+    path("api/conversations/<str:conversation_id>/preview", preview),
     path("api/conversations/<str:conversation_id>", chat.conversation),
     path("api/conversations/<str:conversation_id>/messages", chat.messages),
     path("api/conversations/<str:conversation_id>/export", export),

@@ -73,6 +73,9 @@ class Backend(Protocol):
     def num_ahead(self, request_id: str) -> int | None:
         """How many requests wait in front of this one; None: not known."""
 
+    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
+        """How many tokens of this prompt are in a cache now; None: not known."""
+
     def submit(self, job: Job) -> None:
         """Raises AlreadyRunning."""
 

@@ -68,6 +68,10 @@ class RemoteBackend(threading.Thread):
         """The time: each stream's own patience says when the server has been silent too long."""
         return int(time.monotonic() / _PULSE_S)
 
+    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
+        """No such server tells before it is asked to generate."""
+        return None
+
     def num_ahead(self, request_id: str) -> None:
         """Not known: the server does not tell."""
 

@@ -21,7 +21,7 @@ from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockManager
 from inference.engine.draft import NO_GUESSES, Drafter, prices
 from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
-from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
+from inference.engine.prefix_cache import LruPrefixCache, PrefixCache, root_key
 from inference.engine.record import PieceSource, StepFacts
 from inference.engine.scheduler import DEFAULT_LIMITS, DEVICE_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
@@ -150,6 +150,13 @@ class Engine:
     def num_ahead(self, request_id: str) -> int:
         """How many requests wait in front of this one. Any thread may call this."""
         return self._scheduler.num_ahead(request_id)
+
+    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+        """Tokens of a prompt that the prefix cache holds at this moment: it may be others when the prompt comes.
+
+        Any thread may call this: it reads one entry after the other, and changes none.
+        """
+        return self._scheduler.num_cached(ids, root_key(salt, model))
 
     @property
     def num_running(self) -> int:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 from inference.engine.block_manager import BlockCopy, BlockManager, OutOfBlocks, Pool
 from inference.engine.fairness import INPUT_WEIGHT, OUTPUT_WEIGHT, ServiceCounter
+from inference.engine.prefix_cache import next_key
 from inference.engine.sequence import Sequence, Status
 from inference.protocol.events import Absence
 from inference.protocol.request import NO_TTL, CacheTTL
@@ -276,6 +277,14 @@ class Scheduler:
         # What was found is told before what had to go for the rest.
         step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, pool, absence))
         return True
+
+    def num_cached(self, ids: tuple[int, ...], root: bytes) -> int:
+        """Tokens at a prompt's beginning whose blocks are known; its last one is always computed, as below."""
+        size, keys, parent = self.blocks.block_size, [], root
+        for end in range(size, len(ids), size):
+            parent = next_key(parent, ids[end - size : end])
+            keys.append(parent)
+        return len(self.blocks.find(keys)) * size
 
     def _useful_keys(self, sequence: Sequence) -> list[bytes]:
         """Of the blocks that it can take over. The last token is computed in any case: its logits are needed."""

@@ -36,6 +36,16 @@ def worker_key(name: str) -> str:
     return f"{PREFIX}worker:{name}"
 
 
+def peeks_key(worker: str) -> str:
+    """List: what this worker is asked about its prefix cache, oldest first."""
+    return f"{PREFIX}peeks:{worker}"
+
+
+def peek_reply_key(name: str) -> str:
+    """List of one: the answer to such a question. Expires."""
+    return f"{PREFIX}peek:{name}"
+
+
 def probe_key(request_id: str, kind: str, position: int) -> str:
     """Hash: state (queued, running, done, failed), since (unix s); then event (JSON), or code and message. Expires."""
     return f"{PREFIX}probe:{request_id}:{kind}:{position}"

@@ -21,7 +21,7 @@ BENIGN = "benign"
 NUM_NEIGHBOURS = 3
 SHARPNESS = 12.0
 """Slope of the logistic that turns a similarity margin into a score."""
-MIN_SIMILARITY = 0.35
+MIN_SIMILARITY = 0.45
 """Below this mean similarity a sentence resembles nothing we know, and the score shrinks accordingly."""
 MAX_SENTENCES = 24
 """Sentences embedded: of a longer text those whose words are the most suspicious, so that the cost stays bounded."""
@@ -31,7 +31,7 @@ class ExemplarClassifier:
     """Safe between threads."""
 
     name = "MiniLM exemplars (kNN-3 margin)"
-    version = "3"
+    version = "4"
 
     def __init__(self, model: MiniLM, path: Path = EXEMPLARS) -> None:
         self._model = model

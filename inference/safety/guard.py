@@ -61,7 +61,7 @@ class Guard:
         start = time.perf_counter_ns()
         scores = self._classifier.score(text, tenant)
         judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
-        worst = max(judged, key=lambda score: (_SEVERITY[score.verdict], score.score))
+        worst = self._worst(judged)
         category = "" if worst.verdict == "allow" else worst.category
         return Check(
             scores=tuple(judged),
@@ -73,6 +73,12 @@ class Guard:
             policy=self._policy.label,
             duration_us=(time.perf_counter_ns() - start) // 1000,
         )
+
+    def _worst(self, judged: list[SafetyScore]) -> SafetyScore:
+        """The score that decides."""
+        worst = max(judged, key=lambda score: (_SEVERITY[score.verdict], score.score))
+        helped = [score for score in judged if score.category in self._policy.help_first and score.verdict != "allow"]
+        return max([worst, *helped], key=lambda score: score.score) if helped else worst
 
     def _judge(self, layer: Layer, category: str, score: float) -> SafetyScore:
         verdict, threshold = self._policy.judge(layer, category, score)

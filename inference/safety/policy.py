@@ -42,6 +42,8 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input: Thresholds
     output: Thresholds
     replacement: dict[str, str]
+    help_first: tuple[str, ...] = ()
+    """Categories of which a higher score than that of what blocks turns the block into a flag."""
 
     @property
     def label(self) -> str:

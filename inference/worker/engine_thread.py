@@ -68,6 +68,10 @@ class EngineThread(threading.Thread):
         """How many requests wait in front of this one. Any thread may call this."""
         return self.engine.num_ahead(request_id)
 
+    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+        """Tokens of this prompt that the prefix cache holds now. Any thread may call this."""
+        return self.engine.num_cached(ids, salt, model)
+
     def submit(self, job: Job) -> None:
         """Any thread may call this. Raises AlreadyRunning."""
         request_id = job.request.request_id

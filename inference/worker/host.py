@@ -28,6 +28,7 @@ from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.cancel_flags import CancelFlags
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import Services
+from inference.worker.peeks import answer_peeks
 from inference.worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class Host:
         self._is_stopping = threading.Event()
         threading.Thread(target=self._load, name="load", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        threading.Thread(target=self._answer_peeks, name="peeks", daemon=True).start()
 
     @property
     def is_stopping(self) -> bool:
@@ -125,6 +127,11 @@ class Host:
         backend = RemoteBackend(server, tokenizer, flags.cancelled)
         backend.start()
         return backend
+
+    def _answer_peeks(self) -> None:
+        self._is_done.wait()
+        if self._services is not None:
+            answer_peeks(self._settings.redis_url, self.name, self._services.backend, self._is_stopping)
 
     def _on_progress(self, share: float) -> None:
         self._set(progress=f"{share:.2f}")

@@ -187,6 +187,29 @@ def test_nothing_shifts_while_an_answer_streams(page: Page, base: str, panel: st
     assert total < MOST_SHIFT, sorted(shifts, key=lambda shift: -shift["value"])[:5]
 
 
+def test_nothing_shifts_from_one_token_to_the_next(page: Page, base: str) -> None:
+    """Each in a frame of its own, as on a slow machine: the first tokens are what all below is built up with."""
+    page.goto(f"{base}/")
+    message = page.get_by_role("textbox", name="Message")
+    page.get_by_role("button", name="Step", exact=True).click()
+    message.fill("Tell me more about the sea.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("step-bar")).to_be_visible(timeout=30_000)
+    page.get_by_test_id("inspector-toggle").click()
+    page.get_by_role("tab", name="Sampling").click()
+    request = page.evaluate("() => history.state.inspected")
+    post(page, base, f"/api/requests/{request}/step", {"position": 0})
+    panel = page.get_by_test_id("sampling-panel")
+    expect(panel).to_contain_text("token 1 of 1")
+    page.evaluate(_WATCH_SHIFTS)
+    for position in range(1, 8):
+        post(page, base, f"/api/requests/{request}/step", {"position": position})
+        expect(panel).to_contain_text(f"token {position + 1} of {position + 1}")
+    shifts = page.evaluate("() => window.shifts")
+    page.get_by_role("button", name="Stop").click()
+    assert sum(shift["value"] for shift in shifts) < MOST_SHIFT, shifts
+
+
 def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str, scheme: str) -> None:
     page.goto(base + recorded)
     expect(page.get_by_role("button", name="Export")).to_be_visible()

@@ -176,12 +176,12 @@ def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) ->
         "Gate": "Signed in and within limits",
         "Context": "The prompt takes 41 of the window's 8,192 tokens",
         "Tokens": "cut the prompt into 41 tokens",
-        "Safety": "",
+        "Safety": "Safety check passed (1 check, ",
         "Queue": "No request stood in front",
         "Cache": "Nothing to reuse",
         "Prefill": "The model read all 41 tokens of the prompt",
         "Sampling": "The model gave “The” 22.9\xa0%",
-        "Release": "",
+        "Release": "Safety check passed (",
         "Bill": "49 tokens cost",
     }
     for title, name in zip(SCENES, IDS, strict=True):

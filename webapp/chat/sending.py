@@ -87,7 +87,7 @@ def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> li
 def _answer(
     conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival, key: Key | None = None
 ) -> list[Message]:
-    source = {"messages": _input(conversation, question)} | ({"is_stepped": True} if by.is_stepped else {})
+    source = {"messages": messages_for(conversation, question)} | ({"is_stepped": True} if by.is_stepped else {})
     requests = [_request(conversation, question, source, each, by) for each in params]
     return begin(conversation, question, requests, params, by, key)
 
@@ -155,7 +155,8 @@ def _beginning(text: str, num_chars: int) -> str:
     return " ".join(text.split())[:num_chars]
 
 
-def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
+def messages_for(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
+    """What an answer to the question is given: the system prompt and the branch that ends in the question."""
     path = without_blocked(path_to(question, conversation.tree() if question.parent_id else []))
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": m.source} for m in path if m.text]

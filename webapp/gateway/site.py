@@ -76,7 +76,7 @@ def session(request: HttpRequest) -> HttpResponse:
         "id": environment.model_name,
         "name": environment.model_name,
         "window": _window(),
-        "tokenizer_url": f"/api/models/{environment.model_name}/tokenizer.json",
+        "tokenizer_url": _tokenizer_url(environment.model_name),
         "is_ready": any(worker["state"] == "ready" for worker in workers),
     }
     return JsonResponse(
@@ -91,6 +91,15 @@ def session(request: HttpRequest) -> HttpResponse:
             "version": VERSION,
         }
     )
+
+
+def _tokenizer_url(model: str) -> str:
+    """With the version that it has now, as far as it can be read."""
+    address = f"/api/models/{model}/tokenizer.json"
+    try:
+        return f"{address}?v={services.prompt_services().tokenizer.version}"
+    except (TokenizerError, TemplateError):
+        return address
 
 
 def _window() -> int | None:
@@ -114,7 +123,9 @@ def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
     else:
         response = HttpResponse(built.to_json(), content_type="application/json")
     response["ETag"] = etag
-    response["Cache-Control"] = "private, max-age=3600"
+    # The address that the session names has the content's hash: what it stands for never changes.
+    is_this = request.GET.get("v") == built.version
+    response["Cache-Control"] = "private, max-age=31536000, immutable" if is_this else "private, no-cache"
     return response
 
 

@@ -51,7 +51,7 @@ def announce(request: Request) -> float:
     Returns when it was announced, in monotonic seconds. Raises OperationalError, RedisError, OSError.
     """
     announced = time.monotonic()
-    app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting(), as_message(request)], **_UNTOLD)
+    app.send_task("lifecycle.prepare", args=[request.pk, num_waiting(), as_message(request)], **_UNTOLD)
     return announced
 
 
@@ -67,7 +67,7 @@ def call(request: Request, announced: float | None) -> None:
     """
     if announced is None or time.monotonic() - announced > _PATIENCE_S / 2:
         # Counted before the call is one of them; prepared first, since the worker waits for that.
-        app.send_task("lifecycle.prepare", args=[request.pk, _num_waiting()])
+        app.send_task("lifecycle.prepare", args=[request.pk, num_waiting()])
     app.send_task("inference.generate", args=[request.pk, request.attempt], expires=EXPIRY_S, **_UNTOLD)
 
 
@@ -82,7 +82,7 @@ def revoke(request: Request) -> None:
         log.retire(request_id)
 
 
-def _num_waiting() -> int:
+def num_waiting() -> int:
     """Calls that no worker has taken yet."""
     with app.connection_or_acquire() as connection:
         return int(connection.default_channel.client.llen("generate"))

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 import msgspec
 
 from inference.eventlog.clock import RequestClock
-from inference.protocol.events import AnyEvent, ContextAssembled, PromptTokenized, SafetyChecked
+from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
-from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
-from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
+from webapp.context.assemble import Assembled, SourceMessage
 from webapp.lifecycle import services
 from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.handover import Handover
 from webapp.lifecycle.models import IMPORTED, Request
+from webapp.lifecycle.packing import context_event, most_output, pack
 
 
 @dataclass(frozen=True)
@@ -72,12 +71,7 @@ class Preparation:
         return Packed(assembled, self._clock.at(), (time.perf_counter_ns() - start) // 1000)
 
     def _assemble(self) -> Assembled:
-        try:
-            return services.prompt_services().assembler.assemble(self._messages, self._params.max_tokens)
-        except ContextTooLarge as error:
-            raise Failure("context", "prompt_too_long", str(error)) from None
-        except (TokenizerError, TemplateError) as error:
-            raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
+        return pack(self._messages, self._params)
 
     def _hand_over(self, checked: SafetyChecked, packed: Packed) -> None:
         done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
@@ -87,15 +81,8 @@ class Preparation:
         assembled, prompt = packed.assembled, packed.assembled.prompt
         tokenizer = services.prompt_services().tokenizer
         # The tokenizer works within assembly, at its end; its time is told apart.
-        context = ContextAssembled(
-            at=packed.at - prompt.encoding_us,
-            window=assembled.window,
-            reserved_output=assembled.reserved_output,
-            num_prompt_tokens=len(prompt.ids),
-            segments=assembled.segments,
-            dropped=assembled.dropped,
-            duration_us=packed.duration_us - prompt.encoding_us,
-        )
+        us = prompt.encoding_us
+        context = context_event(assembled, packed.at - us, packed.duration_us - us)
         tokenized = PromptTokenized(
             at=packed.at,
             tokenizer=tokenizer.name,
@@ -109,8 +96,7 @@ class Preparation:
         return [context, tokenized]
 
     def _generation(self, assembled: Assembled) -> GenerationRequest:
-        num_free = assembled.window - len(assembled.prompt.ids)
-        params = msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free))
+        params = msgspec.structs.replace(self._params, max_tokens=most_output(assembled, self._params))
         return GenerationRequest(
             request_id=self._request.id,
             attempt=self._request.attempt,

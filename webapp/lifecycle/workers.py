@@ -24,6 +24,18 @@ def workers() -> list[dict[str, Any]] | None:
     return [{name: row.get(name, "") for name in _FIELDS} for row in rows if row]
 
 
+def ready_workers(model: str) -> list[str] | None:
+    """The names of those that have this model loaded; None when Redis cannot be reached."""
+    client, prefix = _client(), worker_key("")
+    try:
+        keys = list(client.scan_iter(worker_key("*"), count=1000))
+        rows: list[Any] = [client.hgetall(key) for key in keys]
+    except redis.RedisError:
+        return None
+    found = zip(keys, rows, strict=True)
+    return [key.removeprefix(prefix) for key, row in found if (row.get("state"), row.get("model")) == ("ready", model)]
+
+
 def is_alive(name: str) -> bool:
     """Whether this worker's heart beats. Raises RedisError."""
     return bool(_client().exists(worker_key(name)))

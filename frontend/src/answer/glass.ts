@@ -5,7 +5,7 @@
  */
 import { surpriseStep } from "../trace/coloring";
 import type { TokenSampled } from "../protocol/events";
-import type { Part, RenderedTokens } from "./token-link";
+import type { Part, Place, RenderedTokens } from "./token-link";
 
 /** The sure tokens, step 0, stay plain. */
 export const STEPS = [1, 2, 3, 4, 5] as const;

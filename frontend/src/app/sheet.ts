@@ -1,6 +1,6 @@
 /** Every table of keys, in the order of the help sheet, with the pages on which its keys are. */
 import { READING_KEYS } from "../answer/keys";
-import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, STEP_KEYS } from "../chat/keys";
+import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, PREVIEW_KEYS, STEP_KEYS } from "../chat/keys";
 import { ALIGNED_KEYS, SIDE_KEYS } from "../compare/keys";
 import {
   BATCH_KEYS,
@@ -42,6 +42,7 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ["chat"],
     [
       ["Message", "in the field in which a message is written", COMPOSER_KEYS],
+      ["What will be sent", "while it is open", PREVIEW_KEYS],
       ["Chat", "beside the inspector", CHAT_KEYS],
       ["Step mode", "on the candidates of the next token", STEP_KEYS],
       ["Width of the inspector", "on its border", BORDER_KEYS],

@@ -17,6 +17,8 @@ function show(more: object = {}) {
     numWriting: 0,
     isWriting: false,
     isSending: false,
+    numAnswers: 1,
+    onPreview: vi.fn(),
     onSend,
     onStop: vi.fn(),
     onSettings: vi.fn(),

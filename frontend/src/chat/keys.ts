@@ -17,6 +17,11 @@ export const COMPOSER_KEYS: readonly Binding<{ send: (event: KeyboardEvent) => v
   },
 ];
 
+/** What will be sent, over the composer. */
+export const PREVIEW_KEYS: readonly Binding<{ close: () => void }>[] = [
+  { keys: ["Escape"], says: "Close what will be sent", run: ({ close }) => close() },
+];
+
 /** The border between chat and inspector. */
 export const BORDER_KEYS: readonly Binding<{ widen: (steps: number) => void }>[] = [
   { keys: ["ArrowLeft"], says: "Make the inspector wider", run: ({ widen }) => widen(1) },

@@ -12,15 +12,20 @@ import {
   type Conversation,
   type ForkPlace,
   type Message,
+  type Preview,
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { textSoFar } from "./answers";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
+import { Recent } from "./recent";
 import { RequestTrace } from "./request-trace.svelte";
 
 /** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
 export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
+
+/** Answers whose events stay on this page, of some megabytes each; those of older ones are fetched when needed. */
+export const MOST_TRACES = 5;
 
 export class Chat {
   conversation = $state<Conversation | null>(null);
@@ -35,6 +40,10 @@ export class Chat {
   onCreated: (id: string) => void = () => {};
   onStarted: () => void = () => {};
   onSettled: () => void = () => {};
+
+  /** The request that the inspector shows: its events stay. */
+  inspected: string | null = null;
+  private readonly recent = new Recent();
 
   /** Its page was left: what still comes is not shown, and no page is changed by it. */
   isClosed = false;
@@ -150,6 +159,7 @@ export class Chat {
   traceOf(message: Message): RequestTrace | null {
     if (!message.request_id) return null;
     if (!this.traces[message.request_id]) this.follow(message, null);
+    this.recent.touch(message.request_id);
     return this.traces[message.request_id] ?? null;
   }
 
@@ -207,6 +217,14 @@ export class Chat {
     }
     this.answer(sent, clock);
     if (isNew && !this.isClosed) this.onCreated(id);
+  }
+
+  /** What would be sent with this text now. */
+  preview(text: string, signal: AbortSignal): Promise<Preview> {
+    const { conversation } = this;
+    const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
+    const prompt = conversation ? {} : { system_prompt: this.systemPrompt };
+    return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
   }
 
   private parentOf({ editedId }: Unsent): string | null {
@@ -291,6 +309,7 @@ export class Chat {
     // A look at what another tab did may have been faster than the reply.
     this.traces[trace.requestId]?.close();
     this.traces[trace.requestId] = trace;
+    this.recent.touch(trace.requestId);
     const id = message.id;
     let acceptedUnixUs = 0;
     trace.onEvent = (event) => {
@@ -301,7 +320,7 @@ export class Chat {
     };
     trace.onEnd = () => void this.settle(id, trace, clock);
     if (message.status === "streaming") trace.open(this.socket);
-    else void trace.openSaved(this.socket);
+    else void trace.openSaved(this.socket).then(() => this.letGo());
   }
 
   private async settle(id: string, trace: RequestTrace, clock: ClientClock | null): Promise<void> {
@@ -314,12 +333,40 @@ export class Chat {
       message.error = whole.failed;
     }
     this.onSettled();
+    void this.letGo();
     if (!clock) return;
     // The last paint is known only after it has happened.
     await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
     const timing = clock.complete();
     trace.observe(timing);
     await api.observed(trace.requestId, timing).catch(() => {});
+  }
+
+  /** The events of all but the last few answers; their messages keep what the conversation shows of them. */
+  private async letGo(): Promise<void> {
+    const { path } = this;
+    const isFree = (id: string) =>
+      this.traces[id]?.isEnded === true && id !== this.inspected && id !== path.at(-1)?.request_id;
+    const surplus = this.recent.surplus(MOST_TRACES, isFree);
+    if (!surplus.length || this.isClosed || !(await this.completes(surplus))) return;
+    for (const id of surplus.filter(isFree)) {
+      this.recent.forget(id);
+      this.traces[id]!.close();
+      delete this.traces[id];
+    }
+  }
+
+  /** Whether the messages of these requests have all that a reload would show of them. */
+  private async completes(requestIds: string[]): Promise<boolean> {
+    const { conversation } = this;
+    const isOne = ({ request_id }: Message) => request_id !== null && requestIds.includes(request_id);
+    if (conversation!.messages.filter(isOne).every(({ figures }) => figures)) return true;
+    const now = await api.conversation(conversation!.id).catch(() => null);
+    for (const known of now?.messages.filter(isOne) ?? []) {
+      const message = conversation!.messages.find(({ id }) => id === known.id);
+      if (message) Object.assign(message, known);
+    }
+    return now !== null;
   }
 
   /** Ends all answers to the message, also those not on the screen: nobody waits for them any more. */

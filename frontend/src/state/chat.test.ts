@@ -4,7 +4,7 @@ import { ACCEPTED, ended, PARAMS, RELEASED, token } from "../trace/fixtures";
 import { UNREACHABLE, type Message } from "../transport/api";
 import { FakeSocket } from "../transport/fake-socket";
 import { Socket } from "../transport/socket";
-import { Chat } from "./chat.svelte";
+import { Chat, MOST_TRACES } from "./chat.svelte";
 import { Outboxes } from "./outbox.svelte";
 
 const message = (id: string, parent_id: string | null): Message => ({
@@ -387,4 +387,55 @@ it("does not go on from an answer that ended by itself", () => {
   FakeSocket.last.tell({ tag, end: true });
   flushSync();
   expect(chat.canGoOn(chat.path[1]!)).toBe(false);
+});
+
+const FIGURES = { usage: null, first_token_us: 1, cost_nano: null, currency: "", finish_reason: "stop" };
+
+/** So many ended answers beside each other, as the server has them. */
+function endedAnswers(num: number): Message[] {
+  return Array.from({ length: num }, (_, place) => ({
+    ...message(`b${place}`, "q"),
+    status: "done" as const,
+    text: `Answer ${place}`,
+    figures: { ...FIGURES } as Message["figures"],
+  }));
+}
+
+it("lets go of the events of all but the last few answers, and fetches them again when they are looked at", async () => {
+  [0, 1, 2].forEach(end);
+  kept.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
+  await chat.refresh();
+  const looked = chat.conversation!.messages.filter(({ id }) => id.startsWith("b"));
+  for (const each of looked.slice(0, 3)) chat.traceOf(each);
+  chat.inspected = "req_b0";
+  for (const each of looked.slice(3)) chat.traceOf(each);
+  // No trace was saved, so each is followed, and ends.
+  await vi.waitFor(() => expect(follows()).toHaveLength(9));
+  follows().forEach((_, place) => place > 2 && end(place));
+  await vi.waitFor(() => expect(chat.traces).not.toHaveProperty("req_a1"));
+  const left = Object.keys(chat.traces);
+  // The last ones, what the inspector shows, and the answer at the conversation's end.
+  expect(left.sort()).toEqual([
+    "req_a0",
+    "req_b0",
+    ...["b1", "b2", "b3", "b4", "b5"].map((id) => `req_${id}`),
+  ]);
+  expect(left).toHaveLength(MOST_TRACES + 2);
+  chat.traceOf(chat.conversation!.messages.find(({ id }) => id === "a1")!);
+  expect(chat.traces).toHaveProperty("req_a1");
+});
+
+it("keeps the events where the server cannot say what else to show", async () => {
+  [0, 1, 2].forEach(end);
+  kept.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
+  await chat.refresh();
+  for (const each of chat.conversation!.messages.filter(({ id }) => id.startsWith("b"))) chat.traceOf(each);
+  await vi.waitFor(() => expect(follows()).toHaveLength(9));
+  holding = "/api/conversations/c";
+  follows().forEach((_, place) => place > 2 && end(place));
+  await vi.waitFor(() => expect(held.length).toBeGreaterThan(0));
+  for (const { answer } of held) answer(new TypeError("Failed to fetch"));
+  // All that follows from the answers has been done then.
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(Object.keys(chat.traces)).toHaveLength(9);
 });

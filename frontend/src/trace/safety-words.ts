@@ -1,13 +1,16 @@
 /** A check in words: its scores beside their limits, and what its verdict led to. */
 import type { SafetyChecked, SafetyScore } from "../protocol/events";
 
-const SEVERITY: Record<SafetyScore["verdict"], number> = { allow: 0, flag: 1, block: 2 };
+const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
 
 /** The score that decided, as inference/safety/guard.py picks it; null: nothing was scored. */
 export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
 
 export function worstOf(checks: SafetyChecked[]): SafetyScore | null {
-  const scores = checks.flatMap((check) => check.scores);
+  // Where help comes first (policy.toml), a check is milder than one of its scores, which then did not decide.
+  const scores = checks.flatMap(({ scores, verdict }) =>
+    scores.filter((score) => SEVERITY[score.verdict] <= SEVERITY[verdict]),
+  );
   const [first] = scores.sort((a, b) => SEVERITY[b.verdict] - SEVERITY[a.verdict] || b.score - a.score);
   return first ?? null;
 }

@@ -133,14 +133,12 @@ function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQu
   return `The request is queued, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
 }
 
+/** Categories are named only where a limit was passed: a low score says nothing of the text. */
 function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
-  const worst = worstOf(checks);
   const us = checks.reduce((sum, check) => sum + check.duration_us, 0);
+  const cost = `${counted(checks.length, "check")}, ${duration(us)}`;
   const verdicts = new Set(checks.map((check) => check.verdict));
-  const verdict = verdicts.has("block")
-    ? "blocked"
-    : verdicts.has("flag")
-      ? "flagged, and let through"
-      : "allowed";
-  return `${what} was ${verdict} (highest, ${judged(worst)}); ${counted(checks.length, "check")} took ${duration(us)}.`;
+  if (verdicts.size === 1 && verdicts.has("allow")) return `Safety check passed (${cost}).`;
+  const verdict = verdicts.has("block") ? "blocked" : "flagged, and let through";
+  return `${what} was ${verdict} (${judged(worstOf(checks))}; ${cost}).`;
 }

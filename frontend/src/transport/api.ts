@@ -452,6 +452,7 @@ async function answered<T>(
   body?: unknown,
   outlivesPage = false,
   key?: string,
+  signal?: AbortSignal,
 ): Promise<{ data: T; headers: Headers }> {
   const isForm = body instanceof FormData;
   const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
@@ -462,7 +463,7 @@ async function answered<T>(
   try {
     // A deletion may be sent while its page is being left, and outlives it.
     const keepalive = outlivesPage || method === "DELETE";
-    response = await fetch(path, { method, headers, body: payload, keepalive });
+    response = await fetch(path, { method, headers, body: payload, keepalive, signal });
   } catch {
     throw new ApiError(0, { code: "offline", message: UNREACHABLE });
   }
@@ -493,6 +494,28 @@ export function cookie(name: string): string {
   return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
 }
 
+/** What the next request would hold, cost and wait for. */
+export interface Preview {
+  window: number;
+  reserved_output: number;
+  num_prompt_tokens: number;
+  /** The most that the answer may have. */
+  num_output_tokens: number;
+  /** Texts are excerpts. */
+  segments: { kind: string; role: string; start: number; end: number; source: string; text: string }[];
+  dropped: { kind: string; source: string; num_tokens: number; reason: string; text: string }[];
+  /** In the worker's prefix cache at this moment; null: not known. */
+  num_cached_tokens: number | null;
+  /** By today's prices; null: unpriced. */
+  price: { currency: string; version: string; prompt_nano: number; most_answer_nano: number } | null;
+  wait: {
+    num_queued: number;
+    /** The user's own, of which the wait is the median. */
+    num_recent: number;
+    first_text_us: number | null;
+  };
+}
+
 export const api = {
   session: () => call<Session>("GET", "/api/session"),
   conversations: (q = "") =>
@@ -504,6 +527,18 @@ export const api = {
   savePreset: (body: Omit<Preset, "id">) => call<Preset>("POST", "/api/presets", body),
   renamePreset: (id: number, name: string) => call<Preset>("PATCH", `/api/presets/${id}`, { name }),
   deletePreset: (id: number) => call<void>("DELETE", `/api/presets/${id}`),
+  /** What would be sent; id null: of a conversation that has not begun. */
+  preview: async (id: string | null, body: object, signal: AbortSignal) =>
+    (
+      await answered<Preview>(
+        "POST",
+        `/api/conversations/${id ? `${id}/` : ""}preview`,
+        body,
+        false,
+        undefined,
+        signal,
+      )
+    ).data,
   createConversation: (body: object) => call<Conversation>("POST", "/api/conversations", body),
   conversation: (id: string) => call<Conversation>("GET", `/api/conversations/${id}`),
   changeConversation: (id: string, body: object) =>

@@ -65,6 +65,16 @@ def test_the_last_token_of_a_known_prompt_is_computed_all_the_same() -> None:
     assert runs[1].usage.cache_read == 3 * BLOCK_SIZE
 
 
+def test_what_is_told_of_the_cache_is_what_the_next_prompt_finds() -> None:
+    served, ids = engine(FakeDecoder()), prompt(1, 100)
+    run(served, request("a", ids))
+    for num in (100, 70, 64, 16, 3):
+        asked = (*ids[:num], *prompt(2, 9))
+        told = served.num_cached(asked, request("b", asked).cache_salt, request("b", asked).model)
+        assert told == run(served, request("b", asked, 1))["b"].usage.cache_read
+    assert served.num_cached(ids, "bob", request("a", ids).model) == 0
+
+
 def test_two_tenants_never_share() -> None:
     served, ids = engine(FakeDecoder()), prompt(1, 100)
     run(served, request("a", ids))

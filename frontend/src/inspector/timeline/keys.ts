@@ -63,9 +63,9 @@ export const TIMELINE_KEYS: readonly Binding<Keyed>[] = [
 ];
 
 /** All of it in one line, for a screen reader. */
-export const KEYS = TIMELINE_KEYS.map(({ keys, says }) => `${keys.map(keyLabel).join(", ")}: ${says}.`).join(
-  " ",
-);
+
+/** Read out with the timeline; the list itself stands in the sheet of keys. */
+export const KEYS = "The question mark opens the list of keys.";
 
 export const SEARCH_KEYS: readonly Binding<{ go: (direction: 1 | -1) => void; close: () => void }>[] = [
   { keys: ["Shift+Enter"], says: "To the match before", run: ({ go }) => go(-1) },

@@ -174,10 +174,10 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
     ];
   }
   const worst = worstScore(check);
-  const verdict = { allow: "allowed", flag: "flagged, let through", rewrite: "rewritten", block: "withheld" }[
+  const verdict = { allow: "passed", flag: "flagged, let through", rewrite: "rewritten", block: "withheld" }[
     check.verdict
   ];
-  const score = worst ? `, ${judged(worst)}` : "";
+  const score = worst && check.verdict !== "allow" ? `, ${judged(worst)}` : "";
   const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.held_us)}`;
   const isAllowed = check.verdict === "allow";
   return [

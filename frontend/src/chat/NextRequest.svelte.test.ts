@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { flushSync, mount, unmount } from "svelte";
+import { ApiError, type Preview } from "../transport/api";
+import NextRequest from "./NextRequest.svelte";
+
+const PREVIEW: Preview = {
+  window: 8192,
+  reserved_output: 300,
+  num_prompt_tokens: 40,
+  num_output_tokens: 300,
+  segments: [
+    { kind: "system", role: "system", start: 0, end: 30, source: "", text: "" },
+    { kind: "user", role: "user", start: 30, end: 40, source: "", text: "" },
+  ],
+  dropped: [],
+  num_cached_tokens: 32,
+  price: null,
+  wait: { num_queued: 0, num_recent: 0, first_text_us: null },
+};
+
+let card: object;
+let answer: { resolve: (made: Preview) => void; reject: (error: unknown) => void; signal: AbortSignal }[];
+const props = $state({ text: "", numAnswers: 1, onAsk: vi.fn(onAsk), onClose: vi.fn() });
+
+function onAsk(_text: string, signal: AbortSignal): Promise<Preview> {
+  return new Promise((resolve, reject) => answer.push({ resolve, reject, signal }));
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  answer = [];
+  Object.assign(props, { text: "Hello", onAsk: vi.fn(onAsk), onClose: vi.fn() });
+  card = mount(NextRequest, { target: document.body, props });
+  flushSync();
+});
+afterEach(() => {
+  void unmount(card);
+  vi.useRealTimers();
+});
+
+async function rest() {
+  await vi.advanceTimersByTimeAsync(1000);
+  flushSync();
+}
+
+function write(text: string) {
+  props.text = text;
+  flushSync();
+}
+
+it("asks when the draft rests, once for all that was typed", async () => {
+  for (const text of ["Hello y", "Hello yo", "Hello you"]) write(text);
+  expect(props.onAsk).not.toHaveBeenCalled();
+  await rest();
+  expect(props.onAsk).toHaveBeenCalledExactlyOnceWith("Hello you", expect.anything());
+});
+
+it("gives up a question whose draft has changed, and never shows its answer", async () => {
+  await rest();
+  write("Something else");
+  expect(answer[0]!.signal.aborted).toBe(true);
+  await rest();
+  answer[1]!.resolve(PREVIEW);
+  await rest();
+  answer[0]!.resolve({ ...PREVIEW, num_prompt_tokens: 9999 });
+  await rest();
+  expect(document.body.textContent).toContain("40 of 8,192 tokens");
+});
+
+it("shows each part with what of it is cached", async () => {
+  await rest();
+  answer[0]!.resolve(PREVIEW);
+  await rest();
+  const rows = [...document.querySelectorAll("tbody tr")].map((row) =>
+    [...row.children].map((cell) => cell.textContent?.trim()),
+  );
+  expect(rows).toEqual([
+    ["System prompt", "30", "30"],
+    ["Your message", "10", "2"],
+  ]);
+});
+
+it("says why nothing can be sent, and asks nothing for an empty draft", async () => {
+  await rest();
+  answer[0]!.reject(new ApiError(409, { code: "prompt_too_long", message: "It is too long." }));
+  await rest();
+  expect(document.body.textContent).toContain("It is too long.");
+  write(" ");
+  await rest();
+  expect(props.onAsk).toHaveBeenCalledTimes(1);
+  expect(document.body.textContent).toContain("Write a message");
+});
+
+it("closes on Escape, which does nothing else then", () => {
+  const event = new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true });
+  const elsewhere = vi.fn();
+  window.addEventListener("keydown", elsewhere);
+  document.body.dispatchEvent(event);
+  window.removeEventListener("keydown", elsewhere);
+  expect(props.onClose).toHaveBeenCalledOnce();
+  expect(elsewhere).not.toHaveBeenCalled();
+});

@@ -1,0 +1,109 @@
+"""What the next request would hold, cost and wait for: packed as it would be sent, and then forgotten.
+
+Nothing is stored, queued or generated. Knows nothing of HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from statistics import median
+from typing import Any
+
+import msgspec
+import redis
+from django.conf import settings
+from django.utils import timezone
+
+from inference.eventlog.keys import PREFIX
+from inference.protocol.events import Segment
+from inference.protocol.request import SamplingParams, Usage
+from webapp.billing.bill import compute_lines, prices_in_force
+from webapp.chat.models import Conversation, Message
+from webapp.chat.sending import messages_for
+from webapp.context.assemble import SourceMessage
+from webapp.lifecycle.cache_peek import num_cached
+from webapp.lifecycle.handover import num_waiting
+from webapp.lifecycle.models import Request
+from webapp.lifecycle.packing import context_event, most_output, pack
+
+_EXCERPT_CHARS = 120
+_NUM_RECENT = 20
+_LEAST_RECENT = 3
+"""Fewer waits than that say nothing of the next."""
+_MOST_MS = 5000
+"""How long a preview keeps the user's next one away, should its process be lost."""
+
+
+class Busy(Exception):
+    """The user's preview before this one is still being made."""
+
+
+def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> dict[str, Any]:
+    """conversation: perhaps one that is not saved. Raises Failure, Busy, RedisError, OperationalError."""
+    with _one_at_a_time(conversation.user_id):
+        question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
+        messages = [SourceMessage(**message) for message in messages_for(conversation, question)]
+        assembled = pack(messages, params)
+        ids = assembled.prompt.ids
+        cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
+        context = msgspec.to_builtins(context_event(assembled, 0, 0))
+        num_output = most_output(assembled, params)
+        return {name: context[name] for name in ("window", "reserved_output", "num_prompt_tokens", "dropped")} | {
+            "segments": [_excerpt(segment) for segment in assembled.segments],
+            "num_output_tokens": num_output,
+            "num_cached_tokens": cached,
+            "price": _price(conversation.model, len(ids), cached or 0, num_output),
+            "wait": _wait(conversation),
+        }
+
+
+def _excerpt(segment: Segment) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(segment)
+    return told | {"text": segment.text[:_EXCERPT_CHARS]}
+
+
+def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[str, Any] | None:
+    """By today's prices; None: the model is unpriced. What is not known to be cached costs its full price."""
+    found = prices_in_force(model, timezone.now().date())
+    if found is None:
+        return None
+    unit_prices = {kind: price.unit_price_nano for kind, price in found.prices.items()}
+
+    def total(usage: Usage) -> int:
+        return sum(line.amount_nano for line in compute_lines(usage, unit_prices))
+
+    prompt = total(Usage(uncached_input=num_prompt - cached, cache_read=cached))
+    answer = total(Usage(output=num_output))
+    return {"currency": found.currency, "version": found.version, "prompt_nano": prompt, "most_answer_nano": answer}
+
+
+def _wait(conversation: Conversation) -> dict[str, Any]:
+    """What the user's last requests waited for their first text, and how many requests no worker has taken yet."""
+    own = Request.objects.filter(user_id=conversation.user_id, model=conversation.model, is_imported=False)
+    told = own.filter(first_token_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
+    waits = [us for us in told.values_list("first_token_us", flat=True)[:_NUM_RECENT] if us is not None]
+    known = len(waits) >= _LEAST_RECENT
+    return {
+        "num_queued": num_waiting(),
+        "num_recent": len(waits),
+        "first_text_us": round(median(waits)) if known else None,
+    }
+
+
+@contextmanager
+def _one_at_a_time(user_id: int) -> Iterator[None]:
+    """Raises Busy, RedisError."""
+    key = f"{PREFIX}preview:{user_id}"
+    if not _client().set(key, 1, nx=True, px=_MOST_MS):
+        raise Busy
+    try:
+        yield
+    finally:
+        _client().delete(key)
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)

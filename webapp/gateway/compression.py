@@ -1,0 +1,70 @@
+"""Compresses JSON answers for clients that say they take that. Knows nothing of what is in them.
+
+A compressed answer tells by its length how alike its parts are (BREACH): whoever can make a browser ask, put words of
+theirs into the answer and watch its length can guess the rest. So nothing is compressed that another site's page asked
+for, nor any page, which may hold a form's token; and streams go out event by event.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+
+import zstandard
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+
+LEAST_BYTES = 1000
+"""Below it, one packet carries the answer either way."""
+_TYPES = {"application/json"}
+_CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "zstd": lambda body: zstandard.compress(body, 5),
+    "gzip": lambda body: gzip.compress(body, 5, mtime=0),
+}
+"""In the order in which they are preferred: zstd is smaller in a third of the time."""
+_OWN = {None, "same-origin", "none"}
+"""Sec-Fetch-Site of our own pages, of an address that a person typed, and of clients that are no browsers."""
+
+
+class CompressionMiddleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self._get_response(request)
+        if isinstance(response, HttpResponse) and _is_compressible(response):
+            patch_vary_headers(response, ("Accept-Encoding", "Sec-Fetch-Site"))
+            coding = _coding(request.headers.get("Accept-Encoding", ""))
+            if coding and request.headers.get("Sec-Fetch-Site") in _OWN:
+                _compress(response, coding)
+        return response
+
+
+def _is_compressible(response: HttpResponse) -> bool:
+    if response.has_header("Content-Encoding") or response.get("Content-Type", "").partition(";")[0] not in _TYPES:
+        return False
+    return len(response.content) >= LEAST_BYTES
+
+
+def _coding(accepted: str) -> str | None:
+    """The best of those that the header names without refusing them (RFC 9110, section 12.5.3)."""
+    named = {name.strip().lower(): _quality(more) for name, _, more in (p.partition(";") for p in accepted.split(","))}
+    return next((coding for coding in _CODINGS if named.get(coding, 0) > 0), None)
+
+
+def _quality(parameter: str) -> float:
+    name, _, value = parameter.strip().partition("=")
+    try:
+        return float(value) if name.lower() == "q" else 1.0
+    except ValueError:
+        return 0.0
+
+
+def _compress(response: HttpResponse, coding: str) -> None:
+    body = _CODINGS[coding](response.content)
+    response.content = body
+    response["Content-Encoding"] = coding
+    response["Content-Length"] = str(len(body))
+    if etag := response.get("ETag"):
+        response["ETag"] = etag if etag.startswith("W/") else f"W/{etag}"

@@ -1,0 +1,43 @@
+"""How much of a prompt the worker's prefix cache holds at this moment, if that is known soon. Computes nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+from uuid import uuid4
+
+import redis
+from django.conf import settings
+
+from inference.eventlog.keys import peek_reply_key, peeks_key
+from inference.protocol.peek import CachePeek, encode_peek
+from webapp.lifecycle.workers import ready_workers
+
+_PATIENCE_S = 0.4
+"""An idle or computing worker answers in some milliseconds; one that does not is not waited for."""
+_EXPIRY_S = 5
+
+
+def num_cached(ids: list[int], model: str, principal: str) -> int | None:
+    """None: not known, because no worker tells, or because there are several, and each has a cache of its own."""
+    names = ready_workers(model)
+    if names is None or len(names) != 1:
+        return None
+    reply_to = peek_reply_key(uuid4().hex)
+    try:
+        _ask(peeks_key(names[0]), encode_peek(CachePeek(reply_to, model, principal, tuple(ids))))
+        answer = _client().blpop([reply_to], timeout=_PATIENCE_S)
+    except redis.RedisError:
+        return None
+    return int(answer[1]) if answer and answer[1] else None
+
+
+def _ask(key: str, payload: bytes) -> None:
+    pipeline = _client().pipeline()
+    pipeline.rpush(key, payload)
+    pipeline.expire(key, _EXPIRY_S)
+    pipeline.execute()
+
+
+@cache
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
