@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { DEFAULT_SYSTEM_PROMPT } from "../state/chat.svelte";
 import { PARAMS } from "../trace/fixtures";
 import type { Refusal, SettingsDraft } from "./settings";
 import SettingsDialog from "./SettingsDialog.svelte";
@@ -14,7 +13,8 @@ let checked: { params: object; n: number; system_prompt: string }[];
 /** The next check is answered when the test says so. */
 let answer: (() => void) | null;
 let isHeld: boolean;
-const given = { systemPrompt: "", defaults: PARAMS, maxAnswers: 8, onClose: vi.fn() };
+const DEFAULTS = { default_params: PARAMS, default_system_prompt: "Be brief." };
+const given = { systemPrompt: "", defaults: DEFAULTS, maxAnswers: 8, onClose: vi.fn() };
 let params = PARAMS;
 let n = 1;
 let draft: SettingsDraft | null = null;
@@ -304,6 +304,6 @@ it("goes back to what a new chat begins with, the system prompt too", () => {
   enter("Temperature", "1.5");
   button("Reset").click();
   flushSync();
-  expect(field<HTMLTextAreaElement>("System prompt").value).toBe(DEFAULT_SYSTEM_PROMPT);
+  expect(field<HTMLTextAreaElement>("System prompt").value).toBe("Be brief.");
   expect(Number(field<HTMLInputElement>("Temperature").value)).toBe(PARAMS.temperature);
 });

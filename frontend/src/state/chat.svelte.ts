@@ -3,6 +3,7 @@ import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
 import { outcomeOf } from "../trace/outcome";
+import { numKept } from "../trace/view";
 import type { SamplingParams } from "../protocol/events";
 import {
   api,
@@ -11,14 +12,15 @@ import {
   type Conversation,
   type ForkPlace,
   type Message,
+  type Model,
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { RequestTrace } from "./request-trace.svelte";
 
-/** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
-export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
+/** With what a new conversation begins, as the model's entry says. */
+export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
 export class Chat {
   conversation = $state<Conversation | null>(null);
@@ -26,7 +28,7 @@ export class Chat {
   /** Whether each token of the next answers is to be chosen. */
   isStepped = $state(false);
   /** The settings of the next message. */
-  systemPrompt = $state(DEFAULT_SYSTEM_PROMPT);
+  systemPrompt = $state("");
   params = $state() as SamplingParams;
   n = $state(1);
   traces = $state<Record<string, RequestTrace>>({});
@@ -41,9 +43,10 @@ export class Chat {
   constructor(
     private readonly socket: Socket,
     readonly outbox: Outbox,
-    private readonly defaults: SamplingParams,
+    private readonly defaults: Defaults,
   ) {
-    this.params = { ...defaults };
+    this.params = { ...defaults.default_params };
+    this.systemPrompt = defaults.default_system_prompt;
     outbox.onTaken = () => void this.refresh();
   }
 
@@ -131,7 +134,7 @@ export class Chat {
 
   private begin(now: Conversation): void {
     this.conversation = { ...now, messages: [] };
-    this.params = { ...this.defaults, ...now.params };
+    this.params = { ...this.defaults.default_params, ...now.params };
     this.n = now.n;
     this.systemPrompt = now.system_prompt;
   }
@@ -160,9 +163,14 @@ export class Chat {
     return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
 
-  /** edited: the message of which this is another version. */
-  async send(text: string, keydownAt: number, edited: Message | null = null): Promise<boolean> {
-    return this.deliver(this.outbox.add(text, edited?.id ?? null), keydownAt);
+  /** edited: the message of which this is another version; own: settings that hold for this message alone. */
+  async send(
+    text: string,
+    keydownAt: number,
+    edited: Message | null = null,
+    own: Partial<SamplingParams> | null = null,
+  ): Promise<boolean> {
+    return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
   }
 
   /** Send what was refused or lost, perhaps changed. */
@@ -195,7 +203,8 @@ export class Chat {
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
-    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked };
+    const params = { ...this.asked.params, ...unsent.own };
+    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked, params };
     const sent = await api.send(id, { ...body, client: { ...clock.timing } }, unsent.id);
     this.outbox.remove(unsent.id);
     if (this.isClosed) this.outbox.onTaken();
@@ -223,12 +232,15 @@ export class Chat {
     });
   }
 
-  async regenerate(message: Message, keydownAt: number): Promise<void> {
+  /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */
+  async regenerate(message: Message, keydownAt: number, isFresh = false): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
     clock.sent();
     try {
-      const body = { ...this.asked, client: { ...clock.timing } };
+      const { asked } = this;
+      const params = isFresh ? { ...asked.params, seed: null } : asked.params;
+      const body = { ...asked, params, client: { ...clock.timing } };
       this.answer(await api.regenerate(message.id, body), clock);
     } catch (error) {
       this.problem = refusalOf(error);
@@ -246,6 +258,15 @@ export class Chat {
     } catch (error) {
       return refusalOf(error);
     }
+  }
+
+  /** Go on after an answer that was ended because it repeated itself, with its own settings but that one. */
+  async goOn(message: Message, keydownAt: number): Promise<void> {
+    const whole = message.request_id ? this.traces[message.request_id]?.whole : null;
+    if (!whole?.accepted) return;
+    const position = numKept(whole) + whole.tokens.length;
+    const params = { ...whole.accepted.params, stop_on_repetition: false };
+    this.problem = await this.fork(message.request_id!, { position, params }, keydownAt);
   }
 
   private answer(started: Started, clock: ClientClock): void {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from inference.protocol.request import SamplingParams
 from inference.sampling.dry import MAX_PENALTY, Dry
 from inference.sampling.sampler import Sampler
+from tests.golden import record_dry
 from tests.inference.sampling import reference
 
 PIECES = [b"a", b"b", b" c", b"line\n", b"x:y", "é".encode()]
@@ -67,3 +70,7 @@ def test_words_of_the_prompt_are_free() -> None:
     logits = np.zeros(len(PIECES), np.float32)
     assert [stage.logits for stage in sampler.sample(logits, []).stages if stage.name == "dry"] == [(0,) * 6]
     assert sampler.sample(logits, [3, 4]).stages[0].logits == (0,) * 6
+
+
+def test_the_page_s_examples_are_the_engine_s() -> None:
+    assert json.loads(record_dry.PATH.read_text("utf-8")) == record_dry.document()
