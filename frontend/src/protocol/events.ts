@@ -618,7 +618,7 @@ export interface SamplerStage {
   mass: number;
   /** log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer). */
   log_normalizer: number;
-  /** The recorded candidates' logits after a stage that adds to them (logit bias, penalties, DRY); the masked have none. */
+  /** The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none. */
   logits: number[] | null;
   /** Where the run of tokens that are left begins, in candidate order: 0 but for typical-p. */
   first: number;
