@@ -631,7 +631,7 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "currency": row.currency,
         "finish_reason": row.finish_reason,
         "first_token_us": row.first_token_us,
-        "max_tokens": 512,
+        "max_tokens": row.params["max_tokens"],
     }
 
 

@@ -33,9 +33,9 @@ export const EXAMPLES: Example[] = [
       json_schema: JSON.stringify({
         type: "object",
         properties: {
-          name: { type: "string", maxLength: 16 },
+          name: { type: "string", maxLength: 28 },
           age: { type: "integer", minimum: 18, maximum: 99 },
-          ship: { type: "string", maxLength: 24 },
+          ship: { type: "string", maxLength: 28 },
         },
         required: ["name", "age", "ship"],
         additionalProperties: false,
