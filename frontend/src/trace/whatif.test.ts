@@ -165,14 +165,16 @@ it("gives every candidate a range that holds its chance, and tells what is cut",
 /** As the engine records it: DRY changes the logits, and the candidates stand in the order after it. */
 function recordedWithDry(logits: number[], ids: number[], own: SamplingParams, output: number[], u: number) {
   const hits = dryPenalties(own, output, pieceOf)!;
-  const all = ids.map((id, index) => ({
-    id,
-    raw: logits[index]!,
-    after: logits[index]! - (hits.get(id) ?? 0),
-  }));
+  const all = ids.map((id, index) => {
+    const times = output.filter((each) => each === id).length;
+    const penalised = logits[index]! - own.frequency_penalty * times;
+    return { id, raw: logits[index]!, penalised, after: penalised - (hits.get(id) ?? 0) };
+  });
   all.sort((a, b) => b.after - a.after);
   const rounded = (values: number[]) => values.slice(0, 20).map((value) => Math.round(value * 1e4) / 1e4);
   const after = all.map((each) => each.after);
+  const before = all.map((each) => each.penalised);
+  const penalties = stage("penalties", SIZE, 1, logSumExp(before), { logits: rounded(before) });
   const dry = stage("dry", SIZE, 1, logSumExp(after), { logits: rounded(after) });
   const scaled = logSumExp(after.map((logit) => logit / own.temperature));
   return {
@@ -182,7 +184,11 @@ function recordedWithDry(logits: number[], ids: number[], own: SamplingParams, o
     candidate_ids: all.slice(0, 20).map(({ id }) => id),
     candidate_logits: rounded(all.map(({ raw }) => raw)),
     candidate_pieces: [],
-    stages: [dry, ...(own.temperature === 1 ? [] : [stage("temperature", SIZE, 1, scaled)])],
+    stages: [
+      ...(own.frequency_penalty ? [penalties] : []),
+      dry,
+      ...(own.temperature === 1 ? [] : [stage("temperature", SIZE, 1, scaled)]),
+    ],
   } as TokenSampled;
 }
 
@@ -195,12 +201,14 @@ it("is right with DRY taken away, put in or made another, and tells mostly", () 
   for (let round = 0; round < 1500; round++) {
     const logits = Array.from({ length: SIZE }, (_, index) => 5 - 0.6 * index - next()).sort((a, b) => b - a);
     const ids = logits.map((_, index) => index);
-    const own = { ...PARAMS, top_k: 0, temperature: pick(0.3, 1), dry_multiplier: pick(0, 0.8, 2) };
+    const frequency_penalty = pick(0, 0.4);
+    const dry_multiplier = pick(0, 0.8, 2);
+    const own = { ...PARAMS, top_k: 0, temperature: pick(0.3, 1), frequency_penalty, dry_multiplier };
     const wanted: Settings = {
       ...own,
       temperature: pick(own.temperature, 0.2, 0.6),
       dry_multiplier: pick(0, 0.8, 2),
-      frequency_penalty: pick(0, 0, 0.5),
+      frequency_penalty: frequency_penalty || pick(0, 0.5),
       min_p: pick(0, 0.1),
     };
     const few = Array.from({ length: 16 }, () => pick(0, 1, 2, 3));

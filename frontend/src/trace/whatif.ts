@@ -41,7 +41,7 @@ export interface Range {
 interface Weighed {
   /** Its logit. */
   unit: number;
-  /** In candidate order; logits are the model's own. */
+  /** In candidate order; logits are those before DRY. */
   known: { id: number; piece: string; weight: number; logit: number }[];
   /** What all others weigh together, and at most each. */
   others: Range;
@@ -192,18 +192,23 @@ function dryOf(own: SamplingParams, wanted: Partial<DrySettings> = {}): DrySetti
 }
 
 function isSameDry(own: SamplingParams, wanted: Settings): boolean {
+  if (!own.dry_multiplier && !wanted.dry_multiplier) return true;
   const [was, is] = [dryOf(own), dryOf(own, wanted)];
   return (!was.dry_multiplier && !is.dry_multiplier) || JSON.stringify(was) === JSON.stringify(is);
 }
 
+function isSamePenalties(own: SamplingParams, wanted: Settings): boolean {
+  return PENALTIES.every((name) => own[name] === wanted[name]);
+}
+
 /** Whether the stages that change logits are the request's own: then the candidates stand in their order. */
 function isSameOrder(own: SamplingParams, wanted: Settings): boolean {
-  return PENALTIES.every((name) => own[name] === wanted[name]) && isSameDry(own, wanted);
+  return isSamePenalties(own, wanted) && isSameDry(own, wanted);
 }
 
 function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): string | null {
   if (own.typical_p < 1) return "the request used typical-p, which needs the entropy of all candidates";
-  if (isSameOrder(own, wanted)) return null;
+  if (isSamePenalties(own, wanted)) return null;
   if (stages.some(({ name }) => CHANGES_LOGITS.includes(name)))
     return "the candidates were recorded in the order of the request's own penalties and biases";
   if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
@@ -217,6 +222,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
   const count = Math.min(NUM_RECORDED, token.candidate_ids.length - numMasked);
   const changed = stages.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
   const logits = changed.slice(0, count) as number[];
+  const before = stages.findLast(({ name }) => CHANGES_LOGITS.includes(name));
   const first = logits[0]!;
   const beta = 1 / temperature;
   const weights = logits.map((logit) => Math.exp(beta * (logit - first)));
@@ -237,7 +243,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
       id: token.candidate_ids[index]!,
       piece: token.candidate_pieces[index] ?? "",
       weight,
-      logit: token.candidate_logits[index]!,
+      logit: (before?.logits ?? token.candidate_logits)[index]!,
     })),
     others,
     heaviest: weights.at(-1)!,
@@ -274,7 +280,7 @@ function tailFrom(
 }
 
 /**
- * The candidates by their own logits and the penalties that are wanted. Those that a penalty takes below the last
+ * The candidates by the logits before DRY and what is wanted: DRY, and penalties where they are others. Those that a penalty takes below the last
  * recorded one stand among the others, whose order is not known. A text: why it cannot be told.
  */
 function penalised(
@@ -293,16 +299,17 @@ function penalised(
   const beta = 1 / (wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
   const inPrompt = new Set(wanted.repetition_penalty === 1 ? [] : prompt);
   /** Of the others at most these lose weight, and none more than it can have. */
-  const hit = hasPenalties(wanted) ? [...new Set([...inPrompt, ...output])] : [...dry.keys()];
+  const isPenalised = isSamePenalties(own, wanted);
+  const hit = isPenalised ? [...dry.keys()] : [...new Set([...inPrompt, ...output])];
   const numHit = hit.filter((id) => !listed.has(id)).length;
   const untouched = Math.max(0, weighed.others.low - numHit * weighed.heaviest);
   const all = weighed.known.map((candidate) => {
-    const times = output.filter((id) => id === candidate.id).length;
-    let { logit } = candidate;
-    if (times || inPrompt.has(candidate.id))
-      logit = logit > 0 ? logit / wanted.repetition_penalty : logit * wanted.repetition_penalty;
-    logit -= wanted.frequency_penalty * times + (times ? wanted.presence_penalty : 0);
-    logit -= dry.get(candidate.id) ?? 0;
+    const { id } = candidate;
+    const times = output.filter((each) => each === id).length;
+    const kept = isPenalised
+      ? candidate.logit
+      : penaltiesOn(candidate.logit, wanted, times, inPrompt.has(id));
+    const logit = kept - (dry.get(id) ?? 0);
     return { ...candidate, weight: Math.exp(beta * (logit - weighed.unit)) };
   });
   const sunk = all.filter(({ weight }) => weight < weighed.heaviest);
@@ -314,8 +321,11 @@ function penalised(
   };
 }
 
-function hasPenalties(params: Settings): boolean {
-  return params.repetition_penalty !== 1 || params.frequency_penalty !== 0 || params.presence_penalty !== 0;
+function penaltiesOn(logit: number, wanted: Settings, times: number, isInPrompt: boolean): number {
+  const { repetition_penalty, frequency_penalty, presence_penalty } = wanted;
+  const isHit = times > 0 || isInPrompt;
+  const repeated = isHit ? (logit > 0 ? logit / repetition_penalty : logit * repetition_penalty) : logit;
+  return repeated - frequency_penalty * times - (times ? presence_penalty : 0);
 }
 
 /** Prefix sums: [n] is what the first n weigh. */
