@@ -31,8 +31,7 @@ QUESTION = "Write a very long story about a lighthouse keeper who counts the shi
 _ASK = """async (params) => {
   const token = document.cookie.match(/csrftoken=([^;]+)/)[1];
   const headers = {"Content-Type": "application/json", "X-CSRFToken": token};
-  const session = await (await fetch("/api/session")).json();
-  const body = JSON.stringify({params: {...session.default_params, ...params}});
+  const body = JSON.stringify({params, system_prompt: ""});
   return (await (await fetch("/api/conversations", {method: "POST", headers, body})).json()).id;
 }"""
 
@@ -80,7 +79,7 @@ def main() -> None:
 def stream(page: Page, panel: str) -> Answer:
     """One answer with one panel open."""
     page.goto(f"http://127.0.0.1:{PORT}/")
-    conversation = page.evaluate(_ASK, {"max_tokens": MAX_TOKENS, "seed": 7})
+    conversation = page.evaluate(_ASK, {"max_tokens": MAX_TOKENS, "seed": 7, "stop_on_repetition": False})
     page.goto(f"http://127.0.0.1:{PORT}/c/{conversation}")
     page.get_by_role("textbox", name="Message").fill(QUESTION)
     devtools = page.context.new_cdp_session(page)

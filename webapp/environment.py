@@ -41,6 +41,8 @@ class Environment:
     database_url: str | None
     model_path: Path
     model_name: str
+    has_server: bool
+    """Whether a server elsewhere makes the tokens."""
     policy_path: Path | None
     queue_timeout_s: float
     stall_timeout_s: float
@@ -74,6 +76,7 @@ def read_environment() -> Environment:
         database_url=_database_url(env.get("SIGHTGLASS_DATABASE_URL")),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
+        has_server=bool(env.get("SIGHTGLASS_BACKEND_URL")),
         policy_path=Path(policy) if policy else None,
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),

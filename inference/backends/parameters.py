@@ -21,9 +21,9 @@ class Kind(Enum):
     OTHER = "OpenAI-compatible server"
 
 
-_ALWAYS = {"temperature", "top_p", "seed", "max_tokens", "stop", "stop_token_ids", "logit_bias"}
+_ALWAYS = {"temperature", "top_p", "seed", "max_tokens", "stop", "stop_token_ids", "logit_bias", "stop_on_repetition"}
 _SUPPORTED = {
-    # Its frequency and presence penalties count the prompt's tokens too; ours count the answer's alone.
+    # Its frequency and presence penalties and its DRY look at the prompt's tokens too; ours look at the answer's alone.
     Kind.LLAMA_CPP: _ALWAYS | {"top_k", "min_p", "typical_p", "repetition_penalty", "banned_token_ids"},
     Kind.VLLM: _ALWAYS | {"top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"},
     Kind.OTHER: _ALWAYS | {"frequency_penalty", "presence_penalty"},
@@ -51,6 +51,8 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
         return f"This model is served by {_a(kind)}, which cannot wait for a choice. Leave step mode off."
     params, default = request.params, SamplingParams()
     changed = [name for name in params.__struct_fields__ if getattr(params, name) != getattr(default, name)]
+    if not params.dry_multiplier:
+        changed = [name for name in changed if not name.startswith("dry_")]
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
         names = " and ".join(wrong)
         return f"This model is served by {_a(kind)}, which cannot apply {names} as we define it. Leave it off."

@@ -196,7 +196,9 @@ class Engine:
         """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
         sequence = Sequence(request, stop_ids, clock, self.window)
         self._check(sequence)
-        sampler = Sampler(request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise)
+        sampler = Sampler(
+            request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise, self._pieces.piece
+        )
         self._scheduler.add(sequence)
         self._slots[request.request_id] = _Slot(sequence, sampler)
         return sequence

@@ -501,6 +501,7 @@ StageName = Literal[
     "banned_tokens",
     "logit_bias",
     "penalties",
+    "dry",
     "temperature",
     "top_k",
     "top_p",
@@ -520,7 +521,7 @@ class SamplerStage(Value, frozen=True, kw_only=True):
     log_normalizer: float
     """log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer)."""
     logits: tuple[float, ...] | None = None
-    """The recorded candidates' logits after a stage that adds to them (logit bias, penalties); the masked have none."""
+    """The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none."""
     first: int = 0
     """Where the run of tokens that are left begins, in candidate order: 0 but for typical-p."""
     masked: tuple[int, ...] = ()

@@ -16,6 +16,11 @@ MAX_MESSAGE_BYTES = 256 << 10
 """Of one message or system prompt, in UTF-8: more than the largest window holds."""
 MAX_SCHEMA_CHARS = 1 << 16
 MAX_REGEX_CHARS = 4096
+CIRCLE_ROUNDS = 3
+"""An answer goes in a circle when its last tokens are the same round so often, and so many tokens in all."""
+CIRCLE_TOKENS = 72
+LONGEST_ROUND = 256
+"""A paragraph."""
 _MAX_IDS = 1024
 """Entries of one list of token ids: more than anybody writes, few enough to be recorded with every request."""
 
@@ -23,6 +28,10 @@ RANGES: dict[str, tuple[float, float]] = {
     "repetition_penalty": (0.1, 10),
     "frequency_penalty": (-2, 2),
     "presence_penalty": (-2, 2),
+    "dry_multiplier": (0, 10),
+    "dry_base": (1, 10),
+    "dry_allowed_length": (1, 1000),
+    "dry_penalty_last_n": (-1, 1_000_000),
     "temperature": (0, 5),
     "top_k": (0, 1_000_000),
     "top_p": (0, 1),
@@ -78,6 +87,16 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Subtracted from a generated token's logit once per earlier occurrence (-2 to 2)."""
     presence_penalty: float = 0.0
     """Subtracted once from the logit of every token generated before (-2 to 2)."""
+    dry_multiplier: float = 0.0
+    """Strength of the DRY penalty on tokens that would extend a repeated sequence of the answer (0 = off)."""
+    dry_base: float = 1.75
+    """The DRY penalty is the multiplier times this, once per repeated token beyond the allowed length."""
+    dry_allowed_length: int = 2
+    """Repeated sequences of so many tokens are free; the token that would make one longer is penalised."""
+    dry_penalty_last_n: int = -1
+    """How many of the answer's last tokens DRY looks at (-1 = all of them, 0 = none)."""
+    dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
+    """No repeated sequence reaches over a token whose text has one of these, nor is such a token penalised."""
     temperature: float = 0.2
     """Divides the logits; 0 means greedy (the most likely token, no draw)."""
     top_k: int = 0
@@ -96,6 +115,8 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Texts that end the answer; they are not part of it."""
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end the answer, besides the model's own end of turn; their text is not part of it."""
+    stop_on_repetition: bool = True
+    """End the answer where its last tokens go in a circle: see CIRCLE_ROUNDS."""
 
     def problem(self) -> Problem | None:
         """The first thing wrong with these parameters; None if all is well."""
@@ -120,6 +141,12 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             (len({entry.id for entry in self.logit_bias}) < len(self.logit_bias), "logit_bias", "names a token twice"),
             (len(self.banned_token_ids) > _MAX_IDS, "banned_token_ids", f"takes at most {_MAX_IDS} ids"),
             *(self._range_check(name, *ends) for name, ends in RANGES.items()),
+            (len(self.dry_sequence_breakers) > 16, "dry_sequence_breakers", "takes at most 16 texts"),
+            (
+                any(not text or len(text) > 40 for text in self.dry_sequence_breakers),
+                "dry_sequence_breakers",
+                "must have texts of 1 to 40 characters each",
+            ),
             (len(self.stop) > 4, "stop", "takes at most 4 texts"),
             (
                 any(not text or len(text) > 200 for text in self.stop),
@@ -235,4 +262,4 @@ class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     quantization: str
 
 
-FinishReason = Literal["stop", "length", "abort", "error", "content_filter"]
+FinishReason = Literal["stop", "length", "abort", "error", "content_filter", "repetition"]

@@ -1,4 +1,4 @@
-"""The stages that change logits before candidates are put in order: grammar, banned tokens, bias, penalties.
+"""The stages that change logits before candidates are put in order: grammar, banned tokens, bias, penalties, DRY.
 
 A token is removed by a logit of minus infinity. Knows nothing of probabilities.
 """
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from inference.protocol.events import StageName
 from inference.protocol.request import SamplingParams
+from inference.sampling.dry import Dry, Piece
 from inference.sampling.errors import SamplingFailed
 
 Row = NDArray[np.float32]
@@ -44,7 +45,7 @@ class LogitsProcessor(Protocol):
 
 
 def build_processors(
-    params: SamplingParams, prompt: Sequence[int], grammar: Grammar | None = None
+    params: SamplingParams, prompt: Sequence[int], piece: Piece, grammar: Grammar | None = None
 ) -> list[LogitsProcessor]:
     """Those that are on, in the order in which they are applied."""
     processors: list[LogitsProcessor] = []
@@ -56,6 +57,8 @@ def build_processors(
         processors.append(LogitBias(params))
     if params.repetition_penalty != 1 or params.frequency_penalty or params.presence_penalty:
         processors.append(Penalties(params, prompt))
+    if params.dry_multiplier and params.dry_penalty_last_n:
+        processors.append(Dry(params, piece))
     return processors
 
 

@@ -19,6 +19,7 @@ from inference.protocol.request import SamplingParams
 from inference.sampling import vocabulary
 from inference.sampling.candidates import BeyondSorted, Candidates, Choice
 from inference.sampling.draw import uniform
+from inference.sampling.dry import Piece
 from inference.sampling.errors import NonFiniteLogits, SamplingFailed
 from inference.sampling.processors import Grammar, GrammarMask, build_processors
 from inference.sampling.vocabulary import Summarise, Summary
@@ -33,6 +34,10 @@ MIN_TEMPERATURE = 1e-3
 """Anything colder is greedy: dividing by it would magnify the logits' own rounding into differences."""
 
 Row = NDArray[np.float32]
+
+
+def _no_piece(_token: int) -> bytes:
+    return b""
 
 
 class Sample(msgspec.Struct, frozen=True, gc=False):
@@ -63,10 +68,12 @@ class Sampler:
         num_candidates: int = 20,
         grammar: Grammar | None = None,
         summarise: Summarise = vocabulary.summarise,
+        piece: Piece = _no_piece,
     ) -> None:
+        """piece: of each token its bytes, in which DRY's breakers are found."""
         self._params = params
         self._num_candidates = num_candidates
-        self._processors = build_processors(params, prompt, grammar)
+        self._processors = build_processors(params, prompt, piece, grammar)
         self._grammar = next((stage for stage in self._processors if isinstance(stage, GrammarMask)), None)
         self._summarise = summarise
         self._is_greedy = params.temperature < MIN_TEMPERATURE

@@ -34,6 +34,7 @@ from inference.protocol.events import (
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.circles import Circles
 from inference.worker.output_guard import OutputGuard
 
 _ALIVE_CHECK_S = 1.0
@@ -79,7 +80,13 @@ class Generation:
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
         self._guard = OutputGuard(
-            services.guard, clock, params.stop, request.is_guarded, params.stop_token_ids, request.cache_salt
+            services.guard,
+            clock,
+            params.stop,
+            request.is_guarded,
+            params.stop_token_ids,
+            request.cache_salt,
+            _circles(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
         self._is_started = False
@@ -189,6 +196,8 @@ class Generation:
             self._services.backend.finish(self._request.request_id, "content_filter")
         elif self._guard.is_stopped:
             self._services.backend.finish(self._request.request_id, "stop")
+        elif self._guard.is_circling:
+            self._services.backend.finish(self._request.request_id, "repetition")
 
     def _started(self, output: StepOutput) -> GenerationStarted:
         self._is_started = True
@@ -225,13 +234,23 @@ class Generation:
         """The guard's decision stands also where the engine ended by itself in the same step."""
         if self._guard.is_blocked:
             return "content_filter"
-        return "stop" if self._guard.is_stopped else reason
+        if self._guard.is_stopped:
+            return "stop"
+        return "repetition" if self._guard.is_circling else reason
 
     def _failure(self, output: StepOutput) -> Failure | None:
         if output.finish_reason != "error":
             return None
         code = output.code if isinstance(output, Refused) else "internal"
         return Failure("generation", "worker_lost" if self._services.backend.is_stopping else code, output.message)
+
+
+def _circles(request: GenerationRequest) -> Circles:
+    """Of the answer so far."""
+    circles = Circles()
+    for token in request.kept_ids:
+        circles.add(token)
+    return circles
 
 
 def _admission(output: StepOutput) -> int:

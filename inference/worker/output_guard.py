@@ -17,6 +17,7 @@ from inference.safety import Guard
 from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
+from inference.worker.circles import Circles
 
 _SENTENCE_END = re.compile(r"[.!?\n]\s*")
 _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
@@ -33,13 +34,16 @@ class OutputGuard:
         is_guarded: bool,
         stop_ids: Container[int] = (),
         tenant: str | None = None,
+        circles: Circles | None = None,
     ) -> None:
+        """circles: has read the tokens that the answer takes over; None: it may go in circles."""
         self._guard = guard
         self._clock = clock
         self._stop = stop
         self._stop_ids = stop_ids
         self._is_guarded = is_guarded
         self._tenant = tenant
+        self._circles = circles
         self._detokenizer = Detokenizer()
         self._held: list[TokenSampled] = []
         self._notes: list[AnyEvent] = []
@@ -53,6 +57,8 @@ class OutputGuard:
         """Tokens generated that belong to the answer: released, held or withheld."""
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
+        self.is_circling = False
+        """The last tokens go in a circle: the answer must end with them."""
         self.is_blocked = False
         """Text was withheld: the answer must end."""
 
@@ -68,17 +74,23 @@ class OutputGuard:
 
     def add(self, token: TokenSampled) -> None:
         """Hold one more token."""
-        if self.is_stopped or self.is_blocked:
+        if self.is_over:
             return
         self.num_tokens += 1
         self._held.append(token)
         if token.id not in self._stop_ids:
             self._pending += self._detokenizer.add(token.piece)
             self._cut_at_stop()
+        self.is_circling = self._circles is not None and self._circles.add(token.id)
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing that is added now belongs to the answer."""
+        return self.is_stopped or self.is_blocked or self.is_circling
 
     def add_note(self, event: AnyEvent) -> None:
         """Hold an event that tells of the next tokens."""
-        if not (self.is_stopped or self.is_blocked):
+        if not self.is_over:
             self._notes.append(event)
 
     def _cut_at_stop(self) -> None:
@@ -90,7 +102,7 @@ class OutputGuard:
     @property
     def is_due(self) -> bool:
         """Whether enough is held for a check, and all of it could be released."""
-        if self.is_stopped:
+        if self.is_stopped or self.is_circling:
             return True
         if not self._held or not self._detokenizer.is_whole or self._num_waiting_chars:
             return False
@@ -112,7 +124,7 @@ class OutputGuard:
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
         """Step mode: all that is held, and the token that would follow, unless its text would be withheld."""
         events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._held else []
-        if self.is_blocked or self.is_stopped:
+        if self.is_over:
             return events
         text = self._pending + proposed.token.piece.decode(errors="ignore")
         checks = self._checks(text, [proposed.token])
@@ -174,8 +186,8 @@ class OutputGuard:
         return [*sorted([*notes, *held], key=lambda event: event.at), *checks, released]
 
     def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
-        """Without the guesses that tell of tokens after a stop text."""
-        if not self.is_stopped:
+        """Without the guesses that tell of tokens after the answer's end."""
+        if not (self.is_stopped or self.is_circling):
             return notes
         cut = (
             _cut(note, self._num_kept_tokens + self.num_tokens) if isinstance(note, DraftVerified) else note

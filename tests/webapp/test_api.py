@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 import redis
 from django.conf import settings
@@ -36,6 +37,7 @@ from inference.protocol.events import (
     ServerPhase,
     TextReleased,
 )
+from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
@@ -81,7 +83,7 @@ def post(client: Client, path: str, body: object) -> tuple[int, dict]:  # type: 
 
 @pytest.fixture
 def conversation(alice: Client) -> str:
-    status, body = post(alice, "/api/conversations", {})
+    status, body = post(alice, "/api/conversations", {"system_prompt": ""})
     assert status == 201
     return str(body["id"])
 
@@ -629,7 +631,7 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "currency": row.currency,
         "finish_reason": row.finish_reason,
         "first_token_us": row.first_token_us,
-        "max_tokens": 512,
+        "max_tokens": row.params["max_tokens"],
     }
 
 
@@ -729,6 +731,18 @@ def test_settings_that_cannot_be_kept_to_are_refused_before_anything_is_queued(
     assert words in answer["error"]["message"]
     assert not Request.objects.exists()
     assert post(alice, "/api/conversations/check", {"params": params}) == (400, answer)
+
+
+def test_a_conversation_begins_as_the_model_s_entry_says(alice: Client) -> None:
+    (model,) = alice.get("/api/session").json()["models"]
+    assert model["num_params"] == 134_515_008
+    _, begun = post(alice, "/api/conversations", {})
+    assert begun["params"] == model["default_params"]
+    assert begun["params"] != json.loads(msgspec.json.encode(SamplingParams()))
+    assert begun["system_prompt"] == model["default_system_prompt"] != ""
+    _, own = post(alice, "/api/conversations", {"params": {"temperature": 1}, "system_prompt": ""})
+    assert own["params"] == json.loads(msgspec.json.encode(SamplingParams(temperature=1)))
+    assert own["system_prompt"] == ""
 
 
 def test_settings_are_checked_without_keeping_anything(alice: Client) -> None:

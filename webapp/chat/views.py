@@ -43,9 +43,11 @@ _NUM_SEEDS = 2**53
 
 
 class NewConversation(msgspec.Struct, forbid_unknown_fields=True):
+    """What is left out is as the model's entry has it."""
+
     model: str | None = None
-    system_prompt: str = ""
-    params: SamplingParams = SamplingParams()
+    system_prompt: str = msgspec.field(default_factory=lambda: services.model_entry().default_system_prompt)
+    params: SamplingParams = msgspec.field(default_factory=lambda: services.model_entry().default_params)
     n: int = 1
 
 

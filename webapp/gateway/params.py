@@ -59,7 +59,8 @@ def _grammar_problem(params: SamplingParams) -> Problem | None:
 
 
 def _nul_problem(params: SamplingParams) -> Problem | None:
-    texts = {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
+    breakers = {"dry_sequence_breakers": params.dry_sequence_breakers}
+    texts = breakers | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
     places = ((name, (text or "").find("\x00")) for name, values in texts.items() for text in values)
     told = "has a NUL, which is invisible, as character {:,}; remove it"
     return next((Problem(name, told.format(place + 1)) for name, place in places if place >= 0), None)

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
-from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
+from inference.protocol.request import MAX_MESSAGE_BYTES
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.chat.models import MAX_ANSWERS, Conversation
@@ -78,13 +78,13 @@ def session(request: HttpRequest) -> HttpResponse:
         "window": _window(),
         "tokenizer_url": _tokenizer_url(environment.model_name),
         "is_ready": any(worker["state"] == "ready" for worker in workers),
+        **msgspec.to_builtins(services.model_entry()),
     }
     return JsonResponse(
         {
             "user": {"id": user.pk, "name": user.get_username(), "is_staff": getattr(user, "is_staff", False)},
             "models": [model],
             "default_model": environment.model_name,
-            "default_params": msgspec.to_builtins(SamplingParams()),
             "limits": {"message_bytes": MAX_MESSAGE_BYTES, "num_answers": MAX_ANSWERS},
             "has_otlp_endpoint": environment.otlp is not None,
             "workers": workers,

@@ -15,6 +15,7 @@ from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler
+from webapp.lifecycle.model_entry import ModelEntry, entry_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def beside() -> ThreadPoolExecutor:
 def guard() -> Guard:
     """Raises PolicyError, SafetyModelError."""
     return load_guard(settings.ENVIRONMENT.policy_path)
+
+
+@cache
+def model_entry() -> ModelEntry:
+    """Of the model that is served."""
+    return entry_of(settings.ENVIRONMENT.model_path, settings.ENVIRONMENT.has_server)
 
 
 @cache

@@ -29,6 +29,9 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     repetition_penalty: tuple[float, ...] = ()
     frequency_penalty: tuple[float, ...] = ()
     presence_penalty: tuple[float, ...] = ()
+    dry_multiplier: tuple[float, ...] = ()
+    dry_base: tuple[float, ...] = ()
+    dry_allowed_length: tuple[int, ...] = ()
     max_tokens: tuple[int, ...] = ()
 
     def axes(self) -> dict[str, tuple[float, ...]]:

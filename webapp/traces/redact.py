@@ -60,8 +60,8 @@ _KEPT: dict[type[Any], str] = {
     ev.ToolCalled: "at source",
     ev.ToolFinished: "at is_error duration_us",
     ev.BillPosted: "at currency price_version lines total_nano",
-    SamplingParams: "repetition_penalty frequency_penalty presence_penalty temperature top_k top_p min_p typical_p "
-    "max_tokens",
+    SamplingParams: "repetition_penalty frequency_penalty presence_penalty dry_multiplier dry_base dry_allowed_length "
+    "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition",
     Usage: "uncached_input cache_read cache_write_5m cache_write_1h output",
     ev.ClientTiming: "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
     "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us dns_us tcp_us tls_us http_version "

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { DEFAULT_SYSTEM_PROMPT } from "../state/chat.svelte";
 import { PARAMS } from "../trace/fixtures";
 import type { Preset } from "../transport/api";
 import type { Refusal, SettingsDraft } from "./settings";
@@ -17,7 +16,8 @@ let answer: (() => void) | null;
 let isHeld: boolean;
 /** What the server has of the user's own. */
 let presets: Preset[] = [];
-const given = { systemPrompt: "", defaults: PARAMS, maxAnswers: 8, onClose: vi.fn() };
+const DEFAULTS = { default_params: PARAMS, default_system_prompt: "Be brief." };
+const given = { systemPrompt: "", defaults: DEFAULTS, maxAnswers: 8, onClose: vi.fn() };
 let params = PARAMS;
 let n = 1;
 let draft: SettingsDraft | null = null;
@@ -308,7 +308,7 @@ it("goes back to what a new chat begins with, the system prompt too", () => {
   enter("Temperature", "1.5");
   button("Reset").click();
   flushSync();
-  expect(field<HTMLTextAreaElement>("System prompt").value).toBe(DEFAULT_SYSTEM_PROMPT);
+  expect(field<HTMLTextAreaElement>("System prompt").value).toBe("Be brief.");
   expect(Number(field<HTMLInputElement>("Temperature").value)).toBe(PARAMS.temperature);
 });
 

@@ -47,6 +47,18 @@ export const FIELDS = [
     help: "Once for any token that occurred in the answer.",
   },
   {
+    key: "dry_multiplier",
+    label: "No repeated phrases (DRY)",
+    step: 0.1,
+    help: "Holds back a token that would repeat a phrase of the answer; 0 is off, 0.8 is usual.",
+  },
+  {
+    key: "dry_allowed_length",
+    label: "Free phrases (DRY)",
+    step: 1,
+    help: "Phrases of so many tokens may return; each token more is held back harder.",
+  },
+  {
     key: "max_tokens",
     label: "Longest answer (max_tokens)",
     step: 1,

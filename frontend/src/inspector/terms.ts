@@ -333,6 +333,10 @@ export const TERMS = {
       "Tokens that the answer or the prompt has already lose some of their logit, so that it repeats less.",
     exhibit: "sampling",
   },
+  dry: {
+    sentence: "A token that would extend a sequence the answer has already loses more, the longer that is.",
+    exhibit: "sampling",
+  },
   temperature: {
     sentence:
       "Logits are divided by it: below 1 the likeliest get more of the probability, above 1 the others do.",

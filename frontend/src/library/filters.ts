@@ -20,6 +20,7 @@ export const ORIGINS: Record<string, string> = { true: "imported", false: "made 
 export const FINISH_REASONS: Record<string, string> = {
   stop: "end of turn or stop text",
   length: "length limit",
+  repetition: "repeating itself",
   content_filter: "safety check",
   abort: "stopped by hand",
   error: "error",

@@ -36,7 +36,7 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
 export function endingOf({ status, error, finish_reason, first_token_us }: ListedTrace): string {
   if (error?.code === "blocked") return "blocked";
   if (finish_reason === "content_filter") return first_token_us === null ? "withheld" : "partly withheld";
-  return status;
+  return finish_reason === "repetition" ? "repeated itself" : status;
 }
 
 /** How many ended how: as the runs say where they are known, else as the set did when it was listed. */

@@ -240,7 +240,7 @@ export interface GenerationFinished {
   type: "generation.finished";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  finish_reason: "abort" | "content_filter" | "error" | "length" | "stop";
+  finish_reason: "abort" | "content_filter" | "error" | "length" | "repetition" | "stop";
   usage: Usage;
   /** Compute time of the prefill steps this sequence was in; None: not reported. */
   prefill_us: number | null;
@@ -565,7 +565,7 @@ export interface RequestFinished {
   type: "request.finished";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  finish_reason: "abort" | "content_filter" | "error" | "length" | "stop";
+  finish_reason: "abort" | "content_filter" | "error" | "length" | "repetition" | "stop";
   usage: Usage;
 }
 
@@ -611,14 +611,14 @@ export interface SafetyScore {
 
 /** What one stage of the sampler did to this token's distribution. */
 export interface SamplerStage {
-  name: "banned_tokens" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
+  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
   /** Tokens left after the stage: always a run of the candidate order. */
   num_candidates: number;
   /** Share of the probability before the stage that its survivors held (1 where nothing was removed). */
   mass: number;
   /** log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer). */
   log_normalizer: number;
-  /** The recorded candidates' logits after a stage that adds to them (logit bias, penalties); the masked have none. */
+  /** The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none. */
   logits: number[] | null;
   /** Where the run of tokens that are left begins, in candidate order: 0 but for typical-p. */
   first: number;
@@ -642,6 +642,16 @@ export interface SamplingParams {
   frequency_penalty: number;
   /** Subtracted once from the logit of every token generated before (-2 to 2). */
   presence_penalty: number;
+  /** Strength of the DRY penalty on tokens that would extend a repeated sequence of the answer (0 = off). */
+  dry_multiplier: number;
+  /** The DRY penalty is the multiplier times this, once per repeated token beyond the allowed length. */
+  dry_base: number;
+  /** Repeated sequences of so many tokens are free; the token that would make one longer is penalised. */
+  dry_allowed_length: number;
+  /** How many of the answer's last tokens DRY looks at (-1 = all of them, 0 = none). */
+  dry_penalty_last_n: number;
+  /** No repeated sequence reaches over a token whose text has one of these, nor is such a token penalised. */
+  dry_sequence_breakers: string[];
   /** Divides the logits; 0 means greedy (the most likely token, no draw). */
   temperature: number;
   /** Keep only the k most likely tokens (0 = off). */
@@ -660,6 +670,8 @@ export interface SamplingParams {
   stop: string[];
   /** Tokens that end the answer, besides the model's own end of turn; their text is not part of it. */
   stop_token_ids: number[];
+  /** End the answer where its last tokens go in a circle: see CIRCLE_ROUNDS. */
+  stop_on_repetition: boolean;
 }
 
 /** A stretch of the prompt with one origin. */
@@ -908,6 +920,10 @@ export const RANGES = {
   repetition_penalty: { min: 0.1, max: 10 },
   frequency_penalty: { min: -2, max: 2 },
   presence_penalty: { min: -2, max: 2 },
+  dry_multiplier: { min: 0, max: 10 },
+  dry_base: { min: 1, max: 10 },
+  dry_allowed_length: { min: 1, max: 1000 },
+  dry_penalty_last_n: { min: -1, max: 1000000 },
   temperature: { min: 0, max: 5 },
   top_k: { min: 0, max: 1000000 },
   top_p: { min: 0, max: 1 },
@@ -916,3 +932,8 @@ export const RANGES = {
   seed: { min: 0, max: 9007199254740991 },
   max_tokens: { min: 1, max: 1000000 },
 } as const;
+
+/** An answer goes in a circle when its last tokens are the same round so often, and so many in all. */
+export const CIRCLE_ROUNDS = 3;
+export const CIRCLE_TOKENS = 72;
+export const LONGEST_ROUND = 256;

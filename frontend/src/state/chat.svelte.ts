@@ -12,6 +12,7 @@ import {
   type Conversation,
   type ForkPlace,
   type Message,
+  type Model,
   type Preview,
   type Started,
 } from "../transport/api";
@@ -21,8 +22,8 @@ import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "./request-trace.svelte";
 
-/** Of a new conversation; the settings show it. Without one, a small model wanders off more often than not. */
-export const DEFAULT_SYSTEM_PROMPT = "Answer briefly and to the point.";
+/** With what a new conversation begins, as the model's entry says. */
+export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
 /** Answers whose events stay on this page, of some megabytes each; those of older ones are fetched when needed. */
 export const MOST_TRACES = 5;
@@ -33,7 +34,7 @@ export class Chat {
   /** Whether each token of the next answers is to be chosen. */
   isStepped = $state(false);
   /** The settings of the next message. */
-  systemPrompt = $state(DEFAULT_SYSTEM_PROMPT);
+  systemPrompt = $state("");
   params = $state() as SamplingParams;
   n = $state(1);
   traces = $state<Record<string, RequestTrace>>({});
@@ -52,9 +53,10 @@ export class Chat {
   constructor(
     private readonly socket: Socket,
     readonly outbox: Outbox,
-    private readonly defaults: SamplingParams,
+    private readonly defaults: Defaults,
   ) {
-    this.params = { ...defaults };
+    this.params = { ...defaults.default_params };
+    this.systemPrompt = defaults.default_system_prompt;
     outbox.onTaken = () => void this.refresh();
   }
 
@@ -142,7 +144,7 @@ export class Chat {
 
   private begin(now: Conversation): void {
     this.conversation = { ...now, messages: [] };
-    this.params = { ...this.defaults, ...now.params };
+    this.params = { ...this.defaults.default_params, ...now.params };
     this.n = now.n;
     this.systemPrompt = now.system_prompt;
   }
@@ -172,9 +174,14 @@ export class Chat {
     return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
 
-  /** edited: the message of which this is another version. */
-  async send(text: string, keydownAt: number, edited: Message | null = null): Promise<boolean> {
-    return this.deliver(this.outbox.add(text, edited?.id ?? null), keydownAt);
+  /** edited: the message of which this is another version; own: settings that hold for this message alone. */
+  async send(
+    text: string,
+    keydownAt: number,
+    edited: Message | null = null,
+    own: Partial<SamplingParams> | null = null,
+  ): Promise<boolean> {
+    return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
   }
 
   /** Send what was refused or lost, perhaps changed. */
@@ -207,7 +214,8 @@ export class Chat {
     const { id } = this.conversation;
     this.outbox.post(unsent, id);
     clock.sent();
-    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked };
+    const params = { ...this.asked.params, ...unsent.own };
+    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked, params };
     const sent = await api.send(id, { ...body, client: { ...clock.timing } }, unsent.id);
     this.outbox.remove(unsent.id);
     if (this.isClosed) this.outbox.onTaken();
@@ -243,12 +251,15 @@ export class Chat {
     });
   }
 
-  async regenerate(message: Message, keydownAt: number): Promise<void> {
+  /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */
+  async regenerate(message: Message, keydownAt: number, isFresh = false): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
     clock.sent();
     try {
-      const body = { ...this.asked, client: { ...clock.timing } };
+      const { asked } = this;
+      const params = isFresh ? { ...asked.params, seed: null } : asked.params;
+      const body = { ...asked, params, client: { ...clock.timing } };
       this.answer(await api.regenerate(message.id, body), clock);
     } catch (error) {
       this.problem = refusalOf(error);
@@ -277,14 +288,15 @@ export class Chat {
   canGoOn(message: Message): boolean {
     const whole = message.request_id ? this.traces[message.request_id]?.whole : undefined;
     if (!whole?.accepted || !whole.tokens.length || this.running) return false;
-    return outcomeOf(whole) === "stopped" || cutOf(whole)?.by === "setting";
+    return ["stopped", "repetition"].includes(outcomeOf(whole)) || cutOf(whole)?.by === "setting";
   }
 
-  /** Goes on from the last token of an answer that was cut or stopped, for as many tokens again as the limit allows. */
+  /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
   async goOn(message: Message, keydownAt: number): Promise<void> {
     const whole = this.traces[message.request_id!]!.whole;
     const position = numKept(whole) + whole.tokens.length;
     const params = { ...whole.accepted!.params, max_tokens: position + this.params.max_tokens };
+    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
     this.problem = null;
     const text = textSoFar(message, this.traces[message.request_id!]!);
     this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);

@@ -64,7 +64,10 @@ function answer(path: string, { method, body, headers }: Init): Promise<Response
 }
 
 function newChat(id: string | null): Chat {
-  return new Chat(socket, outboxes.of(id), { ...PARAMS });
+  return new Chat(socket, outboxes.of(id), {
+    default_params: { ...PARAMS },
+    default_system_prompt: "Be brief.",
+  });
 }
 
 beforeEach(async () => {
@@ -438,4 +441,48 @@ it("keeps the events where the server cannot say what else to show", async () =>
   // All that follows from the answers has been done then.
   await new Promise((resolve) => setTimeout(resolve));
   expect(Object.keys(chat.traces)).toHaveLength(9);
+});
+
+it("sends with a message's own settings that message alone, and again when it was refused", async () => {
+  end(0);
+  taken = [];
+  await chat.send("Sea", 0, null, { temperature: 0.9 });
+  taken = null;
+  await chat.retry(chat.outbox.messages[0]!, "Sea", 0);
+  await chat.send("Next", 0);
+  const sent = asked.filter(({ path }) => path.endsWith("/messages")).slice(1);
+  expect(sent.map(({ body }) => (body.params as typeof PARAMS).temperature)).toEqual([
+    0.9,
+    0.9,
+    PARAMS.temperature,
+  ]);
+  expect(chat.params).toEqual(PARAMS);
+});
+
+/** The first answer has these many tokens, and was ended because it repeated itself. */
+function repeatItself(numTokens: number) {
+  const { tag } = follows()[0]!;
+  const accepted = { ...ACCEPTED, params: { ...PARAMS, temperature: 0.9 } };
+  const tokens = Array.from({ length: numTokens }, (_, position) => token(position, position));
+  const events = [accepted, ...tokens, ...ended("repetition")];
+  FakeSocket.last.tell({ tag, seq: 1, events });
+  FakeSocket.last.tell({ tag, end: true });
+  flushSync();
+}
+
+it("goes on after an answer that repeated itself with its own settings, and lets it repeat", async () => {
+  repeatItself(5);
+  await chat.goOn(chat.path[1]!, 0);
+  const { path, body } = asked.find(({ path }) => path.endsWith("/fork"))!;
+  expect(path).toBe("/api/requests/req_a0/fork");
+  expect(body).toMatchObject({ position: 5, params: { temperature: 0.9, stop_on_repetition: false } });
+});
+
+it("tries again with another draw, also where the settings name a seed", async () => {
+  repeatItself(5);
+  chat.params = { ...PARAMS, seed: 7 };
+  await chat.regenerate(chat.path[1]!, 0, true);
+  await chat.regenerate(chat.path[1]!, 0);
+  const seeds = asked.filter(({ path }) => path.endsWith("/regenerate")).map(({ body }) => body.params);
+  expect(seeds).toMatchObject([{ seed: null }, { seed: 7 }]);
 });

@@ -3,6 +3,7 @@
  * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
  */
 import type { Refusal } from "../chat/settings";
+import type { SamplingParams } from "../protocol/events";
 import type { Message } from "../transport/api";
 
 /** A message that is on its way, or was refused. */
@@ -12,6 +13,8 @@ export interface Unsent {
   text: string;
   /** The message of which it is another version; null: it goes to the end. */
   editedId: string | null;
+  /** Settings that hold for this message alone; null or, of one kept before there were any, absent: none. */
+  own?: Partial<SamplingParams> | null;
   /** Null: it is being sent. */
   refusal: Refusal | null;
   /** The conversation to which it was posted; null: it is certain that the server has not taken it. */
@@ -67,15 +70,15 @@ export class Outbox {
     return this.messages.find(({ refusal }) => refusal === null) ?? null;
   }
 
-  add(text: string, editedId: string | null): Unsent {
-    this.messages.push({ id: newKey(), text, editedId, refusal: null, posted: null });
+  add(text: string, editedId: string | null, own: Partial<SamplingParams> | null = null): Unsent {
+    this.messages.push({ id: newKey(), text, editedId, own, refusal: null, posted: null });
     this.keep();
     return this.messages.at(-1)!;
   }
 
   /** It is sent anew; with another text it is another message. */
   again(unsent: Unsent, text: string): void {
-    if (text !== unsent.text) Object.assign(unsent, { id: newKey(), posted: null });
+    if (text !== unsent.text) Object.assign(unsent, { id: newKey(), posted: null, own: null });
     unsent.text = text;
     unsent.refusal = null;
     this.keep();

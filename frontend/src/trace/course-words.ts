@@ -14,13 +14,16 @@ export function* courseInParts(
   wanted: Settings,
   prompt: readonly number[],
   kept: readonly number[],
+  keptPieces: readonly string[] = [],
 ): Generator<number, Course> {
   const before = [...kept];
+  const pieces = [...keptPieces];
   for (let start = 0; start < tokens.length; start += STRIDE) {
     const part = tokens.slice(start, start + STRIDE);
-    const { numSame, next } = course(part, own, wanted, prompt, before);
+    const { numSame, next } = course(part, own, wanted, prompt, before, pieces);
     if (next) return { numSame: start + numSame, next };
     before.push(...part.map(({ id }) => id));
+    pieces.push(...part.map(({ piece }) => piece));
     yield start + part.length;
   }
   return { numSame: tokens.length, next: null };

@@ -36,6 +36,7 @@ const ENDS: Record<Outcome, string> = {
   running: "still running",
   done: "end of turn",
   length: "length limit",
+  repetition: "repeating itself",
   stopped: "stopped by the user",
   withheld: "withheld by the output check",
   blocked: "blocked",

@@ -1,5 +1,12 @@
 /** Events for tests. */
-import type { AnyEvent, CacheLookedUp, SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
+import type {
+  AnyEvent,
+  CacheLookedUp,
+  GenerationFinished,
+  SamplerStage,
+  SamplingParams,
+  TokenSampled,
+} from "../protocol/events";
 import { fold } from "./fold";
 import { emptyView, type TraceView } from "./view";
 
@@ -11,6 +18,11 @@ export const PARAMS: SamplingParams = {
   repetition_penalty: 1,
   frequency_penalty: 0,
   presence_penalty: 0,
+  dry_multiplier: 0,
+  dry_base: 1.75,
+  dry_allowed_length: 2,
+  dry_penalty_last_n: -1,
+  dry_sequence_breakers: ["\n", ":", '"', "*"],
   temperature: 0.5,
   top_k: 2,
   top_p: 1,
@@ -20,6 +32,7 @@ export const PARAMS: SamplingParams = {
   max_tokens: 8,
   stop: [],
   stop_token_ids: [],
+  stop_on_repetition: true,
 };
 
 export const logSumExp = (logits: number[]) =>
@@ -120,7 +133,7 @@ export const CANCELLED: AnyEvent = { type: "request.cancelled", at: 320_000, by:
 const USAGE = { uncached_input: 5, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
 
 /** The engine's end and the request's. */
-export function ended(finish_reason: "stop" | "length" | "abort" | "content_filter"): AnyEvent[] {
+export function ended(finish_reason: GenerationFinished["finish_reason"]): AnyEvent[] {
   return [
     {
       type: "generation.finished",

@@ -2,7 +2,8 @@
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
 
-export type Outcome = "running" | "done" | "length" | "stopped" | "withheld" | "blocked" | "failed";
+export type Outcome =
+  "running" | "done" | "length" | "repetition" | "stopped" | "withheld" | "blocked" | "failed";
 
 export function outcomeOf(view: TraceView): Outcome {
   if (!isOver(view)) return "running";
@@ -10,7 +11,7 @@ export function outcomeOf(view: TraceView): Outcome {
   if (view.cancelledAt !== null && (reason === null || reason === "abort")) return "stopped";
   if (view.failed) return view.failed.code === "blocked" ? "blocked" : "failed";
   if (view.withheld) return "withheld";
-  return reason === "length" ? "length" : "done";
+  return reason === "length" || reason === "repetition" ? reason : "done";
 }
 
 /** Tokens of an answer that was cut, those it began with included, and what left no room for more. */

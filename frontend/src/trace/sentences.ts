@@ -33,6 +33,7 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
       ? cutSentence(cut)
       : `The answer was cut at the length limit, after ${counted(view.tokens.length, "token")}.`;
   },
+  repetition: (view) => `${sentence(view, "decode")} Then it was ended, because it repeated itself.`,
   stopped: ({ tokens, cancelledBy }) =>
     cancelledBy !== "user"
       ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`

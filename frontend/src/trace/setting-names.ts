@@ -12,17 +12,29 @@ export const SETTING_NAMES: Record<SettingName, string> = {
   repetition_penalty: "Repetition penalty",
   frequency_penalty: "Frequency penalty",
   presence_penalty: "Presence penalty",
+  dry_multiplier: "DRY",
+  dry_base: "DRY base",
+  dry_allowed_length: "DRY free tokens",
+  dry_penalty_last_n: "DRY last tokens",
+  dry_sequence_breakers: "DRY breakers",
   max_tokens: "Longest answer",
   seed: "Seed",
   stop: "Stop texts",
   stop_token_ids: "Stop tokens",
   banned_token_ids: "Banned tokens",
   logit_bias: "Logit bias",
+  stop_on_repetition: "Stop on repetition",
   json_schema: "JSON Schema",
   regex: "Regular expression",
 };
 
-const OFF: Partial<Record<SettingName, number>> = { top_k: 0, top_p: 1, min_p: 0, typical_p: 1 };
+const OFF: Partial<Record<SettingName, number>> = {
+  top_k: 0,
+  top_p: 1,
+  min_p: 0,
+  typical_p: 1,
+  dry_multiplier: 0,
+};
 
 export function settingText(name: SettingName, value: unknown): string {
   if (value === null || value === undefined || (Array.isArray(value) && !value.length)) return "none";

@@ -17,6 +17,7 @@ export interface Summary {
 const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
   done: null,
   length: "cut at the length limit",
+  repetition: "ended: it repeated itself",
   stopped: "stopped",
   withheld: "partly withheld",
   blocked: "blocked",
@@ -92,7 +93,7 @@ function endOf(status: Message["status"], code: string | undefined, { finish_rea
   if (status === "stopped") return "stopped";
   if (status === "failed") return code === "blocked" ? "blocked" : "failed";
   if (finish_reason === "content_filter") return "withheld";
-  return finish_reason === "length" ? "length" : "done";
+  return finish_reason === "length" || finish_reason === "repetition" ? finish_reason : "done";
 }
 
 function phaseOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { AnyEvent, SamplingParams, TokenSampled } from "../protocol/events";
 import { foldAll, logSumExp, PARAMS, stage, token } from "./fixtures";
 import type { TraceView } from "./view";
-import { course, redraw, spread, type Settings } from "./whatif";
+import { dryPenalties } from "./dry";
+import { course, piecesOf, redraw, spread, type Settings } from "./whatif";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 
@@ -161,6 +162,80 @@ it("gives every candidate a range that holds its chance, and tells what is cut",
     expect(rest).toBeLessThanOrEqual(found.others.high + ROUNDING);
   }
   expect(numKnown).toBeGreaterThan(5000);
+});
+
+/** As the engine records it: DRY changes the logits, and the candidates stand in the order after it. */
+function recordedWithDry(logits: number[], ids: number[], own: SamplingParams, output: number[], u: number) {
+  const hits = dryPenalties(own, output, pieceOf)!;
+  const all = ids.map((id, index) => {
+    const times = output.filter((each) => each === id).length;
+    const penalised = logits[index]! - own.frequency_penalty * times;
+    return { id, raw: logits[index]!, penalised, after: penalised - (hits.get(id) ?? 0) };
+  });
+  all.sort((a, b) => b.after - a.after);
+  const rounded = (values: number[]) => values.slice(0, 20).map((value) => Math.round(value * 1e4) / 1e4);
+  const after = all.map((each) => each.after);
+  const before = all.map((each) => each.penalised);
+  const penalties = stage("penalties", SIZE, 1, logSumExp(before), { logits: rounded(before) });
+  const dry = stage("dry", SIZE, 1, logSumExp(after), { logits: rounded(after) });
+  const scaled = logSumExp(after.map((logit) => logit / own.temperature));
+  return {
+    ...token(0, 1),
+    u,
+    log_normalizer: logSumExp(logits),
+    candidate_ids: all.slice(0, 20).map(({ id }) => id),
+    candidate_logits: rounded(all.map(({ raw }) => raw)),
+    candidate_pieces: [],
+    stages: [
+      ...(own.frequency_penalty ? [penalties] : []),
+      dry,
+      ...(own.temperature === 1 ? [] : [stage("temperature", SIZE, 1, scaled)]),
+    ],
+  } as TokenSampled;
+}
+
+const pieceOf = () => btoa("a");
+
+it("is right with DRY taken away, put in or made another, and tells mostly", () => {
+  const next = random(5);
+  const pick = <Value>(...values: Value[]) => values[Math.floor(next() * values.length)]!;
+  let numDrawn = 0;
+  for (let round = 0; round < 1500; round++) {
+    const logits = Array.from({ length: SIZE }, (_, index) => 5 - 0.6 * index - next()).sort((a, b) => b - a);
+    const ids = logits.map((_, index) => index);
+    const frequency_penalty = pick(0, 0.4);
+    const dry_multiplier = pick(0, 0.8, 2);
+    const own = { ...PARAMS, top_k: 0, temperature: pick(0.3, 1), frequency_penalty, dry_multiplier };
+    const wanted: Settings = {
+      ...own,
+      temperature: pick(own.temperature, 0.2, 0.6),
+      dry_multiplier: pick(0, 0.8, 2),
+      frequency_penalty: frequency_penalty || pick(0, 0.5),
+      min_p: pick(0, 0.1),
+    };
+    const few = Array.from({ length: 16 }, () => pick(0, 1, 2, 3));
+    const sampled = recordedWithDry(logits, ids, own, few, next());
+    const outcome = redraw(sampled, own, wanted, [], few, pieceOf);
+    if (outcome.kind === "unknown") continue;
+    numDrawn++;
+    const hits = dryPenalties({ ...own, ...wanted }, few, pieceOf)!;
+    const penalised = logits.map((logit, index) => logit - (hits.get(index) ?? 0));
+    expect(outcome.id).toBe(reference(penalised, ids, wanted, few, sampled.u!));
+  }
+  expect(numDrawn).toBeGreaterThan(700);
+});
+
+it("tells of a DRY that is put in only where the answer's bytes are known", () => {
+  const tokens = [0, 1, 2].map((position) => ({ ...token(position, position), u: 0.3 }));
+  const wanted = { ...PARAMS, dry_multiplier: 1 };
+  expect(redraw(tokens[2]!, PARAMS, wanted, [], [10, 10])).toMatchObject({
+    reason: expect.stringContaining("breakers of DRY") as string,
+  });
+  expect(redraw(tokens[2]!, PARAMS, wanted, [], [10, 10], piecesOf(tokens)).kind).toBe("drawn");
+  expect(course(tokens, PARAMS, { ...wanted, dry_allowed_length: 1, dry_multiplier: 9 }, [])).toMatchObject({
+    numSame: 2,
+    next: { kind: "drawn", id: 11 },
+  });
 });
 
 it("says that the draw may lie beyond the recorded candidates, and does not guess", () => {

@@ -7,6 +7,7 @@
  * draws it.
  */
 import type { SamplerStage, SamplingParams, TokenSampled } from "../protocol/events";
+import { dryPenalties, type DrySettings, type PieceOf } from "./dry";
 import { isGreedy } from "./probability";
 
 export type Settings = Pick<
@@ -18,7 +19,9 @@ export type Settings = Pick<
   | "repetition_penalty"
   | "frequency_penalty"
   | "presence_penalty"
->;
+> &
+  /** Those left out are the request's own. */
+  Partial<DrySettings>;
 
 export type Outcome = { kind: "drawn"; id: number; piece: string } | { kind: "unknown"; reason: string };
 
@@ -34,10 +37,12 @@ export interface Range {
   high: number;
 }
 
-/** All weights are shares of the first recorded candidate's. */
+/** All weights are shares of that of the first recorded candidate, as it was drawn from. */
 interface Weighed {
-  /** In candidate order. */
-  known: { id: number; piece: string; weight: number }[];
+  /** Its logit. */
+  unit: number;
+  /** In candidate order; logits are those before DRY. */
+  known: { id: number; piece: string; weight: number; logit: number }[];
   /** What all others weigh together, and at most each. */
   others: Range;
   heaviest: number;
@@ -61,22 +66,39 @@ const MIN_TEMPERATURE = 1e-3;
 const ROUNDING = 2e-4;
 
 const CHANGES_LOGITS = ["logit_bias", "penalties"];
+const PENALTIES = ["repetition_penalty", "frequency_penalty", "presence_penalty"] as const;
+const NO_DRY: DrySettings = {
+  dry_multiplier: 0,
+  dry_base: 1.75,
+  dry_allowed_length: 2,
+  dry_penalty_last_n: -1,
+  dry_sequence_breakers: [],
+};
 const unknown = (reason: string): Outcome => ({ kind: "unknown", reason });
 
-/** The token that these settings draw in the place of a recorded one; before: the ids of prompt and answer so far. */
+/** What came before a token: the ids of prompt and answer so far, and the answer's bytes, which only DRY asks for. */
+interface Before {
+  prompt: readonly number[];
+  output: readonly number[];
+  pieceOf: PieceOf;
+}
+
+/** The token that these settings draw in the place of a recorded one; prompt, output, pieceOf: see Before. */
 export function redraw(
   token: TokenSampled,
   own: SamplingParams,
   wanted: Settings,
   prompt: readonly number[],
   output: readonly number[],
+  pieceOf: PieceOf = () => undefined,
 ): Outcome {
   const { stages, log_normalizer } = token;
   if (stages === null || log_normalizer === null) return unknown("this server reports no logits and no draw");
   const problem = unfit(stages, own, wanted);
   if (problem) return unknown(problem);
   const isCold = wanted.temperature < MIN_TEMPERATURE;
-  const ordered = weighAll(token, own, wanted, prompt, output);
+  const ordered = weighAll(token, own, wanted, { prompt, output, pieceOf });
+  if (typeof ordered === "string") return unknown(ordered);
   const first = ordered.known[0];
   if (!first)
     return unknown(`after the penalties the first candidate may be none of the ${NUM_RECORDED} recorded`);
@@ -110,11 +132,12 @@ export function spread(
   wanted: Settings,
   prompt: readonly number[] = [],
   output: readonly number[] = [],
+  pieceOf: PieceOf = () => undefined,
 ): Spread | null {
   if (token.stages === null || token.log_normalizer === null || unfit(token.stages, own, wanted)) return null;
   const isCold = wanted.temperature < MIN_TEMPERATURE;
-  const weighed = weighAll(token, own, wanted, prompt, output);
-  if (!weighed.known.length) return null;
+  const weighed = weighAll(token, own, wanted, { prompt, output, pieceOf });
+  if (typeof weighed === "string" || !weighed.known.length) return null;
   const { num, mass, isOpen } = cut(weighed, isCold ? { ...wanted, top_k: 1 } : wanted);
   const known = cumulative(weighed).at(-1)!;
   const chances = weighed.known.map(({ id, piece, weight }, index) => {
@@ -128,20 +151,25 @@ export function spread(
   return { chances, others: isOpen ? { low: share(mass.low), high: share(mass.high) } : { low: 0, high: 0 } };
 }
 
-/** Up to the first token that would have been another, or of which that cannot be told; kept: ids before the first. */
+/**
+ * Up to the first token that would have been another, or of which that cannot be told; kept: ids before the first, and
+ * their bytes.
+ */
 export function course(
   tokens: TokenSampled[],
   own: SamplingParams,
   wanted: Settings,
   prompt: readonly number[],
   kept: readonly number[] = [],
+  keptPieces: readonly string[] = [],
 ): Course {
   const output = [...kept];
+  const pieceOf = piecesOf(tokens, kept, keptPieces);
   const numSame = () => output.length - kept.length;
   for (const token of tokens) {
     if (token.position !== output.length)
       return { numSame: numSame(), next: unknown("the token after is not in the log") };
-    const next = redraw(token, own, wanted, prompt, output);
+    const next = redraw(token, own, wanted, prompt, output, pieceOf);
     if (next.kind === "unknown" || next.id !== token.id) return { numSame: numSame(), next };
     output.push(token.id);
   }
@@ -152,10 +180,43 @@ export function hasPenalties(params: Settings): boolean {
   return params.repetition_penalty !== 1 || params.frequency_penalty !== 0 || params.presence_penalty !== 0;
 }
 
+/** The bytes of an answer's tokens. */
+export function piecesOf(
+  tokens: TokenSampled[],
+  kept: readonly number[] = [],
+  keptPieces: readonly string[] = [],
+): PieceOf {
+  const pieces = new Map(kept.map((id, index) => [id, keptPieces[index]]));
+  for (const { id, piece } of tokens) pieces.set(id, piece);
+  return (id) => pieces.get(id);
+}
+
+/** Of a log made before there was DRY, none is known. */
+function dryOf(own: SamplingParams, wanted: Partial<DrySettings> = {}): DrySettings {
+  const named = Object.keys(NO_DRY) as (keyof DrySettings)[];
+  return Object.fromEntries(
+    named.map((name) => [name, wanted[name] ?? own[name] ?? NO_DRY[name]]),
+  ) as unknown as DrySettings;
+}
+
+function isSameDry(own: SamplingParams, wanted: Settings): boolean {
+  if (!own.dry_multiplier && !wanted.dry_multiplier) return true;
+  const [was, is] = [dryOf(own), dryOf(own, wanted)];
+  return (!was.dry_multiplier && !is.dry_multiplier) || JSON.stringify(was) === JSON.stringify(is);
+}
+
+function isSamePenalties(own: SamplingParams, wanted: Settings): boolean {
+  return PENALTIES.every((name) => own[name] === wanted[name]);
+}
+
+/** Whether the stages that change logits are the request's own: then the candidates stand in their order. */
+function isSameOrder(own: SamplingParams, wanted: Settings): boolean {
+  return isSamePenalties(own, wanted) && isSameDry(own, wanted);
+}
+
 function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): string | null {
   if (own.typical_p < 1) return "the request used typical-p, which needs the entropy of all candidates";
-  const names = ["repetition_penalty", "frequency_penalty", "presence_penalty"] as const;
-  if (names.every((name) => own[name] === wanted[name])) return null;
+  if (isSamePenalties(own, wanted)) return null;
   if (stages.some(({ name }) => CHANGES_LOGITS.includes(name)))
     return "the candidates were recorded in the order of the request's own penalties and biases";
   if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
@@ -163,17 +224,15 @@ function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): s
   return null;
 }
 
-/** As these settings order and weigh the candidates, before any is cut. */
+/** As these settings order and weigh the candidates, before any is cut; a text: why that cannot be told. */
 function weighAll(
   token: TokenSampled,
   own: SamplingParams,
   wanted: Settings,
-  prompt: readonly number[],
-  output: readonly number[],
-): Weighed {
+  before: Before,
+): Weighed | string {
   const weighed = weigh(token, own, wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
-  const isNew = hasPenalties(wanted) && !hasPenalties(own);
-  return isNew ? penalised(weighed, wanted, token, prompt, output) : weighed;
+  return isSameOrder(own, wanted) ? weighed : penalised(weighed, own, wanted, before);
 }
 
 function weigh(token: TokenSampled, own: SamplingParams, temperature: number): Weighed {
@@ -182,6 +241,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
   const count = Math.min(NUM_RECORDED, token.candidate_ids.length - numMasked);
   const changed = stages.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
   const logits = changed.slice(0, count) as number[];
+  const before = stages.findLast(({ name }) => CHANGES_LOGITS.includes(name));
   const first = logits[0]!;
   const beta = 1 / temperature;
   const weights = logits.map((logit) => Math.exp(beta * (logit - first)));
@@ -197,10 +257,12 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
           .map((anchor) => tailFrom(anchor, logits, numAll - count, beta))
           .reduce((a, b) => ({ low: Math.max(a.low, b.low), high: Math.min(a.high, b.high) }));
   return {
+    unit: first,
     known: weights.map((weight, index) => ({
       id: token.candidate_ids[index]!,
       piece: token.candidate_pieces[index] ?? "",
       weight,
+      logit: (before?.logits ?? token.candidate_logits)[index]!,
     })),
     others,
     heaviest: weights.at(-1)!,
@@ -209,7 +271,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
 }
 
 function isProcessor(name: SamplerStage["name"]): boolean {
-  return ["grammar", "banned_tokens", ...CHANGES_LOGITS].includes(name);
+  return ["grammar", "banned_tokens", "dry", ...CHANGES_LOGITS].includes(name);
 }
 
 /**
@@ -236,28 +298,38 @@ function tailFrom(
     : { low: sum.low * byLast, high: byEqual(sum.high) };
 }
 
-/** Those that a penalty takes below the last recorded one stand among the others, whose order is not known. */
+/**
+ * The candidates by the logits before DRY and what is wanted: DRY, and penalties where they are others. Those that a penalty takes below the last
+ * recorded one stand among the others, whose order is not known. A text: why it cannot be told.
+ */
 function penalised(
   weighed: Weighed,
+  own: SamplingParams,
   wanted: Settings,
-  token: TokenSampled,
-  prompt: readonly number[],
-  output: readonly number[],
-): Weighed {
-  const first = token.candidate_logits[0]!;
+  before: Before,
+): Weighed | string {
+  const { prompt, output, pieceOf } = before;
+  const [was, dry] = [dryOf(own), dryOf(own, wanted)].map((each) => dryPenalties(each, output, pieceOf));
+  if (!was || !dry)
+    return "the bytes of the answer's tokens are not known, in which the breakers of DRY stand";
+  const listed = new Set(weighed.known.map(({ id }) => id));
+  if ([...was.keys()].some((id) => !listed.has(id)))
+    return `a token that DRY penalised is none of the ${NUM_RECORDED} recorded`;
   const beta = 1 / (wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
   const inPrompt = new Set(wanted.repetition_penalty === 1 ? [] : prompt);
-  const listed = new Set(weighed.known.map(({ id }) => id));
   /** Of the others at most these lose weight, and none more than it can have. */
-  const numHit = [...new Set([...inPrompt, ...output])].filter((id) => !listed.has(id)).length;
+  const isPenalised = isSamePenalties(own, wanted);
+  const hit = isPenalised ? [...dry.keys()] : [...new Set([...inPrompt, ...output])];
+  const numHit = hit.filter((id) => !listed.has(id)).length;
   const untouched = Math.max(0, weighed.others.low - numHit * weighed.heaviest);
-  const all = weighed.known.map((candidate, index) => {
-    const times = output.filter((id) => id === candidate.id).length;
-    let logit = token.candidate_logits[index]!;
-    if (times || inPrompt.has(candidate.id))
-      logit = logit > 0 ? logit / wanted.repetition_penalty : logit * wanted.repetition_penalty;
-    logit -= wanted.frequency_penalty * times + (times ? wanted.presence_penalty : 0);
-    return { ...candidate, weight: Math.exp(beta * (logit - first)) };
+  const all = weighed.known.map((candidate) => {
+    const { id } = candidate;
+    const times = output.filter((each) => each === id).length;
+    const kept = isPenalised
+      ? candidate.logit
+      : penaltiesOn(candidate.logit, wanted, times, inPrompt.has(id));
+    const logit = kept - (dry.get(id) ?? 0);
+    return { ...candidate, weight: Math.exp(beta * (logit - weighed.unit)) };
   });
   const sunk = all.filter(({ weight }) => weight < weighed.heaviest);
   const sunkWeight = sunk.reduce((sum, { weight }) => sum + weight, 0);
@@ -266,6 +338,13 @@ function penalised(
     known: all.filter(({ weight }) => weight >= weighed.heaviest).sort((a, b) => b.weight - a.weight),
     others: { low: sunkWeight + untouched, high: sunkWeight + weighed.others.high },
   };
+}
+
+function penaltiesOn(logit: number, wanted: Settings, times: number, isInPrompt: boolean): number {
+  const { repetition_penalty, frequency_penalty, presence_penalty } = wanted;
+  const isHit = times > 0 || isInPrompt;
+  const repeated = isHit ? (logit > 0 ? logit / repetition_penalty : logit * repetition_penalty) : logit;
+  return repeated - frequency_penalty * times - (times ? presence_penalty : 0);
 }
 
 /** Prefix sums: [n] is what the first n weigh. */

@@ -44,6 +44,11 @@ export interface Model {
   window: number | null;
   tokenizer_url: string;
   is_ready: boolean;
+  /** With what a new conversation begins, and a reset of its settings. */
+  default_params: SamplingParams;
+  default_system_prompt: string;
+  /** Null: not known. */
+  num_params: number | null;
 }
 
 export interface WorkerStatus {
@@ -57,7 +62,6 @@ export interface Session {
   user: { id: number; name: string; is_staff: boolean };
   models: Model[];
   default_model: string;
-  default_params: SamplingParams;
   limits: { message_bytes: number; num_answers: number };
   /** Whether the operator has set where traces can be sent to. */
   has_otlp_endpoint: boolean;

@@ -185,6 +185,10 @@ def test_what_does_not_fit_or_cannot_be_done_is_refused_before_it_is_sent(
     end = refusal_of(penalised)
     assert end.code == "unsupported"
     assert "presence_penalty" in end.message and "llama.cpp" in end.message
+    # Its own DRY looks at the prompt, too.
+    dry = job(tokenizer, "c", dry_multiplier=0.8)
+    backend.submit(dry)
+    assert "dry_multiplier" in refusal_of(dry).message
 
 
 def test_an_answer_ends_where_the_servers_window_does(server: Server, start: Start, tokenizer: Tokenizer) -> None:

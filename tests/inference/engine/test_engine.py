@@ -475,7 +475,9 @@ def test_steps_are_told_with_their_company_and_only_when_it_changes() -> None:
 def test_a_fork_that_chooses_the_same_tokens_goes_on_as_its_parent(data: st.DataObject) -> None:
     """The same draws at the same positions, the kept tokens read as input and found in the cache."""
     ids = prompt(1, data.draw(st.integers(1, 40)))
-    penalties = data.draw(st.sampled_from([{}, {"presence_penalty": 1.0, "repetition_penalty": 1.3}]))
+    penalties = data.draw(
+        st.sampled_from([{}, {"presence_penalty": 1.0, "repetition_penalty": 1.3}, {"dry_multiplier": 0.8}])
+    )
     asked = request("parent", ids, 40)
     asked = msgspec.structs.replace(asked, params=msgspec.structs.replace(asked.params, **penalties))
     served = engine(FakeDecoder())

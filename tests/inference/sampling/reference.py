@@ -29,8 +29,9 @@ def stages(
     prompt: Sequence[int] = (),
     output: Sequence[int] = (),
     allowed: set[int] | None = None,
+    pieces: Sequence[bytes] = (),
 ) -> tuple[list[Left], Floats]:
-    """What every stage that is on leaves, and each token's probability in the end."""
+    """What every stage that is on leaves, and each token's probability in the end. pieces: by token, for DRY."""
     x = logits.astype(np.float64)
     left = set(range(len(x)))
     record: list[Left] = []
@@ -55,6 +56,10 @@ def stages(
         for token, times in Counter(output).items():
             x[token] -= params.frequency_penalty * times + params.presence_penalty
         note("penalties")
+    if params.dry_multiplier and params.dry_penalty_last_n:
+        for token in range(len(x)):
+            x[token] -= dry_penalty(token, params, output, pieces)
+        note("dry")
     if params.temperature == 0:
         final = np.zeros(len(x))
         final[min(left, key=lambda i: (-x[i], i))] = 1
@@ -90,6 +95,27 @@ def stages(
     for token, value in probability().items():
         final[token] = value
     return record, final
+
+
+def dry_penalty(token: int, params: SamplingParams, output: Sequence[int], pieces: Sequence[bytes]) -> float:
+    """By trying each length of the output's end at each place before it."""
+
+    def breaks(other: int) -> bool:
+        return any(text.encode() in pieces[other] for text in params.dry_sequence_breakers)
+
+    seen = list(output)
+    if params.dry_penalty_last_n >= 0:
+        seen = seen[max(0, len(seen) - params.dry_penalty_last_n) :]
+    longest = 0
+    for length in range(1, len(seen)):
+        end = seen[-length:]
+        if any(map(breaks, end)) or breaks(token):
+            continue
+        if any(seen[place : place + length + 1] == [*end, token] for place in range(len(seen) - length)):
+            longest = length
+    if longest < params.dry_allowed_length:
+        return 0.0
+    return min(float(params.dry_multiplier * params.dry_base ** (longest - params.dry_allowed_length)), 10_000.0)
 
 
 def until(order: list[int], p: dict[int, float], share: float) -> set[int]:

@@ -27,6 +27,8 @@ PARAMS = st.builds(
     repetition_penalty=st.sampled_from([1.0, 1.3]),
     frequency_penalty=st.sampled_from([0.0, 0.4]),
     presence_penalty=st.sampled_from([0.0, 0.5]),
+    dry_multiplier=st.sampled_from([0.0, 0.8]),
+    dry_allowed_length=st.sampled_from([1, 2]),
     temperature=st.sampled_from([0.0, 0.2, 0.7, 1.0, 2.0]),
     top_k=st.sampled_from([0, 1, 5, 40, 3000]),
     top_p=st.sampled_from([0.1, 0.5, 0.9, 1.0]),
@@ -59,18 +61,20 @@ class Case:
         self.params = params
         self.logits = (generator.standard_normal(size) * 3).astype(np.float32)
         self.prompt = generator.integers(0, size, 5).tolist()
-        self.output = generator.integers(0, size, num_output).tolist()
+        # From few tokens, so that some sequences stand in it twice.
+        self.output = generator.integers(0, 6, num_output).tolist()
+        self.pieces = [b":" if token == 5 else b"a" for token in range(size)]
         self.allowed = None if num_allowed is None else set(generator.permutation(size)[:num_allowed].tolist())
 
     def sampler(self, summarise: Summarise = summarise) -> Sampler:
         grammar = None if self.allowed is None else Fixed(self.allowed, len(self.logits))
-        return Sampler(self.params, self.prompt, 20, grammar, summarise)
+        return Sampler(self.params, self.prompt, 20, grammar, summarise, self.pieces.__getitem__)
 
     def sample(self) -> Sample:
         return self.sampler().sample(self.logits, self.output)
 
     def reference(self) -> tuple[list[reference.Left], reference.Floats]:
-        return reference.stages(self.logits, self.params, self.prompt, self.output, self.allowed)
+        return reference.stages(self.logits, self.params, self.prompt, self.output, self.allowed, self.pieces)
 
 
 CASES = st.builds(
@@ -102,7 +106,7 @@ def test_every_stage_leaves_what_the_reference_leaves(case: Case) -> None:
     for stage, left in zip(sample.stages, expected, strict=True):
         assert stage.num_candidates == len(left.tokens)
         assert stage.log_normalizer == pytest.approx(left.log_normalizer, abs=1e-4)
-        is_cut = stage.name not in ("logit_bias", "penalties", "temperature")
+        is_cut = stage.name not in ("logit_bias", "penalties", "dry", "temperature")
         assert stage.mass == pytest.approx(np.exp(left.log_normalizer - before) if is_cut else 1, abs=1e-4)
         before = left.log_normalizer
     assert sample.high - sample.low == pytest.approx(final[sample.id], abs=1e-4)

@@ -55,7 +55,7 @@ def post(client: Client, path: str, body: object) -> tuple[int, dict[str, Any]]:
 
 def ask(client: Client, text: str = "What colour is the sky?") -> Request:
     """A question that is prepared and waits for a worker."""
-    _, conversation = post(client, "/api/conversations", {"params": {"seed": 7}})
+    _, conversation = post(client, "/api/conversations", {"params": {"seed": 7}, "system_prompt": ""})
     status, sent = post(client, f"/api/conversations/{conversation['id']}/messages", {"text": text})
     assert status == 201
     prepare(sent["assistant_message"]["request_id"])

@@ -1,5 +1,6 @@
 /** The bars under some settings: of a few candidates, the draw's own and the one it would fall on among them. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
+import type { PieceOf } from "../../trace/dry";
 import { columns, finalProbabilities } from "../../trace/probability";
 import { NUM_RECORDED, spread, type Range, type Settings, type Spread } from "../../trace/whatif";
 
@@ -43,8 +44,9 @@ export function spreadUnder(
   wanted: Settings | null,
   prompt: readonly number[],
   output: readonly number[],
+  pieceOf: PieceOf,
 ): Spread | null {
-  return wanted ? spread(token, params, wanted, prompt, output) : recordedSpread(token, params);
+  return wanted ? spread(token, params, wanted, prompt, output, pieceOf) : recordedSpread(token, params);
 }
 
 /** The same candidates as rows whatever the settings are, so that bars move and rows do not. */

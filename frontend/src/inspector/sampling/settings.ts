@@ -1,9 +1,21 @@
 /** The settings that can be tried on an answer that was drawn with others. */
 import type { SamplingParams } from "../../protocol/events";
-import type { Settings } from "../../trace/whatif";
+
+export type KnobName =
+  | "temperature"
+  | "top_p"
+  | "min_p"
+  | "top_k"
+  | "repetition_penalty"
+  | "frequency_penalty"
+  | "presence_penalty"
+  | "dry_multiplier";
+
+/** Each setting that can be tried. */
+export type KnobSettings = Record<KnobName, number>;
 
 export interface Knob {
-  name: keyof Settings;
+  name: KnobName;
   label: string;
   min: number;
   max: number;
@@ -42,21 +54,22 @@ export const MORE_KNOBS: readonly Knob[] = [
     isPenalty: true,
   },
   { name: "presence_penalty", label: "Presence penalty", min: 0, max: 2, step: 0.1, off: 0, isPenalty: true },
+  { name: "dry_multiplier", label: "DRY", min: 0, max: 4, step: 0.1, off: 0 },
 ];
 
 export const KNOBS = [...FIRST_KNOBS, ...MORE_KNOBS];
 
 /** Of all a request's settings those that can be tried. */
-export function ownSettings(params: SamplingParams): Settings {
-  return Object.fromEntries(KNOBS.map(({ name }) => [name, params[name]])) as unknown as Settings;
+export function ownSettings(params: SamplingParams): KnobSettings {
+  return Object.fromEntries(KNOBS.map(({ name }) => [name, params[name] ?? 0])) as unknown as KnobSettings;
 }
 
-export function changedKnobs(own: Settings, wanted: Settings): Knob[] {
+export function changedKnobs(own: KnobSettings, wanted: KnobSettings): Knob[] {
   return KNOBS.filter(({ name }) => own[name] !== wanted[name]);
 }
 
 /** "temperature 1.2 and top-p off". */
-export function settingsTold(changed: Knob[], wanted: Settings): string {
+export function settingsTold(changed: Knob[], wanted: KnobSettings): string {
   const parts = changed.map(({ name, label, off }) => {
     const value = wanted[name] === off ? "off" : wanted[name];
     return `${label.toLowerCase()} ${value}`;

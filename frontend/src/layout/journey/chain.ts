@@ -14,6 +14,7 @@ const NAMES: Record<string, string> = {
   logit_bias: "bias",
   banned_tokens: "banned",
   penalties: "penalties",
+  dry: "DRY",
   temperature: "temperature",
   top_k: "top-k",
   top_p: "top-p",

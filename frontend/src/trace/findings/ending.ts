@@ -49,6 +49,9 @@ function outcome(view: TraceView): Finding[] {
       ];
     case "length":
       return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
+    case "repetition":
+      // Its circle is told among the wordings.
+      return [];
     case "done":
       return ownEnd(view);
     case "running":

@@ -1,5 +1,5 @@
 /** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that go in circles. */
-import type { TokenSampled } from "../../protocol/events";
+import { CIRCLE_ROUNDS, CIRCLE_TOKENS, LONGEST_ROUND, type TokenSampled } from "../../protocol/events";
 import { counted, percent } from "../format";
 import { columns, isGreedy } from "../probability";
 import { tokenName } from "../token-name";
@@ -13,11 +13,6 @@ import type { Finding } from "./finding";
 const ODD_NATS = 3;
 /** Ten nats beyond what is expected are as odd as can be told: one in 22,000. */
 const MOST_NATS = 10;
-/** Three times the same, and at least so many tokens, is no figure of speech any more. */
-const ROUNDS = 3;
-const CIRCLE_TOKENS = 24;
-/** A paragraph; longer rounds are found as words that were there before. */
-const LONGEST_ROUND = 256;
 /** So many tokens in a row that stood in the answer before are no turn of phrase any more. */
 const SAME_TOKENS = 8;
 /** A third of the answer, and not of a short one: a list's items may well begin alike. */
@@ -78,6 +73,7 @@ const BENT: Record<string, string> = {
   banned_tokens: "the banned tokens",
   logit_bias: "the logit bias",
   penalties: "the penalties",
+  dry: "DRY, which holds repetitions back,",
 };
 
 /** The token to which the model itself gave most, where it is recorded. */
@@ -98,29 +94,30 @@ export interface Circle {
   rounds: number;
 }
 
-/** The round that the last of these ids go in, the shortest there is; null: they go in none. */
+/** The round that the last of these ids go in, by the worker's own rule, the shortest there is; null: they go in none. */
 export function circleOf(ids: number[]): Circle | null {
   for (let size = 1; size <= LONGEST_ROUND; size++) {
     let start = ids.length - size;
     while (start > 0 && ids[start - 1] === ids[start - 1 + size]) start--;
     const length = ids.length - start;
-    if (start >= 0 && length >= ROUNDS * size && length >= CIRCLE_TOKENS)
+    if (start >= 0 && length >= CIRCLE_ROUNDS * size && length >= CIRCLE_TOKENS)
       return { start, size, rounds: Math.floor(length / size) };
   }
   return null;
 }
 
-function circle({ tokens, accepted }: TraceView): Finding[] {
+function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   const ids = tokens.filter(({ is_special }) => !is_special).map(({ id }) => id);
   const found = circleOf(ids);
   if (!found) return [];
   const { start, size, rounds } = found;
   const position = tokens.filter(({ is_special }) => !is_special)[start]!.position;
   const why = accepted?.params.temperature === 0 ? "; at temperature 0 no draw breaks the circle" : "";
+  const end = generation?.finish_reason === "repetition" ? ", so it was ended" : "";
   return [
     {
       kind: "loop",
-      sentence: `From token ${position + 1} on the answer goes in circles: the same ${counted(size, "token")} ${rounds} times${why}.`,
+      sentence: `From token ${position + 1} on it repeats itself: the same ${counted(size, "token")} ${rounds} times${end}${why}.`,
       weight: (ids.length - start) / ids.length,
       position,
     },
