@@ -12,7 +12,7 @@ from django.db import transaction
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
-from webapp.chat.branches import path_to, without_blocked
+from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
@@ -24,6 +24,10 @@ logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
+
+
+class AnswerOpen(Exception):
+    """An answer that the prompt would contain is still being made."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises TooManyOpen, QueueUnavailable, KeyReused.
+    Raises AnswerOpen, TooManyOpen, QueueUnavailable, KeyReused.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     if key is None:
@@ -78,7 +82,10 @@ def _has_begun(answer: Message) -> bool:
 
 
 def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
-    """Answer the same question again, as siblings, once for each of params. Raises TooManyOpen, QueueUnavailable."""
+    """Answer the same question again, as siblings, once for each of params.
+
+    Raises AnswerOpen, TooManyOpen, QueueUnavailable.
+    """
     assert answer.parent is not None
     return _answer(answer.conversation, answer.parent, params, by)
 
@@ -155,7 +162,11 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def _input(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    path = without_blocked(path_to(question, conversation.tree() if question.parent_id else []))
+    """Raises AnswerOpen."""
+    path = path_to(question, conversation.tree() if question.parent_id else [])
+    if open_answer(path) is not None:
+        raise AnswerOpen
+    path = without_blocked(path)
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": f"message:{m.pk}"} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns

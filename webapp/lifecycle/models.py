@@ -135,8 +135,9 @@ class Request(models.Model):
 
     def figures(self) -> dict[str, Any]:
         """What the line below an answer needs of a settled request, so that its trace need not be read."""
-        names = ("usage", "cost_nano", "currency", "finish_reason", "first_token_us")
-        return {name: getattr(self, name) for name in names} | {"max_tokens": self.params.get("max_tokens")}
+        names = ("usage", "cost_nano", "currency", "first_token_us")
+        figures = {name: getattr(self, name) for name in names}
+        return figures | {"finish_reason": self.finish_reason or None, "max_tokens": self.params.get("max_tokens")}
 
     def error(self) -> dict[str, str] | None:
         if not self.error_code:

@@ -84,7 +84,7 @@ export interface Figures {
   usage: Usage | null;
   cost_nano: number | null;
   currency: string;
-  finish_reason: string;
+  finish_reason: string | null;
   /** How many tokens were asked for at most. */
   max_tokens: number | null;
   /** When the first text was released, µs since acceptance. */
