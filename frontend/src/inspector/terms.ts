@@ -37,7 +37,7 @@ export const TERMS = {
   },
   savedTime: {
     sentence:
-      "What computing the cached tokens would have taken, at the speed this engine measured on prompts.",
+      "What the steps took that read these tokens, each step shared evenly among its tokens. Generated tokens were never read: of them it is not known.",
     exhibit: "cache",
   },
   block: {

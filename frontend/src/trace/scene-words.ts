@@ -8,6 +8,7 @@ import { numReleased, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
 import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
+import { savedTime } from "./saved-time";
 
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
@@ -60,10 +61,10 @@ function cacheCaption(view: TraceView): string {
       : "The prompt's blocks have not been looked up yet.";
   }
   const numHits = cache.hits.filter(Boolean).length;
-  const saved = cache.saved_us ? `, which saves about ${duration(cache.saved_us)}` : "";
+  const saved = savedTime(cache);
   const blocks = `${count(numHits)} of ${counted(cache.hits.length, "full block")} of ${cache.block_size} tokens`;
   if (!cache.num_cached_tokens) return `None of the prompt was in the cache: all of it is computed.`;
-  return `${blocks} were computed for an earlier request: ${counted(cache.num_cached_tokens, "token")} need not be computed again${saved}.`;
+  return `${blocks} were computed for an earlier request: ${counted(cache.num_cached_tokens, "token")} need not be computed again${saved ? `, which saves ${saved}` : ""}.`;
 }
 
 /** What is being shown of the draw: `beat` as in DRAW_PARTS. */
