@@ -22,10 +22,10 @@ from inference.engine.draft import NO_GUESSES, Drafter, prices
 from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import LruPrefixCache, PrefixCache
+from inference.engine.reading_times import ReadingTimes
 from inference.engine.record import PieceSource, StepFacts
 from inference.engine.scheduler import DEFAULT_LIMITS, DEVICE_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
-from inference.engine.reading_times import ReadingTimes
 from inference.engine.step_costs import StepCosts
 from inference.engine.step_output import StepOutput
 from inference.kernels.library import Kernels

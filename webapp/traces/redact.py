@@ -43,8 +43,8 @@ _KEPT: dict[type[Any], str] = {
     ev.GenerationPreempted: "at num_tokens num_blocks",
     ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
     ev.GenerationForked: "at position",
-    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners eviction_ranks "
-    "num_idle_blocks num_free_blocks absence",
+    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners "
+    "eviction_ranks num_idle_blocks num_free_blocks absence",
     ev.CacheStored: "at num_blocks ttl indices blocks",
     ev.CacheEvicted: "at num_blocks blocks",
     ev.BatchComposed: "at decoding prefilling num_waiting",
