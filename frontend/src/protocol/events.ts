@@ -127,8 +127,10 @@ export interface ClientTiming {
   last_frame_unix_us: number | null;
   /** When the last text had been painted. */
   last_paint_unix_us: number | null;
-  /** Server clock minus browser clock, estimated from the POST's four times (as NTP does). */
+  /** Server clock minus browser clock: the middle of what the moments of sending and arriving allow. */
   clock_offset_us: number | null;
+  /** The true offset lies at most so far from it; None: not recorded. */
+  clock_offset_error_us: number | null;
   /** Resource Timing: name look-up, a duration. */
   dns_us: number | null;
   /** Resource Timing: TCP connection, a duration. */
