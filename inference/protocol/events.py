@@ -57,7 +57,9 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     last_paint_unix_us: int | None = None
     """When the last text had been painted."""
     clock_offset_us: int | None = None
-    """Server clock minus browser clock, estimated from the POST's four times (as NTP does)."""
+    """Server clock minus browser clock: the middle of what the moments of sending and arriving allow."""
+    clock_offset_error_us: int | None = None
+    """The true offset lies at most so far from it; None: not recorded."""
     dns_us: int | None = None
     """Resource Timing: name look-up, a duration."""
     tcp_us: int | None = None

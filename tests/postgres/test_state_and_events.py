@@ -125,7 +125,7 @@ def figures_of(outcome: Outcome) -> dict[str, Any]:
         "cost_nano": outcome.bill.total_nano if outcome.bill else None,
         "currency": outcome.bill.currency if outcome.bill else "",
         "finish_reason": outcome.finish_reason,
-        "first_token_us": outcome.first_token_us,
+        "first_text_us": outcome.first_text_us,
     }
 
 

@@ -628,7 +628,7 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "cost_nano": row.cost_nano,
         "currency": row.currency,
         "finish_reason": row.finish_reason,
-        "first_token_us": row.first_token_us,
+        "first_text_us": row.first_text_us,
         "max_tokens": 512,
     }
 

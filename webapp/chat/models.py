@@ -80,7 +80,7 @@ class Message(models.Model):
             "key": getattr(self, "key", None),  # of a conversation's tree
             "created_at": self.created_at.isoformat(),
             "request_id": request.id if request else None,
-            "status": _STATUS[request.status] if request else None,
+            "status": _status(request) if request else None,
             "error": request.error() if request else None,
             "figures": request.figures() if request and request.is_settled else None,
             **(request or Request()).fork(),
@@ -106,10 +106,6 @@ class Delivery(models.Model):
         return self.key
 
 
-_STATUS: dict[str, str] = {
-    Request.Status.QUEUED: "streaming",
-    Request.Status.RUNNING: "streaming",
-    Request.Status.DONE: "done",
-    Request.Status.STOPPED: "stopped",
-    Request.Status.FAILED: "failed",
-}
+def _status(request: Request) -> str:
+    """The request's; while it is open it streams."""
+    return request.status if request.is_settled else "streaming"

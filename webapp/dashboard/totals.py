@@ -82,7 +82,9 @@ def _rows(entries: QuerySet[LedgerEntry], key: str) -> list[Row]:
 
 def _priced(entries: QuerySet[LedgerEntry], *keys: str) -> QuerySet[LedgerEntry, dict[str, Any]]:
     """What those cost together that are alike in these keys and had a price."""
-    return entries.exclude(price_version=UNPRICED).values(*keys).annotate(nano=Sum("total_nano")).order_by(*keys)
+    priced = entries.exclude(price_version=UNPRICED).values(*keys)
+    found: QuerySet[LedgerEntry, dict[str, Any]] = priced.annotate(nano=Sum("total_nano")).order_by(*keys)
+    return found
 
 
 def _row(label: str, sums: dict[str, Any], costs: dict[str, int]) -> Row:

@@ -138,7 +138,9 @@ def record(request: Request, outcome: Outcome) -> None:
     request.num_output_tokens = outcome.usage.output
     request.num_input_tokens = sum(msgspec.structs.astuple(outcome.usage)) - outcome.usage.output
     request.finish_reason = outcome.finish_reason or ""
+    request.first_text_us = outcome.first_text_us
     request.first_token_us = outcome.first_token_us
+    request.between_tokens_us = outcome.between_tokens_us
     request.duration_us = outcome.duration_us
     request.num_events = outcome.num_events
     request.safety_verdict, request.safety_layers = outcome.safety_verdict, outcome.safety_layers
@@ -158,6 +160,9 @@ def _storable(text: str) -> str:
 
 
 def _status(outcome: Outcome) -> Any:
+    """Of each request exactly one; the page words it from the events by the same rules (`trace/outcome.ts`)."""
     if outcome.is_cancelled and outcome.finish_reason in (None, "abort"):
         return Request.Status.STOPPED
-    return Request.Status.FAILED if outcome.failure else Request.Status.DONE
+    if outcome.failure is not None:
+        return Request.Status.BLOCKED if outcome.failure.code == "blocked" else Request.Status.FAILED
+    return Request.Status.WITHHELD if outcome.finish_reason == "content_filter" else Request.Status.DONE

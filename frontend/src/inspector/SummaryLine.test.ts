@@ -61,7 +61,7 @@ const FIGURES = {
   currency: "USD",
   finish_reason: "stop",
   max_tokens: 8,
-  first_token_us: 81_800,
+  first_text_us: 81_800,
 };
 
 it.each([
@@ -93,7 +93,7 @@ it("shows a message's kept figures, and none that it does not have", () => {
     "0.000000856\u00a0USD",
   ];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
-  const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
+  const blank = { ...FIGURES, usage: null, cost_nano: null, first_text_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);
   expect(summaryOfMessage({ ...message, figures: null })).toBeNull();
 });

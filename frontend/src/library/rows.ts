@@ -33,10 +33,8 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
 }
 
 /** The status, told apart where one word of the server covers several ends. */
-export function endingOf({ status, error, finish_reason, first_token_us }: ListedTrace): string {
-  if (error?.code === "blocked") return "blocked";
-  if (finish_reason === "content_filter") return first_token_us === null ? "withheld" : "partly withheld";
-  return status;
+export function endingOf({ status, first_text_us }: ListedTrace): string {
+  return status === "withheld" && first_text_us !== null ? "partly withheld" : status;
 }
 
 /** How many ended how: as the runs say where they are known, else as the set did when it was listed. */

@@ -286,7 +286,7 @@ export class Chat {
     if (message && message.status === "streaming") {
       message.text = whole.text;
       const outcome = outcomeOf(whole);
-      message.status = outcome === "stopped" ? "stopped" : whole.failed ? "failed" : "done";
+      message.status = outcome === "length" || outcome === "running" ? "done" : outcome;
       message.error = whole.failed;
     }
     this.onSettled();

@@ -88,7 +88,7 @@ export interface Figures {
   /** How many tokens were asked for at most. */
   max_tokens: number | null;
   /** When the first text was released, µs since acceptance. */
-  first_token_us: number | null;
+  first_text_us: number | null;
 }
 
 export interface Message {
@@ -100,7 +100,7 @@ export interface Message {
   key: string | null;
   created_at: string;
   request_id: string | null;
-  status: "streaming" | "done" | "stopped" | "failed" | null;
+  status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
   error: RequestError | null;
   /** Null until the request is settled. */
   figures: Figures | null;
@@ -133,7 +133,7 @@ export interface Conversation extends Omit<ConversationSummary, "is_streaming"> 
 
 export interface RequestSummary {
   id: string;
-  status: "queued" | "running" | "done" | "stopped" | "failed";
+  status: "queued" | "running" | "done" | "stopped" | "withheld" | "blocked" | "failed";
   surface: string;
   model: string;
   title: string;
@@ -147,7 +147,7 @@ export interface RequestSummary {
   error: RequestError | null;
   num_events: number;
   duration_us: number | null;
-  first_token_us: number | null;
+  first_text_us: number | null;
   /** Null: no check is recorded. */
   safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
@@ -185,7 +185,7 @@ export interface Run {
   /** What the grid sets for it. */
   settings: Partial<Record<keyof SamplingParams, number>>;
   seed: number | null;
-  state: "waiting" | "running" | "done" | "stopped" | "failed";
+  state: "waiting" | "running" | "done" | "stopped" | "withheld" | "blocked" | "failed";
   num_tries: number;
   request: RequestSummary | null;
 }
