@@ -111,7 +111,9 @@ def flat(frames: list[Frame]) -> list[Any]:
 def status_of(outcome: Outcome) -> str:
     if outcome.is_cancelled and outcome.finish_reason in (None, "abort"):
         return "stopped"
-    return "failed" if outcome.failure else "done"
+    if outcome.failure:
+        return "blocked" if outcome.failure.code == "blocked" else "failed"
+    return "withheld" if outcome.finish_reason == "content_filter" else "done"
 
 
 def error_of(outcome: Outcome) -> dict[str, str] | None:
@@ -131,6 +133,7 @@ def figures_of(outcome: Outcome) -> dict[str, Any]:
 
 def summarized(outcome: Outcome) -> dict[str, Any]:
     ends = {"num_events": outcome.num_events, "duration_us": outcome.duration_us, "error": error_of(outcome)}
+    ends |= {"first_token_us": outcome.first_token_us, "between_tokens_us": outcome.between_tokens_us}
     return {"status": status_of(outcome), **figures_of(outcome), **ends}
 
 

@@ -494,7 +494,7 @@ def test_pages_carry_a_strict_policy(alice: Client) -> None:
 
 def test_models_text_follows_the_request(alice: Client, conversation: str) -> None:
     send(alice, conversation)
-    Request.objects.update(output_text="Hi!", status="done")
+    Request.objects.update(output_text="Hi!", status="done", finished_at=timezone.now())
     assert [message.text for message in Message.objects.order_by("created_at")] == ["Hello", "Hi!"]
     assert Conversation.objects.get().title == "Hello"
 

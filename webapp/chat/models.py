@@ -108,4 +108,5 @@ class Delivery(models.Model):
 
 def _status(request: Request) -> str:
     """The request's; while it is open it streams."""
-    return request.status if request.is_settled else "streaming"
+    is_open = request.status in (Request.Status.QUEUED, Request.Status.RUNNING)
+    return "streaming" if is_open else request.status

@@ -67,9 +67,9 @@ const FIGURES = {
 it.each([
   ["done", null, "stop", null],
   ["done", null, "length", "cut at the length limit"],
-  ["done", null, "content_filter", "partly withheld"],
+  ["withheld", null, "content_filter", "partly withheld"],
   ["stopped", null, "abort", "stopped"],
-  ["failed", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
+  ["blocked", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
   ["failed", { stage: "generation", code: "no_worker", message: "" }, "", "failed"],
 ] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, phase) => {
   const message = { status, error, figures: { ...FIGURES, finish_reason } } as unknown as Message;
