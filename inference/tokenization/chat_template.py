@@ -98,7 +98,8 @@ class ChatTemplate:
 
     def _with_own_system(self, parts: list[_Part], messages: Sequence[ChatMessage]) -> list[_Part]:
         """The parts with the template's own system prompt apart from what is around it."""
-        if any(message.role == "system" for message in messages) or parts[0].message is not None:
+        begins_itself = bool(messages) and bool(parts) and parts[0].message is None
+        if not begins_itself or any(message.role == "system" for message in messages):
             return parts
         role = messages[0].role
         if role not in self._frames:

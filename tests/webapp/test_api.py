@@ -499,8 +499,14 @@ def test_models_text_follows_the_request(alice: Client, conversation: str) -> No
     assert Conversation.objects.get().title == "Hello"
 
 
+def settle_all() -> None:
+    for pk in Request.objects.filter(finished_at=None).values_list("pk", flat=True):
+        settle(pk)
+
+
 def test_each_request_is_listed_by_its_own_question(alice: Client, conversation: str) -> None:
     _, first = send(alice, conversation, "What is\n glass?")
+    settle_all()
     send(alice, conversation, "And sand?", parent_id=first["assistant_message"]["id"])
     titles = [trace["title"] for trace in alice.get("/api/traces").json()["traces"]]
     assert titles == ["And sand?", "What is glass?"]
@@ -627,7 +633,7 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "usage": row.usage,
         "cost_nano": row.cost_nano,
         "currency": row.currency,
-        "finish_reason": row.finish_reason,
+        "finish_reason": row.finish_reason or None,
         "first_text_us": row.first_text_us,
         "max_tokens": 512,
     }
