@@ -1,7 +1,7 @@
 /** What each scene of the journey says in one sentence, from this request's own numbers. */
 import type { TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { count, counted, duration, percent } from "./format";
+import { count, counted, percent } from "./format";
 import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
 import { numReleased, SCENES, sceneIndex, type SceneId } from "./scenes";
