@@ -161,6 +161,7 @@ def _prefill(log: Log) -> None:
             hits=(True,) * 68 + (False,) * 7,
             num_cached_tokens=1088,
             saved_us=410_000,
+            num_timed_tokens=1088,
             ttl="none",
         ),
     )

@@ -22,6 +22,7 @@ from inference.engine.draft import NO_GUESSES, Drafter, prices
 from inference.engine.draft_model import DraftModel
 from inference.engine.model_runner import ModelRunner
 from inference.engine.prefix_cache import LruPrefixCache, PrefixCache, root_key
+from inference.engine.reading_times import ReadingTimes
 from inference.engine.record import PieceSource, StepFacts
 from inference.engine.scheduler import DEFAULT_LIMITS, DEVICE_LIMITS, Limits, Preempted, Scheduled, Scheduler, Step
 from inference.engine.sequence import Clock, Sequence, Status
@@ -122,6 +123,7 @@ class Engine:
         self._draft_model = draft_model
         self._now_ns = now_ns
         self._costs = StepCosts()
+        self._times = ReadingTimes(runner.block_size)
         self._slots: dict[str, _Slot] = {}
         self._num_memory_failures = 0
         self.num_steps = 0
@@ -290,7 +292,7 @@ class Engine:
 
     def _note(self, step: Step) -> None:
         for note in step.notes:
-            event = record.noted(note, self._runner.block_size, self._costs.prefill_us_per_token)
+            event = record.noted(note, self._runner.block_size, self._times)
             self._slot(note.sequence).events.append(event)
             if isinstance(note, Preempted) and self._draft_model:
                 self._draft_model.forget(note.sequence.request.request_id)
@@ -351,11 +353,18 @@ class Engine:
             time.sleep(_MEMORY_PAUSE_S)
 
     def _learn(self, step: Step, us: float) -> None:
-        num_prefill = step.num_prefill_tokens
-        if not num_prefill:
+        """Before the sequences advance."""
+        if not step.num_prefill_tokens:
             self._costs.add_decode(step.num_rows, us)
-        elif num_prefill == step.num_rows:
-            self._costs.add_prefill(num_prefill, us)
+        for copy in step.copies:
+            self._times.copied(copy.source, copy.target)
+        for share in step.shares:
+            sequence = share.sequence
+            table, start = sequence.block_table, sequence.num_computed_tokens
+            if sequence.is_prefilling:
+                self._times.read(table, start, share.num_tokens, us / step.num_rows)
+            else:
+                self._times.generated(table, start, share.num_rows)
 
     def _read_rows(self, shares: list[Scheduled], logits: NDArray[np.float32]) -> Iterator[_Row]:
         """All rows' summaries are made at once: together they take less time than one by one."""

@@ -27,8 +27,8 @@ from inference.protocol.request import CacheTTL
 
 TTL_SECONDS: dict[CacheTTL, float] = {"none": math.inf, "5m": 300.0, "1h": 3600.0}
 """`none` promises nothing and is never out of date: such a block stays until its room is needed."""
-_NUM_REMEMBERED = 4096
-"""Evicted keys that are known as such: some 64,000 tokens' in half a megabyte."""
+_NUM_REMEMBERED = 32_768
+"""Evicted keys that are known as such: some 500,000 tokens' in about 5 MB."""
 _CLASSES: tuple[CacheTTL, ...] = ("none", "5m", "1h")
 """In the order in which they have to make room."""
 
@@ -89,7 +89,7 @@ class NoPrefixCache:
         return []
 
     def absence(self, key: bytes) -> Absence:
-        return "unknown"
+        return "never"
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
         return False
@@ -121,14 +121,16 @@ class _Entry:
 class LruPrefixCache:
     """Evicts what is out of date first, then the least recently used of the lowest class."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """clock: seconds, from any beginning."""
+    def __init__(self, clock: Callable[[], float], num_remembered: int = _NUM_REMEMBERED) -> None:
+        """clock: seconds, from any beginning; num_remembered: evicted keys that are known as such."""
         self._clock = clock
+        self._num_remembered = num_remembered
         self._by_key: dict[bytes, _Entry] = {}
         self._by_block: dict[int, _Entry] = {}
         # Within a class all live equally long: the least recently used is also the first to expire.
         self._idle: dict[CacheTTL, OrderedDict[int, _Entry]] = {ttl: OrderedDict() for ttl in _CLASSES}
         self._gone: OrderedDict[bytes, Absence] = OrderedDict()
+        self._has_forgotten = False
 
     @property
     def num_idle(self) -> int:
@@ -149,7 +151,9 @@ class LruPrefixCache:
         return found
 
     def absence(self, key: bytes) -> Absence:
-        return "expired" if key in self._by_key else self._gone.get(key, "unknown")
+        if key in self._by_key:
+            return "expired"
+        return self._gone.get(key, "unknown" if self._has_forgotten else "never")
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
         if known := self._by_key.get(key):
@@ -191,8 +195,9 @@ class LruPrefixCache:
         """For whoever asks why a block is not found."""
         self._gone[entry.key] = "expired" if entry.expires_at <= self._clock() else "evicted"
         self._gone.move_to_end(entry.key)
-        if len(self._gone) > _NUM_REMEMBERED:
+        if len(self._gone) > self._num_remembered:
             self._gone.popitem(last=False)
+            self._has_forgotten = True
 
     def _first_expired(self) -> _Entry | None:
         now = self._clock()

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from inference.engine.reading_times import ReadingTimes
 from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
 from inference.engine.sequence import Sequence
 from inference.protocol.events import (
@@ -59,27 +60,29 @@ class StepFacts:
         return (time.perf_counter_ns() - self.start_ns) // 1000
 
 
-def noted(note: Admitted | Preempted | Evicted, block_size: int, prefill_us_per_token: float | None) -> AnyEvent:
+def noted(note: Admitted | Preempted | Evicted, block_size: int, times: ReadingTimes) -> AnyEvent:
     """What the scheduler did."""
     at = note.sequence.clock.at()
     match note:
         case Admitted():
-            return _looked_up(note, at, block_size, prefill_us_per_token)
+            return _looked_up(note, at, block_size, times)
         case Preempted():
             return GenerationPreempted(at=at, num_tokens=note.num_tokens, num_blocks=note.num_blocks)
         case Evicted():
             return CacheEvicted(at=at, num_blocks=len(note.blocks), blocks=note.blocks)
 
 
-def _looked_up(note: Admitted, at: int, block_size: int, prefill_us_per_token: float | None) -> CacheLookedUp:
+def _looked_up(note: Admitted, at: int, block_size: int, times: ReadingTimes) -> CacheLookedUp:
     num_found, table = note.num_found_tokens, note.sequence.block_table
+    reading = times.of(note.shared, num_found)
     ranks = {block: rank for rank, block in enumerate(note.pool.idle, 1)}
     return CacheLookedUp(
         at=at,
         block_size=block_size,
         hits=tuple(end <= num_found for end in range(block_size, note.sequence.num_tokens + 1, block_size)),
         num_cached_tokens=num_found,
-        saved_us=None if prefill_us_per_token is None else round(num_found * prefill_us_per_token),
+        saved_us=round(reading.us) if reading.num_tokens else None,
+        num_timed_tokens=reading.num_tokens,
         ttl=note.sequence.request.cache_ttl,
         blocks=tuple(table),
         num_owners=note.num_owners,

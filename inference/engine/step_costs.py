@@ -1,4 +1,4 @@
-"""What the model's steps cost, learnt from those that were run. Knows nothing of models or clocks.
+"""What the model's decode steps cost, learnt from those that were run. Knows nothing of models or clocks.
 
 The operating system may interrupt a step: its duration is what the step costs and sometimes far more, never less. So a
 decode step's cost is read from the lower edge of what was seen, which no slow step can raise: of each number of rows
@@ -25,8 +25,6 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-_MEMORY = 0.97
-"""Weight left to a prefill step when the next is seen: what counts is the last 30 or so."""
 _NUM_KEPT = 16
 """Durations kept of each number of rows: the context that steps read grows, and old ones are too short."""
 _MAX_AGE = 512
@@ -53,21 +51,14 @@ class _Durations:
 
 
 class StepCosts:
-    """Prefill: µs per token, a mean with forgetting. Decode: the lower edge of (rows, µs)."""
+    """Of decode steps: the lower edge of (rows, µs)."""
 
     def __init__(self) -> None:
-        self._prefill_us = 0.0
-        self._num_prefilled = 0.0
         self._num_decoded = 0
         self._durations: dict[int, _Durations] = {}
         """By number of rows, the one seen last at the end."""
         self._hull: list[_Point] | None = None
         """Its corners from left to right; None when it is to be made anew."""
-
-    def add_prefill(self, num_tokens: int, us: float) -> None:
-        """A step that did nothing else."""
-        self._num_prefilled = _MEMORY * self._num_prefilled + num_tokens
-        self._prefill_us = _MEMORY * self._prefill_us + us
 
     def add_decode(self, num_rows: int, us: float) -> None:
         """A step of decoded tokens, drafts included, and nothing else."""
@@ -78,11 +69,6 @@ class StepCosts:
         while next(iter(self._durations.values())).last_seen <= self._num_decoded - _MAX_AGE:
             del self._durations[next(iter(self._durations))]
         self._hull = None
-
-    @property
-    def prefill_us_per_token(self) -> float | None:
-        """None before the first prompt."""
-        return self._prefill_us / self._num_prefilled if self._num_prefilled else None
 
     @property
     def is_known(self) -> bool:

@@ -57,7 +57,9 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     last_paint_unix_us: int | None = None
     """When the last text had been painted."""
     clock_offset_us: int | None = None
-    """Server clock minus browser clock, estimated from the POST's four times (as NTP does)."""
+    """Server clock minus browser clock: the middle of what the moments of sending and arriving allow."""
+    clock_offset_error_us: int | None = None
+    """The true offset lies at most so far from it; None: not recorded."""
     dns_us: int | None = None
     """Resource Timing: name look-up, a duration."""
     tcp_us: int | None = None
@@ -399,9 +401,9 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
 # ---- cache ---------------------------------------------------------------------------------------------------------
 
 
-Absence = Literal["expired", "evicted", "unknown"]
-"""Why a block is not in the prefix cache: its time to live ran out; it made room for others; or neither is known, as of
-what was never stored, or so long ago that its eviction is forgotten."""
+Absence = Literal["expired", "evicted", "never", "unknown"]
+"""Why a block is not in the prefix cache: its time to live ran out; it made room for others; this worker never kept it;
+or that is not known, because the worker has forgotten what it evicted long ago."""
 
 
 class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
@@ -417,7 +419,10 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     num_cached_tokens: int
     """Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled."""
     saved_us: int | None = None
-    """Prefill time saved, from this engine's measured speed; None while that is unknown."""
+    """How long the tokens taken over took to be read, by the steps that read them: a step's time is shared evenly among
+    its tokens. None: not known of any. Where `num_timed_tokens` is None: estimated from the speed of other steps."""
+    num_timed_tokens: int | None = None
+    """Of the tokens taken over, those whose reading was timed; the others were generated. None: not recorded."""
     ttl: CacheTTL = NO_TTL
     """For how long the client wants the blocks kept."""
     blocks: tuple[int, ...] | None = None

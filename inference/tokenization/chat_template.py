@@ -37,6 +37,8 @@ class PromptSegment:
     start: int
     end: int
     text: str
+    is_system: bool = False
+    """The template's own system prompt, which it adds where there is no other."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,20 @@ class _Part:
 
     text: str
     message: int | None
+    is_system: bool = False
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What the template writes around a system message."""
+
+    before: str
+    after: str
+
+    def within(self, text: str) -> str:
+        """The system prompt in a prompt's beginning that has none from a message; empty: there is none."""
+        has_frame = text.startswith(self.before) and text.endswith(self.after)
+        return text[len(self.before) : -len(self.after)] if has_frame and self.after else ""
 
 
 class ChatTemplate:
@@ -71,11 +87,40 @@ class ChatTemplate:
             raise TemplateError(f"the chat template has {len(source)} characters; at most {_MAX_TEMPLATE_CHARS}")
         self._template = TemplateProcess(source)
         self._tokenizer = tokenizer
+        self._frames: dict[str, _Frame | None] = {}
+        """By the role of the first message after the system prompt."""
         names = sorted(tokenizer.special_ids, key=len, reverse=True)
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
 
     def render(self, messages: Sequence[ChatMessage]) -> Prompt:
         """The prompt that asks for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
+        return self._encode(self._with_own_system(self._parts(messages), messages))
+
+    def _with_own_system(self, parts: list[_Part], messages: Sequence[ChatMessage]) -> list[_Part]:
+        """The parts with the template's own system prompt apart from what is around it."""
+        begins_itself = bool(messages) and bool(parts) and parts[0].message is None
+        if not begins_itself or any(message.role == "system" for message in messages):
+            return parts
+        role = messages[0].role
+        if role not in self._frames:
+            self._frames[role] = self._system_frame(messages[0])
+        frame = self._frames[role]
+        if frame is None or not (own := frame.within(parts[0].text)):
+            return parts
+        return [_Part(frame.before, None), _Part(own, None, is_system=True), _Part(frame.after, None), *parts[1:]]
+
+    def _system_frame(self, first: ChatMessage) -> _Frame | None:
+        """None: the template takes no system message, or writes it into another one."""
+        try:
+            parts = self._parts([ChatMessage("system", "-"), first])
+        except TemplateError:
+            return None
+        if [part.message for part in parts[:4]] != [None, 0, None, 1]:
+            return None
+        return _Frame(parts[0].text, parts[2].text)
+
+    def _parts(self, messages: Sequence[ChatMessage]) -> list[_Part]:
+        """What the template makes of them. Raises TemplateError."""
         nonce = secrets.token_hex(8)
         marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
         rendered = self._template.render(
@@ -86,7 +131,7 @@ class ChatTemplate:
                 "eos_token": self._tokenizer.eos_text,
             }
         )
-        return self._encode(_split(rendered, nonce, messages))
+        return _split(rendered, nonce, messages)
 
     def _encode(self, parts: list[_Part]) -> Prompt:
         start = time.perf_counter_ns()
@@ -99,7 +144,7 @@ class ChatTemplate:
                 if text in self._tokenizer.special_ids:
                     builder.add_special(text)
                 else:
-                    builder.add_text(_Part(text, None))
+                    builder.add_text(_Part(text, None, part.is_system))
         return builder.build(start)
 
 
@@ -143,13 +188,15 @@ class _PromptBuilder:
             # A token belongs to the part in which its first byte lies.
             while token < num_tokens and encoding.spans[token][0] < position:
                 token += 1
-            self._own(PromptSegment(part.message, base + first, base + token, part.text))
+            self._own(PromptSegment(part.message, base + first, base + token, part.text, part.is_system))
 
     def _own(self, segment: PromptSegment) -> None:
         """Append a segment, joined to the one before where both are the template's own."""
         last = self._owned[-1] if self._owned else None
-        if last is not None and last.message is None and segment.message is None:
-            self._owned[-1] = PromptSegment(None, last.start, segment.end, last.text + segment.text)
+        is_alike = last is not None and last.is_system == segment.is_system
+        if last is not None and is_alike and last.message is None and segment.message is None:
+            joined = last.text + segment.text
+            self._owned[-1] = PromptSegment(None, last.start, segment.end, joined, last.is_system)
         else:
             self._owned.append(segment)
 

@@ -130,7 +130,7 @@ class Processes:
 
         def is_settled() -> bool:
             found.update(self.client.get(path).json())
-            return found["status"] in ("done", "stopped", "failed")
+            return found["status"] not in ("queued", "running")
 
         until(is_settled, 30)
         return found

@@ -33,7 +33,7 @@ OF_THE_ROW = (
     "error",
     "num_events",
     "duration_us",
-    "first_token_us",
+    "first_text_us",
 )
 
 

@@ -496,13 +496,19 @@ def test_pages_carry_a_strict_policy(alice: Client) -> None:
 
 def test_models_text_follows_the_request(alice: Client, conversation: str) -> None:
     send(alice, conversation)
-    Request.objects.update(output_text="Hi!", status="done")
+    Request.objects.update(output_text="Hi!", status="done", finished_at=timezone.now())
     assert [message.text for message in Message.objects.order_by("created_at")] == ["Hello", "Hi!"]
     assert Conversation.objects.get().title == "Hello"
 
 
+def settle_all() -> None:
+    for pk in Request.objects.filter(finished_at=None).values_list("pk", flat=True):
+        settle(pk)
+
+
 def test_each_request_is_listed_by_its_own_question(alice: Client, conversation: str) -> None:
     _, first = send(alice, conversation, "What is\n glass?")
+    settle_all()
     send(alice, conversation, "And sand?", parent_id=first["assistant_message"]["id"])
     titles = [trace["title"] for trace in alice.get("/api/traces").json()["traces"]]
     assert titles == ["And sand?", "What is glass?"]
@@ -629,8 +635,8 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
         "usage": row.usage,
         "cost_nano": row.cost_nano,
         "currency": row.currency,
-        "finish_reason": row.finish_reason,
-        "first_token_us": row.first_token_us,
+        "finish_reason": row.finish_reason or None,
+        "first_text_us": row.first_text_us,
         "max_tokens": row.params["max_tokens"],
     }
 

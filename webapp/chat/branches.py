@@ -17,6 +17,11 @@ def path_to(message: Message | None, messages: Iterable[Message]) -> list[Messag
     return path[::-1]
 
 
+def open_answer(path: list[Message]) -> Message | None:
+    """The first answer of the path that is still being made: nothing can tell yet how it reads."""
+    return next((each for each in path if each.request is not None and not each.request.is_settled), None)
+
+
 def without_blocked(path: list[Message]) -> list[Message]:
     """The path without questions that the safety policy refused: no later prompt may bring them to the model."""
     refused = {answer.parent_id for answer in path if answer.role == Message.Role.ASSISTANT and _is_refusal(answer)}

@@ -105,7 +105,7 @@ class Message(models.Model):
             "request_id": request.id if request else None,
             "is_imported": self.is_imported,
             "model": request.model if request else self.imported_model or None,
-            "status": _STATUS[request.status] if request else None,
+            "status": _status(request) if request else None,
             "error": request.error() if request else None,
             "figures": request.figures() if request and request.is_settled else None,
             **(request or Request()).fork(),
@@ -131,10 +131,7 @@ class Delivery(models.Model):
         return self.key
 
 
-_STATUS: dict[str, str] = {
-    Request.Status.QUEUED: "streaming",
-    Request.Status.RUNNING: "streaming",
-    Request.Status.DONE: "done",
-    Request.Status.STOPPED: "stopped",
-    Request.Status.FAILED: "failed",
-}
+def _status(request: Request) -> str:
+    """The request's; while it is open it streams."""
+    is_open = request.status in (Request.Status.QUEUED, Request.Status.RUNNING)
+    return "streaming" if is_open else request.status

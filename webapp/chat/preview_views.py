@@ -12,6 +12,7 @@ from inference.protocol.request import SamplingParams
 from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy
 from webapp.chat.previewing import preview as make
+from webapp.chat.sending import AnswerOpen
 from webapp.gateway.body import checked_text, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
@@ -32,7 +33,7 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("POST")
 def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpResponse:
-    """200; 409 prompt_too_long; 429 busy where the user's last one is still being made."""
+    """200; 409 prompt_too_long, answer_open; 429 busy where the user's last one is still being made."""
     body = read_body(request, Draft)
     text = checked_text(body.text)
     found = _begun(request, conversation_id) if conversation_id else _new(request, body)
@@ -41,6 +42,8 @@ def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpRes
         return JsonResponse(make(found, _parent(found, body.parent_id), text, params))
     except Failure as failure:
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
+    except AnswerOpen:
+        raise ApiError(409, "answer_open", "The answer before this message is still being written.") from None
     except Busy:
         raise ApiError(429, "busy", "The last look is still being made. Try again.", retry_after_s=1) from None
     except (RedisError, OperationalError):

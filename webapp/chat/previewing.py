@@ -82,8 +82,8 @@ def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[st
 def _wait(conversation: Conversation) -> dict[str, Any]:
     """What the user's last requests waited for their first text, and how many requests no worker has taken yet."""
     own = Request.objects.filter(user_id=conversation.user_id, model=conversation.model, is_imported=False)
-    told = own.filter(first_token_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
-    waits = [us for us in told.values_list("first_token_us", flat=True)[:_NUM_RECENT] if us is not None]
+    told = own.filter(first_text_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
+    waits = [us for us in told.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
     known = len(waits) >= _LEAST_RECENT
     return {
         "num_queued": num_waiting(),

@@ -13,7 +13,7 @@ from django.utils import timezone
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
-from webapp.chat.branches import path_to, without_blocked
+from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import services
@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
+
+
+class AnswerOpen(Exception):
+    """An answer that the prompt would contain is still being made."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises TooManyOpen, QueueUnavailable, KeyReused.
+    Raises AnswerOpen, TooManyOpen, QueueUnavailable, KeyReused.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     if key is None:
@@ -79,7 +83,10 @@ def _has_begun(answer: Message) -> bool:
 
 
 def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
-    """Answer the same question again, as siblings, once for each of params. Raises TooManyOpen, QueueUnavailable."""
+    """Answer the same question again, as siblings, once for each of params.
+
+    Raises AnswerOpen, TooManyOpen, QueueUnavailable.
+    """
     assert answer.parent is not None
     return _answer(answer.conversation, answer.parent, params, by)
 
@@ -156,8 +163,14 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def messages_for(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    """What an answer to the question is given: the system prompt and the branch that ends in the question."""
-    path = without_blocked(path_to(question, conversation.tree() if question.parent_id else []))
+    """What an answer to the question is given: the system prompt and the branch that ends in the question.
+
+    Raises AnswerOpen.
+    """
+    path = path_to(question, conversation.tree() if question.parent_id else [])
+    if open_answer(path) is not None:
+        raise AnswerOpen
+    path = without_blocked(path)
     system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
     turns = [{"role": m.role, "content": m.text, "source": m.source} for m in path if m.text]
     return (system if conversation.system_prompt else []) + turns

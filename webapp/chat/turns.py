@@ -59,7 +59,7 @@ def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> dic
         "model": request.model if request else answer.imported_model or None,
         "status": request.status if request else None,
         "context": request.context if request else None,
-        "first_token_us": request.first_token_us if request else None,
+        "first_text_us": request.first_text_us if request else None,
         "duration_us": request.duration_us if request and is_settled else None,
         **_costs(request, unpriced),
     }

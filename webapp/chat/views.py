@@ -335,6 +335,9 @@ def _refusals() -> Iterator[None]:
     """Why nothing was started, as ApiError."""
     try:
         yield
+    except sending.AnswerOpen:
+        message = "The answer before this message is still being written. Wait for its end, or stop it; then send."
+        raise ApiError(409, "answer_open", message) from None
     except TooManyOpen as error:
         raise ApiError(429, "too_many_requests", str(error), retry_after_s=5) from None
     except KeyReused:

@@ -121,8 +121,8 @@ def _segments(prompt: Prompt, messages: Sequence[SourceMessage]) -> list[Segment
         message = None if segment.message is None else messages[segment.message]
         segments.append(
             Segment(
-                kind=_kind(segment.message, message, len(messages)),
-                role=message.role if message else "",
+                kind="system" if segment.is_system else _kind(segment.message, message, len(messages)),
+                role="system" if segment.is_system else message.role if message else "",
                 start=segment.start,
                 end=segment.end,
                 source=message.source if message else "template",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
+from webapp.billing.bill import UNPRICED
 from webapp.billing.models import LedgerEntry
 
 _SUMS = {
@@ -18,7 +20,7 @@ _SUMS = {
     "cache_write_5m_sum": Sum("cache_write_5m"),
     "cache_write_1h_sum": Sum("cache_write_1h"),
     "output_sum": Sum("output"),
-    "total_nano_sum": Sum("total_nano"),
+    "num_unpriced": Count("id", filter=Q(price_version=UNPRICED)),
 }
 
 
@@ -31,13 +33,21 @@ class Row:
     num_input_tokens: int
     num_cached_tokens: int
     num_output_tokens: int
-    total_nano: int
+    total_nano: dict[str, int]
+    """By currency, of the requests that had a price."""
+    num_unpriced: int
 
     @property
     def cost(self) -> str:
-        """In currency units, exact."""
-        whole, nano = divmod(self.total_nano, 10**9)
-        return f"{whole}.{nano:09d}"
+        """In currency units, exact; amounts of two currencies are never added."""
+        amounts = [f"{_amount(nano)} {currency}" for currency, nano in sorted(self.total_nano.items())]
+        unpriced = ["unpriced"] if self.num_unpriced == self.num_requests else [f"{self.num_unpriced} unpriced"]
+        return ", ".join([*amounts, *(unpriced if self.num_unpriced else [])]) or "nothing"
+
+
+def _amount(total_nano: int) -> str:
+    whole, nano = divmod(total_nano, 10**9)
+    return f"{whole}.{nano:09d}"
 
 
 def entries_between(start: date, end: date) -> QuerySet[LedgerEntry]:
@@ -58,17 +68,30 @@ def by_model(entries: QuerySet[LedgerEntry]) -> list[Row]:
 
 
 def total(entries: QuerySet[LedgerEntry]) -> Row:
-    return _row("Total", entries.aggregate(**_SUMS))
+    costs = {row["currency"]: row["nano"] for row in _priced(entries, "currency")}
+    return _row("Total", entries.aggregate(**_SUMS), costs)
 
 
 def _rows(entries: QuerySet[LedgerEntry], key: str) -> list[Row]:
-    return [_row(str(sums[key]), sums) for sums in entries.values(key).annotate(**_SUMS).order_by(key)]
+    costs = defaultdict[Any, dict[str, int]](dict)
+    for row in _priced(entries, key, "currency"):
+        costs[row[key]][row["currency"]] = row["nano"]
+    found = entries.values(key).annotate(**_SUMS).order_by(key)
+    return [_row(str(sums[key]), sums, costs[sums[key]]) for sums in found]
 
 
-def _row(label: str, sums: dict[str, Any]) -> Row:
+def _priced(entries: QuerySet[LedgerEntry], *keys: str) -> QuerySet[LedgerEntry, dict[str, Any]]:
+    """What those cost together that are alike in these keys and had a price."""
+    priced = entries.exclude(price_version=UNPRICED).values(*keys)
+    found: QuerySet[LedgerEntry, dict[str, Any]] = priced.annotate(nano=Sum("total_nano")).order_by(*keys)
+    return found
+
+
+def _row(label: str, sums: dict[str, Any], costs: dict[str, int]) -> Row:
     def number(name: str) -> int:
         return int(sums[f"{name}_sum"] or 0)
 
     num_cached = number("cache_read")
     num_input = number("uncached_input") + num_cached + number("cache_write_5m") + number("cache_write_1h")
-    return Row(label, sums["num_requests"], num_input, num_cached, number("output"), number("total_nano"))
+    counts = (sums["num_requests"], num_input, num_cached, number("output"))
+    return Row(label, *counts, costs, sums["num_unpriced"])

@@ -25,7 +25,7 @@ FILTERED = (
     "safety_verdict",
     "surface",
     "model",
-    "first_token_us",
+    "first_text_us",
     "duration_us",
     "cost_nano",
     "currency",
@@ -44,6 +44,10 @@ class Request(models.Model):
         RUNNING = "running"
         DONE = "done"
         STOPPED = "stopped"
+        WITHHELD = "withheld"
+        """The output check let no more of the answer out."""
+        BLOCKED = "blocked"
+        """The safety policy refused the message, or what the answer was to begin with."""
         FAILED = "failed"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_request_id, editable=False)
@@ -78,6 +82,11 @@ class Request(models.Model):
     cost_nano = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     first_token_us = models.BigIntegerField(null=True)
+    """When the first token was sampled, counted as the first text; null also where that was not recorded."""
+    between_tokens_us = models.JSONField(null=True)
+    """{"mean", "median", "p95", "worst"} of the times from each token to the next; the mean is the time per output
+    token. null: there are fewer than two, or that was not recorded."""
+    first_text_us = models.BigIntegerField(null=True)
     """When the first text was released, µs since acceptance, without the time a person took to choose tokens."""
     duration_us = models.BigIntegerField(null=True)
     num_events = models.PositiveIntegerField(default=0)
@@ -128,6 +137,8 @@ class Request(models.Model):
             "num_events": self.num_events,
             "duration_us": self.duration_us,
             "first_token_us": self.first_token_us,
+            "first_text_us": self.first_text_us,
+            "between_tokens_us": self.between_tokens_us,
             "safety": {"verdict": self.safety_verdict, "layers": self.safety_layers} if self.safety_verdict else None,
             "is_imported": self.is_imported,
             "imported_at": self.finished_at.isoformat() if self.is_imported and self.finished_at else None,
@@ -141,8 +152,9 @@ class Request(models.Model):
 
     def figures(self) -> dict[str, Any]:
         """What the line below an answer needs of a settled request, so that its trace need not be read."""
-        names = ("usage", "cost_nano", "currency", "finish_reason", "first_token_us")
-        return {name: getattr(self, name) for name in names} | {"max_tokens": self.params.get("max_tokens")}
+        names = ("usage", "cost_nano", "currency", "first_text_us")
+        figures = {name: getattr(self, name) for name in names}
+        return figures | {"finish_reason": self.finish_reason or None, "max_tokens": self.params.get("max_tokens")}
 
     def error(self) -> dict[str, str] | None:
         if not self.error_code:

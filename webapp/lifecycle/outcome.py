@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import TypeVar
 
 from inference.protocol.events import (
@@ -38,6 +40,10 @@ class Outcome:
     usage: Usage
     finish_reason: FinishReason | None
     first_token_us: int | None
+    """When the first token was sampled, counted as the first text."""
+    between_tokens_us: dict[str, int] | None
+    """Mean, median, p95 and worst of the times from each token to the next; None: there are fewer than two tokens."""
+    first_text_us: int | None
     """When the first text was released, without the time a person took to choose tokens before it."""
     duration_us: int
     num_events: int
@@ -64,7 +70,9 @@ def fold(frames: Sequence[Frame]) -> Outcome:
         text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
         usage=finished.usage if finished else Usage(),
         finish_reason=finished.finish_reason if finished else None,
-        first_token_us=_first_text(events),
+        first_token_us=_first(events, TokenSampled),
+        between_tokens_us=_between_tokens(events),
+        first_text_us=_first(events, TextReleased),
         duration_us=events[-1].at if events else 0,
         num_events=len(events),
         bill=_last(events, BillPosted),
@@ -76,12 +84,31 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     )
 
 
-def _first_text(events: Sequence[AnyEvent]) -> int | None:
+def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
     """µs since acceptance, without what a person took to choose tokens until then."""
-    at = next((event.at for event in events if isinstance(event, TextReleased)), None)
-    if at is None:
+    at = next((event.at for event in events if isinstance(event, kind)), None)
+    return None if at is None else _unwaited(at, list(_choices(events)))
+
+
+def _unwaited(at: int, choices: Iterable[tuple[int, int]]) -> int:
+    """A time without what a person took to choose tokens until then."""
+    return at - sum(max(0, min(end, at) - start) for start, end in choices)
+
+
+def _between_tokens(events: Sequence[AnyEvent]) -> dict[str, int] | None:
+    """Tokens of one step, as of a draft that was right, come at once: nothing is between them."""
+    choices = list(_choices(events))
+    times = [_unwaited(event.at, choices) for event in events if isinstance(event, TokenSampled)]
+    gaps = sorted(after - before for before, after in pairwise(times))
+    if not gaps:
         return None
-    return at - sum(max(0, min(end, at) - start) for start, end in _choices(events))
+    at_p95 = -(-95 * len(gaps) // 100) - 1
+    return {
+        "mean": round(sum(gaps) / len(gaps)),
+        "median": round(median(gaps)),
+        "p95": gaps[at_p95],
+        "worst": gaps[-1],
+    }
 
 
 def _choices(events: Iterable[AnyEvent]) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""The last part of a request's story: post the bill, end the log, save the trace. May run twice: the result is one."""
+"""The last part of a request's story: post the bill, save the trace, then end the log.
+
+A client that has seen the end finds all of it in the database (decision 0030). May run twice: the result is one.
+"""
 
 from __future__ import annotations
 
@@ -67,15 +70,22 @@ def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
 
 
 def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> None:
-    """The end is appended with the row locked: the browser's timing, which answers it, waits for the trace."""
+    """Save all that the end says; the log gets it once that is committed.
+
+    The log is fenced first, so that what is saved as its last events stands there under the same numbers.
+    """
     log, frames = services.event_log(), ready.frames
+    request.attempt += 1
+    log.fence(request.id, request.attempt)
     _catch_up(log, request.id, frames)
-    if events := _missing(request, fold(frames), failure, ready.compared):
-        log.append(request.id, events, request.attempt)
-        _catch_up(log, request.id, frames)
+    if last := _missing(request, fold(frames), failure, ready.compared):
+        frames.append(Frame(seq=frames[-1].last_seq + 1 if frames else 1, events=tuple(last)))
     record(request, fold(frames))
     request.save()
     store.save(request, frames, ready.packing)
+    if last:
+        # A process that dies before this leaves a reader the saved trace, which has these events too.
+        transaction.on_commit(lambda: log.append(request.id, last, request.attempt), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
 
@@ -129,7 +139,9 @@ def record(request: Request, outcome: Outcome) -> None:
     request.num_output_tokens = outcome.usage.output
     request.num_input_tokens = sum(msgspec.structs.astuple(outcome.usage)) - outcome.usage.output
     request.finish_reason = outcome.finish_reason or ""
+    request.first_text_us = outcome.first_text_us
     request.first_token_us = outcome.first_token_us
+    request.between_tokens_us = outcome.between_tokens_us
     request.duration_us = outcome.duration_us
     request.num_events = outcome.num_events
     request.context = None if outcome.context is None else _parts(outcome.context)
@@ -164,6 +176,9 @@ def _storable(text: str) -> str:
 
 
 def _status(outcome: Outcome) -> Any:
+    """Of each request exactly one; the page words it from the events by the same rules (`trace/outcome.ts`)."""
     if outcome.is_cancelled and outcome.finish_reason in (None, "abort"):
         return Request.Status.STOPPED
-    return Request.Status.FAILED if outcome.failure else Request.Status.DONE
+    if outcome.failure is not None:
+        return Request.Status.BLOCKED if outcome.failure.code == "blocked" else Request.Status.FAILED
+    return Request.Status.WITHHELD if outcome.finish_reason == "content_filter" else Request.Status.DONE

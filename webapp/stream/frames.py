@@ -70,7 +70,8 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
     """Ends after the terminal frame. Raises Unreadable; Overflow when the connection does not keep up."""
     while not request.is_settled:
         # Somebody who has seen the terminal event already must not wait for another.
-        if after and any(entry.last_seq <= after and _is_terminal(entry) for entry in await hub().tail(request.id)):
+        last = await hub().last(request.id) if after else None
+        if last is not None and last.last_seq <= after and _is_terminal(last):
             return
         async with aclosing(hub().entries(request.id, after)) as entries:
             async for entry in entries:

@@ -23,8 +23,6 @@ SILENCE_S = 5.0
 """After this the log itself is looked at: it may have expired, or gone with its Redis."""
 _BLOCK_MS = 5_000
 _PAGE_ENTRIES = 32
-_TAIL_ENTRIES = 3
-"""A Stop that comes late may stand behind the terminal event, so more than one is looked at."""
 _MAX_CONNECTIONS = 32
 _RETRY_S = 0.5
 
@@ -111,10 +109,10 @@ class Hub:
                 after = entry.last_seq
                 yield entry
 
-    async def tail(self, request_id: str) -> list[Entry]:
-        """The log's last entries, newest first; empty when there is no log."""
-        rows = await self._client.xrevrange(log_key(request_id), count=_TAIL_ENTRIES)
-        return [parse_entry(*row) for row in rows]
+    async def last(self, request_id: str) -> Entry | None:
+        """The log's last entry; None when there is no log."""
+        rows = await self._client.xrevrange(log_key(request_id), count=1)
+        return parse_entry(*rows[0]) if rows else None
 
     async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> bool:
         """Whether the hub is further in this log than the subscriber, who reads what is between by itself."""

@@ -28,7 +28,7 @@ def check(archive: Archive) -> tuple[RequestAccepted, Outcome]:
 
 
 def _check_figures(first: RequestAccepted, outcome: Outcome) -> None:
-    times = (first.accepted_unix_us, outcome.duration_us, outcome.first_token_us or 0)
+    times = (first.accepted_unix_us, outcome.duration_us, outcome.first_text_us or 0)
     counts = (*msgspec.structs.astuple(outcome.usage), outcome.bill.total_nano if outcome.bill else 0)
     if any(not 0 <= figure < _MAX_FIGURE for figure in times + counts):
         raise TraceFileError("The trace has a time, a count or a price that is negative or too large.")

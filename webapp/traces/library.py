@@ -88,7 +88,7 @@ def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
 
 def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str, Any]]:
     """Of the page's sets those with several runs among the rows: `ids` in the order of the runs, how many ended with
-    which `status`, and what those that were billed cost together."""
+    which `status`, and what those that were billed cost together, unless in two currencies."""
     ids = {request.run.rerun_id for request in page if hasattr(request, "run")}
     runs = defaultdict[str, list[Request]](list)
     for request in rows.filter(run__rerun__in=ids).select_related("run").order_by("run__index"):
@@ -98,11 +98,12 @@ def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str
 
 def _set(runs: list[Request]) -> dict[str, Any]:
     billed = [request for request in runs if request.cost_nano is not None]
+    currencies = {request.currency for request in billed}
     return {
         "ids": [request.pk for request in runs],
         "status": dict(Counter(request.status for request in runs)),
-        "cost_nano": sum(request.cost_nano or 0 for request in billed) if billed else None,
-        "currency": billed[0].currency if billed else "",
+        "cost_nano": sum(request.cost_nano or 0 for request in billed) if len(currencies) == 1 else None,
+        "currency": currencies.pop() if len(currencies) == 1 else "",
     }
 
 

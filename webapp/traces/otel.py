@@ -31,6 +31,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import SamplingParams, Usage
+from webapp.lifecycle.outcome import Outcome, fold
 from webapp.traces.archive import TraceFileError
 from webapp.traces.spans import Log, Span, kind, spans
 
@@ -44,7 +45,7 @@ _TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, 
 _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
     PrefillAdvanced: ("start", "end", "num_sequences", "num_batched_tokens"),
     SafetyChecked: ("classifier", "version", "policy", "verdict", "held_us"),
-    CacheLookedUp: ("num_cached_tokens", "saved_us"),
+    CacheLookedUp: ("num_cached_tokens", "saved_us", "num_timed_tokens"),
     TextWithheld: ("num_tokens", "category"),
     RequestFailed: ("stage", "code"),
     RequestCancelled: ("by",),
@@ -96,7 +97,7 @@ class _Spans:
             for event in self._log.events
             if isinstance(event, _TELLING)
         ]
-        if failure := self._log.first(RequestFailed):
+        if failure := _error(self._log):
             # Its message may quote what was asked for, such as a grammar.
             span["status"] = {"code": _ERROR, "message": failure.message if self._texts else failure.code}
         return span
@@ -130,6 +131,12 @@ def _decode(log: Log) -> Iterator[Span]:
         yield Span("decode", "decode", tokens[0].at, tokens[-1].at)
 
 
+def _error(log: Log) -> RequestFailed | None:
+    """A refusal is policy, not an error."""
+    failure = log.first(RequestFailed)
+    return None if failure is None or failure.code == "blocked" else failure
+
+
 def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
     started, finished = log.first(GenerationStarted), log.first(GenerationFinished)
     known: Attributes = {
@@ -148,13 +155,25 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
     if finished:
         known |= {"gen_ai.response.finish_reasons": [finished.finish_reason]}
         known |= _of_usage(finished.usage, finished.is_cache_known)
-    if failure := log.first(RequestFailed):
+    if failure := _error(log):
         known |= {"error.type": failure.code}
-    if release := log.first(TextReleased):
-        known |= {"sightglass.time_to_first_text_us": release.at}
+    known |= _of_times(fold([Frame(seq=1, events=tuple(log.events))]))
     if bill := log.first(BillPosted):
         known |= {"sightglass.cost_nano": bill.total_nano, "sightglass.currency": bill.currency}
     return known
+
+
+def _of_times(outcome: Outcome) -> Attributes:
+    """Without what a person took to choose tokens."""
+    between = outcome.between_tokens_us or {}
+    return {
+        "sightglass.time_to_first_token_us": outcome.first_token_us,
+        "sightglass.time_to_first_text_us": outcome.first_text_us,
+        "sightglass.time_per_output_token_us": between.get("mean"),
+        "sightglass.time_between_tokens_median_us": between.get("median"),
+        "sightglass.time_between_tokens_p95_us": between.get("p95"),
+        "sightglass.time_between_tokens_worst_us": between.get("worst"),
+    }
 
 
 def _texts(log: Log, params: SamplingParams) -> Attributes:

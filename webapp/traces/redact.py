@@ -43,8 +43,8 @@ _KEPT: dict[type[Any], str] = {
     ev.GenerationPreempted: "at num_tokens num_blocks",
     ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
     ev.GenerationForked: "at position",
-    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us ttl blocks num_owners eviction_ranks "
-    "num_idle_blocks num_free_blocks absence",
+    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners "
+    "eviction_ranks num_idle_blocks num_free_blocks absence",
     ev.CacheStored: "at num_blocks ttl indices blocks",
     ev.CacheEvicted: "at num_blocks blocks",
     ev.BatchComposed: "at decoding prefilling num_waiting",
@@ -64,8 +64,8 @@ _KEPT: dict[type[Any], str] = {
     "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition",
     Usage: "uncached_input cache_read cache_write_5m cache_write_1h output",
     ev.ClientTiming: "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
-    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us dns_us tcp_us tls_us http_version "
-    "server_timing",
+    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us clock_offset_error_us dns_us "
+    "tcp_us tls_us http_version server_timing",
     ev.ServerPhase: "name duration_us",
     ev.Limit: "name limit remaining reset_unix_us num_taken refill_per_s",
     ev.SafetyScore: "category score threshold verdict",
@@ -75,9 +75,14 @@ _KEPT: dict[type[Any], str] = {
 
 _KEPT_OF_SUMMARY = (
     "id status surface model created_at cost_nano currency finish_reason num_events duration_us first_token_us "
-    "is_imported fork_position num_kept"
+    "first_text_us is_imported fork_position num_kept"
 )
-_KEPT_OF_PARTS = {"usage": _KEPT[Usage], "error": "stage code", "safety": "verdict layers"}
+_KEPT_OF_PARTS = {
+    "usage": _KEPT[Usage],
+    "error": "stage code",
+    "safety": "verdict layers",
+    "between_tokens_us": "mean median p95 worst",
+}
 """Of the summary's parts, each an object or None."""
 
 

@@ -57,11 +57,8 @@ def load_frames(request_id: str) -> list[Frame]:
 def add_observed(request: Request, client: ClientTiming) -> bool:
     """Keep the browser's own timing of a settled request; False when it is there already or there is no trace."""
     event = RequestObserved(at=unix_us() - request.accepted_unix_us, client=client)
-    with transaction.atomic():
-        # The browser may be quicker than settle, which holds the row until the trace is saved.
-        Request.objects.select_for_update().filter(pk=request.pk).first()
-        unobserved = Trace.objects.filter(pk=request.pk, observed__isnull=True, request__is_imported=False)
-        return bool(unobserved.update(observed=msgspec.to_builtins(event)))
+    unobserved = Trace.objects.filter(pk=request.pk, observed__isnull=True, request__is_imported=False)
+    return bool(unobserved.update(observed=msgspec.to_builtins(event)))
 
 
 def delete(request: Request) -> None:

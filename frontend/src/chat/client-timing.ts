@@ -41,21 +41,28 @@ export class ClientClock {
     this.timing.sent_unix_us = unixUs();
   }
 
-  /** Offset as NTP estimates it: the mean of the two one-way differences. A reply that a busy page takes late spoils it. */
+  /** Between the two one-way differences the offset must lie, as in NTP; a reply taken late widens that. */
   responded({ received_unix_us, responded_unix_us, server_timing }: Reply): void {
     const [receivedUnixUs, respondedUnixUs] = [received_unix_us, responded_unix_us];
     const now = unixUs();
     this.timing.responded_unix_us = now;
     this.timing.server_timing = server_timing;
     const sent = this.timing.sent_unix_us!;
-    this.timing.clock_offset_us = Math.round((receivedUnixUs - sent + (respondedUnixUs - now)) / 2);
     this.most = receivedUnixUs - sent;
     this.least = Math.max(this.least, respondedUnixUs - now);
+    this.bound();
   }
 
   /** An event has arrived that the server made at this moment of its clock. */
   heard(madeUnixUs: number): void {
     this.least = Math.max(this.least, madeUnixUs - unixUs());
+  }
+
+  /** The offset is the middle of what is possible; the bound is how far its ends are. */
+  private bound(): void {
+    if (!Number.isFinite(this.most)) return;
+    this.timing.clock_offset_us = Math.round((this.least + this.most) / 2);
+    this.timing.clock_offset_error_us = Math.ceil(Math.abs(this.most - this.least) / 2);
   }
 
   /** The request's events have begun to arrive. */
@@ -90,8 +97,7 @@ export class ClientClock {
   /** All that is known, the network's part included. */
   complete(): ClientTiming {
     this.readNetwork();
-    if (this.timing.clock_offset_us != null)
-      this.timing.clock_offset_us = Math.min(this.most, Math.max(this.least, this.timing.clock_offset_us));
+    this.bound();
     return {
       keydown_unix_us: null,
       sent_unix_us: null,
@@ -102,6 +108,7 @@ export class ClientClock {
       last_frame_unix_us: null,
       last_paint_unix_us: null,
       clock_offset_us: null,
+      clock_offset_error_us: null,
       dns_us: null,
       tcp_us: null,
       tls_us: null,

@@ -2,7 +2,7 @@ import { mount, tick, unmount } from "svelte";
 import { afterEach, expect, it, vi } from "vitest";
 import TracePicker from "./TracePicker.svelte";
 
-const row = (id: string) => ({ id, title: id, created_at: "2026-01-01T00:00:00Z", first_token_us: null });
+const row = (id: string) => ({ id, title: id, created_at: "2026-01-01T00:00:00Z", first_text_us: null });
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -28,7 +28,7 @@ function turn(given: Partial<Turn>): Turn {
     model: "m",
     status: "done",
     context: null,
-    first_token_us: 1,
+    first_text_us: 1,
     duration_us: 2,
     usage: usage(80, 20),
     cost_nano: 1_500,

@@ -45,15 +45,15 @@ const FIGURES = {
   currency: "USD",
   finish_reason: "stop",
   max_tokens: 8,
-  first_token_us: 81_800,
+  first_text_us: 81_800,
 };
 
 it.each([
   ["done", null, "stop", null],
   ["done", null, "length", "cut at the length limit"],
-  ["done", null, "content_filter", "partly withheld"],
+  ["withheld", null, "content_filter", "partly withheld"],
   ["stopped", null, "abort", "stopped"],
-  ["failed", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
+  ["blocked", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
   ["failed", { stage: "generation", code: "no_worker", message: "" }, "", "failed"],
 ] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, phase) => {
   const message = { status, error, figures: { ...FIGURES, finish_reason } } as unknown as Message;
@@ -71,7 +71,7 @@ it("shows a message's kept figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
   const figures = ["8 tokens", "0.08\u00a0s to first word"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
-  const blank = { ...FIGURES, usage: null, cost_nano: null, first_token_us: null };
+  const blank = { ...FIGURES, usage: null, cost_nano: null, first_text_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);
   expect(summaryOfMessage({ ...message, figures: null })).toBeNull();
 });

@@ -37,7 +37,7 @@ export const TERMS = {
   },
   savedTime: {
     sentence:
-      "What computing the cached tokens would have taken, at the speed this engine measured on prompts.",
+      "What the steps took that read these tokens, each step shared evenly among its tokens. Generated tokens were never read: of them it is not known.",
     exhibit: "cache",
   },
   block: {
@@ -167,6 +167,19 @@ export const TERMS = {
     sentence: "Time that no event covers: it is measured, and what happened in it is not recorded.",
     exhibit: null,
   },
+  firstToken: {
+    sentence: "From acceptance until the model drew the first token; nothing of it was on the screen yet.",
+    exhibit: "prefill",
+  },
+  timePerToken: {
+    sentence: "From the first token to the last, by the tokens after the first: the mean time between two.",
+    exhibit: "batching",
+  },
+  betweenTokens: {
+    sentence:
+      "From each token to the next. Tokens that were guessed ahead come at once, with nothing between.",
+    exhibit: "batching",
+  },
   allPhases: {
     sentence:
       "From the first to the last moment known; the rows that are not in parallel, and Unexplained, add up to it.",
@@ -249,7 +262,7 @@ export const TERMS = {
   },
   clockOffset: {
     sentence:
-      "How far the server's clock is ahead of the page's, estimated from the POST's four times, as NTP does.",
+      "How far the server's clock is ahead of the page's. It lies within the bound: nothing arrives before it was sent.",
     exhibit: "streaming",
   },
   serverTiming: {

@@ -44,7 +44,7 @@ it("says each condition in words, also one it does not know", () => {
   const words = [
     ["status", "failed"],
     ["verdict", "none"],
-    ["first_token_us_min", "61500"],
+    ["first_text_us_min", "61500"],
     ["cost_nano_max", "900000"],
     ["is_pinned", "true"],
     ["surface", "openai"],

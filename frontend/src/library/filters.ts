@@ -14,7 +14,7 @@ export interface Range {
 }
 
 export const STATUSES = Object.fromEntries(
-  ["done", "stopped", "failed", "queued", "running"].map((name) => [name, name]),
+  ["done", "stopped", "withheld", "blocked", "failed", "queued", "running"].map((name) => [name, name]),
 );
 export const ORIGINS: Record<string, string> = { true: "imported", false: "made here" };
 export const FINISH_REASONS: Record<string, string> = {
@@ -39,7 +39,7 @@ export const SURFACES: Record<string, string> = {
   anthropic: "the Anthropic API",
 };
 export const RANGES: Range[] = [
-  { name: "first_token_us", label: "First text", unit: "ms", scale: 1e3 },
+  { name: "first_text_us", label: "First text", unit: "ms", scale: 1e3 },
   { name: "duration_us", label: "Duration", unit: "s", scale: 1e6 },
   { name: "cost_nano", label: "Cost", unit: null, scale: 1e9 },
 ];

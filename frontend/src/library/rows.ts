@@ -33,9 +33,8 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
 }
 
 /** The status, told apart where one word of the server covers several ends. */
-export function endingOf({ status, error, finish_reason, first_token_us }: ListedTrace): string {
-  if (error?.code === "blocked") return "blocked";
-  if (finish_reason === "content_filter") return first_token_us === null ? "withheld" : "partly withheld";
+export function endingOf({ status, finish_reason, first_text_us }: ListedTrace): string {
+  if (status === "withheld") return first_text_us === null ? "withheld" : "partly withheld";
   return finish_reason === "repetition" ? "repeated itself" : status;
 }
 

@@ -22,7 +22,7 @@ export const SORTABLE = {
   when: { field: "created_at", label: "When", first: ["newest first", "oldest first"] },
   input: { field: "num_input_tokens", label: "Input", first: SIZES },
   output: { field: "num_output_tokens", label: "Output", first: SIZES },
-  firstText: { field: "first_token_us", label: "First text", first: TIMES },
+  firstText: { field: "first_text_us", label: "First text", first: TIMES },
   duration: { field: "duration_us", label: "Duration", first: TIMES },
   cost: { field: "cost_nano", label: "Cost", first: ["dearest first", "cheapest first"] },
 } satisfies Record<string, Sortable>;

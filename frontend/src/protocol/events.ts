@@ -60,8 +60,10 @@ export interface CacheLookedUp {
   hits: boolean[];
   /** Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled. */
   num_cached_tokens: number;
-  /** Prefill time saved, from this engine's measured speed; None while that is unknown. */
+  /** How long the tokens taken over took to be read, by the steps that read them: a step's time is shared evenly among its tokens. None: not known of any. Where `num_timed_tokens` is None: estimated from the speed of other steps. */
   saved_us: number | null;
+  /** Of the tokens taken over, those whose reading was timed; the others were generated. None: not recorded. */
+  num_timed_tokens: number | null;
   /** For how long the client wants the blocks kept. */
   ttl: "1h" | "5m" | "none";
   /** The block table: which block of the cache holds each block_size tokens, those taken over first. None, here and in the next fields: not recorded. */
@@ -75,7 +77,7 @@ export interface CacheLookedUp {
   /** Blocks with nothing in them before the look-up. */
   num_free_blocks: number | null;
   /** Why the first block that was not found was not there; None also where none was wanting. */
-  absence: "evicted" | "expired" | "unknown" | null;
+  absence: "evicted" | "expired" | "never" | "unknown" | null;
 }
 
 /** What makes up the memory of a token's keys and values, and how much of it the worker has. */
@@ -125,8 +127,10 @@ export interface ClientTiming {
   last_frame_unix_us: number | null;
   /** When the last text had been painted. */
   last_paint_unix_us: number | null;
-  /** Server clock minus browser clock, estimated from the POST's four times (as NTP does). */
+  /** Server clock minus browser clock: the middle of what the moments of sending and arriving allow. */
   clock_offset_us: number | null;
+  /** The true offset lies at most so far from it; None: not recorded. */
+  clock_offset_error_us: number | null;
   /** Resource Timing: name look-up, a duration. */
   dns_us: number | null;
   /** Resource Timing: TCP connection, a duration. */

@@ -341,7 +341,7 @@ export class Chat {
     if (message && message.status === "streaming") {
       message.text = whole.text;
       const outcome = outcomeOf(whole);
-      message.status = outcome === "stopped" ? "stopped" : whole.failed ? "failed" : "done";
+      message.status = ["length", "repetition", "running"].includes(outcome) ? "done" : outcome;
       message.error = whole.failed;
     }
     this.onSettled();

@@ -392,7 +392,7 @@ it("does not go on from an answer that ended by itself", () => {
   expect(chat.canGoOn(chat.path[1]!)).toBe(false);
 });
 
-const FIGURES = { usage: null, first_token_us: 1, cost_nano: null, currency: "", finish_reason: "stop" };
+const FIGURES = { usage: null, first_text_us: 1, cost_nano: null, currency: "", finish_reason: "stop" };
 
 /** So many ended answers beside each other, as the server has them. */
 function endedAnswers(num: number): Message[] {

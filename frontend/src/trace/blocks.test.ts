@@ -128,7 +128,9 @@ it.each([
   ["nothing to compare with", 100, 0, { absence: "unknown" }, null, "unknown"],
   ["what had expired, though nothing is compared", 100, 0, { absence: "expired" }, null, "expired"],
   ["what made room, though the text is the same", 100, 16, { absence: "evicted" }, {}, "evicted"],
-  ["what was never kept here", 100, 0, { absence: "unknown" }, {}, "never-stored"],
+  ["what was never kept here", 100, 0, { absence: "never" }, {}, "never-stored"],
+  ["what was never kept here, with nothing to compare", 100, 0, { absence: "never" }, null, "never-stored"],
+  ["what may have been evicted long ago", 100, 0, { absence: "unknown" }, {}, "unknown"],
   ["another model", 100, 0, {}, { model: "other" }, "other-model"],
   [
     "text that goes on where the turn before ended",
@@ -186,6 +188,25 @@ it.each([
   const miss = missOf(foldAll(compared ? [...events, { ...COMPARED, ...compared } as AnyEvent] : events))!;
   expect(miss.cause).toBe(cause);
   expect(miss.sentence).toMatch(/\.$/);
+});
+
+it("says of a first message that there is nothing to reuse yet, unless its block is known to have gone", () => {
+  const context = (kinds: string[], dropped: object[] = []) =>
+    ({
+      type: "context.assembled",
+      at: 1,
+      segments: kinds.map((kind, index) => ({ kind, role: "", start: index, end: index + 1, source: "" })),
+      dropped,
+    }) as unknown as AnyEvent;
+  const miss = (kinds: string[], absence: "never" | "unknown" | "evicted", dropped: object[] = []) =>
+    missOf(foldAll([context(kinds, dropped), prompt(100), lookUp(0, { absence })]))!;
+  expect(miss(["system", "user"], "never").sentence).toBe(
+    "First message of this chat: nothing to reuse yet.",
+  );
+  expect(miss(["user"], "unknown").cause).toBe("first-turn");
+  expect(miss(["user"], "evicted").cause).toBe("evicted");
+  expect(miss(["history", "user"], "never").cause).toBe("never-stored");
+  expect(miss(["user"], "unknown", [REMOVED]).cause).toBe("unknown");
 });
 
 it("names what is no longer in the prompt, and whether it was left out for room", () => {

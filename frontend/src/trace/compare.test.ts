@@ -69,6 +69,7 @@ function request({
             hits,
             num_cached_tokens: 2 * hits.filter(Boolean).length,
             saved_us: null,
+            num_timed_tokens: null,
             ttl: "none",
           } as Partial<CacheLookedUp>,
         ]),

@@ -6,6 +6,7 @@ import { outcomeOf, type Outcome } from "./outcome";
 import { phaseTable, type Phase } from "./phases";
 import { tokensPerSecond } from "./sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
+import { tokenGaps } from "./token-gaps";
 import { firstTextUs, tookUntil, type TraceView } from "./view";
 
 export interface Cell {
@@ -77,6 +78,9 @@ function timeRows(views: TraceView[]): Row[] {
     time("First token", (view) => (view.tokens[0] ? tookUntil(view, view.tokens[0].at) : null)),
     time("First text", firstTextUs),
     numbers("Tokens a second", "time", views, tokensPerSecond, (value) => value.toFixed(0)),
+    time("Time per output token", (view) => tokenGaps(view)?.mean ?? null),
+    time("Between tokens, 95th percentile", (view) => tokenGaps(view)?.p95 ?? null),
+    time("Between tokens, longest", (view) => tokenGaps(view)?.worst ?? null),
     time("In all", (view) => (outcomeOf(view) === "running" ? null : view.at)),
   ];
 }

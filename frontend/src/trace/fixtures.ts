@@ -119,6 +119,7 @@ export const LOOKED_UP: CacheLookedUp = {
   hits: [true, true, false],
   num_cached_tokens: 32,
   saved_us: null,
+  num_timed_tokens: null,
   ttl: "none",
   blocks: null,
   num_owners: null,

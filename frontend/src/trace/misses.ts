@@ -9,6 +9,7 @@ export type Cause =
   /** Nothing was missed. */
   | "none"
   | "short"
+  | "first-turn"
   | "other-model"
   | "empty"
   | "expired"
@@ -49,6 +50,7 @@ export function missOf(view: TraceView): Miss | null {
     );
   if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
     return because("none", "Nothing that could have been taken over was missed.");
+  if (!compared && isFirstTurn(view) && !isGone(view)) return because("first-turn", firstTurn(numHits));
   if (wasEmpty(view))
     return because(
       "empty",
@@ -79,6 +81,23 @@ function wasEmpty({ cache, started }: TraceView): boolean {
   return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
 }
 
+function isFirstTurn({ context, forked, accepted }: TraceView): boolean {
+  const kinds = context?.segments.map(({ kind }) => kind) ?? [];
+  const isAlone = kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
+  return isAlone && !forked && !accepted?.replay_of;
+}
+
+function firstTurn(numHits: number): string {
+  return numHits
+    ? "First message of this chat: beyond what it has in common with earlier requests, there is nothing to reuse yet."
+    : "First message of this chat: nothing to reuse yet.";
+}
+
+/** The engine knows that the block had been there. */
+function isGone({ cache }: TraceView): boolean {
+  return cache!.absence === "expired" || cache!.absence === "evicted";
+}
+
 /** What the engine itself knew of the first block that it did not find. */
 function withoutComparison({ cache }: TraceView): [Cause, string] {
   if (cache!.absence === "expired")
@@ -88,6 +107,8 @@ function withoutComparison({ cache }: TraceView): [Cause, string] {
       "evicted",
       "The first block that was missing had been kept, and had made room for other requests.",
     ];
+  if (cache!.absence === "never")
+    return ["never-stored", "This worker had never kept the first block that was missing."];
   return [
     "unknown",
     "Why cannot be known: no turn before this one is recorded to compare with (it is found when the request has ended).",
@@ -99,14 +120,14 @@ function goneSince({ cache }: TraceView): [Cause, string] {
   const same = "The text was still that of the turn before, but its block was no longer there: ";
   if (cache!.absence === "expired") return ["expired", `${same}its time to live had run out.`];
   if (cache!.absence === "evicted") return ["evicted", `${same}it had made room for other requests.`];
-  if (cache!.absence === "unknown")
+  if (cache!.absence === "never")
     return [
       "never-stored",
       "The text was still that of the turn before, but this worker had never kept its block: it was started since, or another worker answered, or that turn was stopped before it was computed.",
     ];
   return [
     "unknown",
-    "The text was still that of the turn before, but its block was not there; why is not recorded.",
+    `${same}why is not known. It may have made room so long ago that the worker has forgotten it, or was never kept.`,
   ];
 }
 

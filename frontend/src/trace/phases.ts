@@ -2,6 +2,7 @@
  * The phase table: where the time from keydown to the last paint went. The phases that followed each other never overlap;
  * what ran beside them and what none explains is told apart.
  */
+import { correctionOf } from "./clock-offset";
 import type { StageId } from "../theme/stages";
 import { queueWaits, serverStart, type QueueWait } from "./queue-waits";
 import { waitedForChoice, type TraceView } from "./view";
@@ -179,7 +180,7 @@ export interface BrowserMoments {
 export function browserMoments(view: TraceView): BrowserMoments {
   const { client, accepted } = view;
   const convert = (unix: number | null | undefined): Moment =>
-    unix == null || !accepted ? null : unix + (client?.clock_offset_us ?? 0) - accepted.accepted_unix_us;
+    unix == null || !accepted ? null : unix + (correctionOf(client) ?? 0) - accepted.accepted_unix_us;
   return {
     keydown: convert(client?.keydown_unix_us),
     sent: convert(client?.sent_unix_us),

@@ -9,6 +9,7 @@ import { numReleased, readings, SCENES, sceneIndex, type SceneId } from "./scene
 import { sentence, story } from "./sentences";
 import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
+import { savedTime } from "./saved-time";
 
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {

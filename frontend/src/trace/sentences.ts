@@ -8,6 +8,7 @@ import { queueWaits } from "./queue-waits";
 import { keptWords } from "./reading";
 import { categoryWords, judged, worstOf } from "./safety-words";
 import { isOver, waitedForChoice, type TraceView } from "./view";
+import { savedTime } from "./saved-time";
 
 export function sentence(view: TraceView, stage: StageId): string {
   const missing = isOver(view)
@@ -101,8 +102,8 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     const how = `computed in ${duration(us)}, ${counted(chunks.length, "step")}`;
     if (!cache?.num_cached_tokens)
       return `${count(computed)} of ${count(chunks[0].total)} ${what} were ${how}.`;
-    const saved = cache.saved_us ? ` (about ${duration(cache.saved_us)} saved)` : "";
-    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} ${what} were in the cache${saved}; ${count(computed)} were ${how}.`;
+    const saved = savedTime(cache);
+    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} ${what} were in the cache${saved ? ` (saved ${saved})` : ""}; ${count(computed)} were ${how}.`;
   },
   decode: (view) => {
     const speed = tokensPerSecond(view);

@@ -64,19 +64,19 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage({ status, error, figures, text, num_kept }: Message): Summary | null {
+export function summaryOfMessage({ status, figures, text, num_kept }: Message): Summary | null {
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
-  const { usage, first_token_us, max_tokens } = figures;
-  const outcome = endOf(status, error?.code, figures);
+  const { usage, first_text_us, max_tokens } = figures;
+  const outcome = endOf(status, figures);
   const isCut = outcome === "length" && usage !== null && max_tokens !== null;
   const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
   // Without a first text nothing was let out.
-  const hasNoText = outcome === "withheld" && first_token_us === null;
+  const hasNoText = outcome === "withheld" && first_text_us === null;
   return summary(outcome, hasNoRoom ? NO_ROOM : hasNoText ? ALL_WITHHELD : ENDINGS[outcome], [
     outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
-    firstWord(first_token_us),
+    firstWord(first_text_us),
   ]);
 }
 
@@ -89,10 +89,9 @@ function summary(
   return { phase, isWrong, figures: figures.filter((text): text is string => !!text) };
 }
 
-function endOf(status: Message["status"], code: string | undefined, { finish_reason }: Figures) {
+function endOf(status: Message["status"], { finish_reason }: Figures) {
   if (status === "stopped") return "stopped";
-  if (status === "failed") return code === "blocked" ? "blocked" : "failed";
-  if (finish_reason === "content_filter") return "withheld";
+  if (status === "failed" || status === "blocked" || status === "withheld") return status;
   return finish_reason === "length" || finish_reason === "repetition" ? finish_reason : "done";
 }
 

@@ -88,11 +88,11 @@ export interface Figures {
   usage: Usage | null;
   cost_nano: number | null;
   currency: string;
-  finish_reason: string;
+  finish_reason: string | null;
   /** How many tokens were asked for at most. */
   max_tokens: number | null;
   /** When the first text was released, µs since acceptance. */
-  first_token_us: number | null;
+  first_text_us: number | null;
 }
 
 export interface Message {
@@ -108,7 +108,7 @@ export interface Message {
   is_imported: boolean;
   /** That answered; null: a question, or not known. */
   model: string | null;
-  status: "streaming" | "done" | "stopped" | "failed" | null;
+  status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
   error: RequestError | null;
   /** Null until the request is settled. */
   figures: Figures | null;
@@ -157,7 +157,7 @@ export interface Turn extends Costs {
   status: RequestSummary["status"] | null;
   /** Null also for a request of before this was recorded. */
   context: ContextParts | null;
-  first_token_us: number | null;
+  first_text_us: number | null;
   duration_us: number | null;
 }
 
@@ -195,7 +195,7 @@ export interface Conversation extends Omit<ConversationSummary, "is_streaming"> 
 
 export interface RequestSummary {
   id: string;
-  status: "queued" | "running" | "done" | "stopped" | "failed";
+  status: "queued" | "running" | "done" | "stopped" | "withheld" | "blocked" | "failed";
   surface: string;
   model: string;
   title: string;
@@ -209,7 +209,7 @@ export interface RequestSummary {
   error: RequestError | null;
   num_events: number;
   duration_us: number | null;
-  first_token_us: number | null;
+  first_text_us: number | null;
   /** Null: no check is recorded. */
   safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
@@ -247,7 +247,7 @@ export interface Run {
   /** What the grid sets for it. */
   settings: Partial<Record<keyof SamplingParams, number>>;
   seed: number | null;
-  state: "waiting" | "running" | "done" | "stopped" | "failed";
+  state: "waiting" | "running" | "done" | "stopped" | "withheld" | "blocked" | "failed";
   num_tries: number;
   request: RequestSummary | null;
 }

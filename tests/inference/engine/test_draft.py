@@ -144,13 +144,3 @@ def test_interrupted_steps_change_no_cost_as_long_as_some_are_not(
         known.add_decode(num_rows, (3000 + 500 * num_rows) * slowdown)
     for num_rows in range(1, 13):
         assert known.decode_us(num_rows) == pytest.approx(3000 + 500 * num_rows)
-
-
-def test_prefill_speed_is_that_of_late() -> None:
-    known = StepCosts()
-    assert known.prefill_us_per_token is None
-    known.add_prefill(100, 50_000)
-    assert known.prefill_us_per_token == 500
-    for _ in range(300):
-        known.add_prefill(100, 30_000)
-    assert known.prefill_us_per_token == pytest.approx(300, rel=0.01)

@@ -84,12 +84,50 @@ def test_two_tenants_never_share() -> None:
     assert {each.usage.cache_read for each in again.values()} == {96}
 
 
-def test_time_saved_is_unknown_until_a_prompt_was_measured() -> None:
+def saved_by(each: Run) -> tuple[int | None, int | None]:
+    """The time of the look-up, and of how many tokens it is known."""
+    (looked_up,) = each.of(CacheLookedUp)
+    assert isinstance(looked_up, CacheLookedUp)
+    return looked_up.saved_us, looked_up.num_timed_tokens
+
+
+def test_time_saved_is_what_the_steps_took_that_read_the_tokens() -> None:
+    """However long the prompts of others take meanwhile."""
+    slowness = [1.0]
+    decoder = FakeDecoder(slowdown=lambda: slowness[0])
+    served = engine(decoder)
+    first = run(served, request("a", prompt(1, 100), 1))["a"]
+    slowness[0] = 7.0
+    run(served, request("other", prompt(2, 200), 1))
+    again = run(served, request("b", prompt(1, 100), 1))["b"]
+    assert saved_by(first) == (None, 0)
+    assert saved_by(again) == (96 * (decoder.us_per_step / 100 + decoder.us_per_row), 96)
+
+
+def test_a_step_is_shared_evenly_among_its_tokens() -> None:
     decoder = FakeDecoder()
     served = engine(decoder)
-    runs = [run(served, request(name, prompt(1, 100), 1))[name] for name in "ab"]
-    lookups = [event for each in runs for event in each.events if isinstance(event, CacheLookedUp)]
-    assert [lookup.saved_us for lookup in lookups] == [None, 96 * (decoder.us_per_step / 100 + decoder.us_per_row)]
+    run(served, request("a", prompt(1, 40), 1), request("b", prompt(2, 60), 1))
+    again = run(served, request("c", prompt(1, 40), 1))["c"]
+    assert saved_by(again) == (32 * (decoder.us_per_step / 100 + decoder.us_per_row), 32)
+
+
+def test_how_long_a_generated_token_takes_to_read_is_not_known() -> None:
+    decoder = FakeDecoder()
+    served = engine(decoder)
+    first = prompt(1, 40)
+    one = run(served, request("one", first, 25))["one"]
+    two = run(served, request("two", (*first, *one.ids, *prompt(2, 15)), 1))["two"]
+    assert two.usage.cache_read == 64
+    assert saved_by(two) == (40 * (decoder.us_per_step / 40 + decoder.us_per_row), 40)
+
+
+def test_a_block_that_was_copied_to_be_written_was_read_as_its_source_was() -> None:
+    decoder = FakeDecoder()
+    served = engine(decoder, limits=Limits(max_num_running=8, token_budget=1000, mixed_budget=1000))
+    ids = prompt(1, 40)
+    beside = run(served, *(request(name, ids, 4) for name in "ab"))
+    assert saved_by(beside["b"]) == (round(39 * (decoder.us_per_step / 40 + decoder.us_per_row)), 39)
 
 
 @pytest.mark.parametrize(("ttl", "written"), [("5m", "cache_write_5m"), ("1h", "cache_write_1h")])
@@ -442,7 +480,7 @@ def test_the_log_tells_which_blocks_were_taken_over_stored_and_evicted() -> None
     (cold,) = first.of(CacheLookedUp)
     (stored,) = first.of(CacheStored)
     assert isinstance(cold, CacheLookedUp) and isinstance(stored, CacheStored)
-    assert (cold.num_owners, cold.eviction_ranks, cold.num_free_blocks, cold.absence) == ((), (), 8, "unknown")
+    assert (cold.num_owners, cold.eviction_ranks, cold.num_free_blocks, cold.absence) == ((), (), 8, "never")
     assert (stored.indices, stored.blocks) == ((0, 1, 2), cold.blocks)
     again = run(served, request("again", ids, 1))["again"]
     (warm,) = again.of(CacheLookedUp)

@@ -142,12 +142,21 @@ def test_a_block_that_is_gone_is_known_to_have_expired_or_made_room(clock: SetCl
     keep(cache, "ABCD", 1, "5m")
     keep(cache, "EFGH", 2)
     clock.now = 301.0
-    assert [cache.absence(key(text)) for text in ("ABCD", "WXYZ")] == ["expired", "unknown"]
+    assert [cache.absence(key(text)) for text in ("ABCD", "WXYZ")] == ["expired", "never"]
     assert [cache.evict(), cache.evict()] == [1, 2]
     assert [cache.absence(key(text)) for text in ("ABCD", "EFGH")] == ["expired", "evicted"]
     keep(cache, "EFGH", 3, "1h")
     cache.evict()
     assert cache.absence(key("EFGH")) == "evicted"
+
+
+def test_a_block_that_was_evicted_long_ago_is_not_called_never_kept(clock: SetClock) -> None:
+    cache = LruPrefixCache(clock, num_remembered=1)
+    for block, text in enumerate(("ABCD", "EFGH")):
+        keep(cache, text, block)
+        assert cache.absence(key("WXYZ")) == "never"
+        cache.evict()
+    assert [cache.absence(key(text)) for text in ("ABCD", "EFGH", "WXYZ")] == ["unknown", "evicted", "unknown"]
 
 
 def test_idle_blocks_stand_in_the_order_in_which_they_are_evicted(clock: SetClock, cache: LruPrefixCache) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import msgspec
 import pytest
 from django.contrib.auth.models import User
@@ -9,8 +11,8 @@ from django.db.models import ProtectedError
 from django.test import Client
 
 from inference.protocol.request import Usage
-from webapp.billing.bill import compute_lines, post_bill
-from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly
+from webapp.billing.bill import KINDS, compute_lines, post_bill
+from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly, Price
 from webapp.dashboard import totals
 from webapp.lifecycle.models import Request
 
@@ -65,9 +67,28 @@ def test_the_usage_pages_totals_equal_the_ledger() -> None:
     entries = LedgerEntry.objects.all()
     whole = totals.total(entries)
     for rows in (totals.by_user(entries), totals.by_day(entries), totals.by_model(entries)):
-        assert sum(row.total_nano for row in rows) == whole.total_nano == sum(e.total_nano for e in entries)
+        in_all = sum(row.total_nano.get("USD", 0) for row in rows)
+        assert in_all == whole.total_nano["USD"] == sum(e.total_nano for e in entries)
         assert sum(row.num_input_tokens for row in rows) == whole.num_input_tokens == 60
     assert [(row.label, row.num_requests) for row in totals.by_user(entries)] == [("alice", 2), ("bob", 1)]
+
+
+@pytest.mark.django_db
+def test_the_usage_page_adds_no_two_currencies_and_says_what_has_no_price() -> None:
+    alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
+    for kind in KINDS:
+        Price.objects.create(
+            model="euro", kind=kind, unit_price_nano=3, currency="EUR", effective_from=date(2020, 1, 1)
+        )
+    sent = [(alice, "euro"), (alice, "smollm2-135m-instruct"), (alice, "free"), (bob, "free")]
+    for n, (user, model) in enumerate(sent):
+        post_bill(f"req_{n}", user.pk, model, Usage(output=100), 5)
+    entries = LedgerEntry.objects.all()
+    dollars = f"0.{LedgerEntry.objects.get(model='smollm2-135m-instruct').total_nano:09d} USD"
+    assert totals.total(entries).cost == f"0.000000300 EUR, {dollars}, 2 unpriced"
+    assert [row.cost for row in totals.by_user(entries)] == [f"0.000000300 EUR, {dollars}, 1 unpriced", "unpriced"]
+    assert [row.cost for row in totals.by_model(entries)] == ["0.000000300 EUR", "unpriced", dollars]
+    assert totals.total(entries.none()).cost == "nothing"
 
 
 @pytest.mark.django_db

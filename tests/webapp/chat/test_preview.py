@@ -52,7 +52,7 @@ def send(by: Client, conversation: str, text: str, parent: str | None, answer: s
     request_id = sent["assistant_message"]["request_id"]
     tasks.prepare(request_id)
     Request.objects.filter(pk=request_id).update(
-        status="done", output_text=answer, finished_at=timezone.now(), first_token_us=100_000
+        status="done", output_text=answer, finished_at=timezone.now(), first_text_us=100_000
     )
     return Message.objects.get(pk=sent["assistant_message"]["id"])
 

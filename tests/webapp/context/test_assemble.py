@@ -47,5 +47,16 @@ def test_a_message_larger_than_the_window_is_refused_with_figures(template: Chat
 
 def test_the_default_system_prompt_is_shown_as_the_templates(template: ChatTemplate, tokenizer: Tokenizer) -> None:
     result = Assembler(template, tokenizer, 1000).assemble([SourceMessage("user", "Hi", "message:new")], 10)
-    assert [segment.kind for segment in result.segments] == ["template", "user", "template"]
-    assert "helpful AI assistant" in result.segments[0].text
+    kinds = [segment.kind for segment in result.segments]
+    assert kinds == ["template", "system", "template", "user", "template"]
+    own = result.segments[1]
+    assert (own.role, own.source) == ("system", "template")
+    assert own.text.startswith("You are a helpful AI assistant") and "<|" not in own.text
+    assert "helpful" in tokenizer.decode(result.prompt.ids[own.start : own.end])
+
+
+def test_a_system_prompt_of_ones_own_is_not_the_templates(template: ChatTemplate, tokenizer: Tokenizer) -> None:
+    result = Assembler(template, tokenizer, 1000).assemble(conversation(0, 0), 10)
+    assert [(each.kind, each.source) for each in result.segments if each.kind == "system"] == [
+        ("system", "conversation:system")
+    ]

@@ -62,8 +62,42 @@ def finished(at: int) -> GenerationFinished:
         ([proposed(50)], None),
     ],
 )
-def test_the_first_text_is_timed_without_what_a_person_took(events: list[AnyEvent], first: int | None) -> None:
-    assert fold([Frame(seq=1, events=(ACCEPTED, *events))]).first_token_us == first
+def test_the_first_text_and_token_are_timed_without_what_a_person_took(
+    events: list[AnyEvent], first: int | None
+) -> None:
+    found = fold([Frame(seq=1, events=(ACCEPTED, *events))])
+    assert found.first_text_us == first
+    assert found.first_token_us == (None if first is None else 50)
+
+
+def test_the_times_between_tokens_are_without_what_a_person_took() -> None:
+    def between(*events: AnyEvent) -> dict[str, int] | None:
+        return fold([Frame(seq=1, events=(ACCEPTED, *events))]).between_tokens_us
+
+    assert between(sampled_at(50)) is None
+    quick = [sampled_at(at) for at in (50, 60, 70, 70, 120)]
+    assert between(*quick) == {"mean": 18, "median": 10, "p95": 50, "worst": 50}
+    chosen = [proposed(50), sampled_at(1050), proposed(1060), sampled_at(5060)]
+    assert between(*chosen) == {"mean": 10, "median": 10, "p95": 10, "worst": 10}
+
+
+@pytest.mark.django_db
+def test_refusals_and_withheld_answers_of_before_get_a_status_of_their_own() -> None:
+    user = User.objects.create_user("alice")
+    ends = [
+        ("failed", "blocked", ""),
+        ("failed", "no_worker", ""),
+        ("done", "", "content_filter"),
+        ("done", "", "stop"),
+    ]
+    rows = [
+        Request.objects.create(user=user, status=status, error_code=code, finish_reason=reason)
+        for status, code, reason in ends
+    ]
+    import_module("webapp.lifecycle.migrations.0007_first_token_and_outcomes").tell_refusals_apart(apps, None)
+    for row in rows:
+        row.refresh_from_db()
+    assert [row.status for row in rows] == ["blocked", "failed", "withheld", "done"]
 
 
 @pytest.mark.django_db
@@ -92,6 +126,7 @@ def test_rows_of_before_get_their_figures_from_what_was_saved(caplog: pytest.Log
     assert [(row.num_input_tokens, row.num_output_tokens) for row in (*rows, imported)] == [(43, 2)] * 3 + [
         (None, None)
     ]
+    # The field of that name was the first text's then.
     assert [row.first_token_us for row in (*rows, imported)] == [60, 1060, 1060, 60]
     assert rows[1].pk in caplog.text
     assert (imported.created_at.timestamp(), rows[0].created_at.year) == (10**9, timezone.now().year)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Sequence
 
 import msgspec
@@ -10,6 +12,7 @@ import redis
 from django.db import connection
 
 from inference.eventlog.clock import unix_us
+from inference.eventlog.event_log import Fenced
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import (
     AnyEvent,
@@ -19,6 +22,7 @@ from inference.protocol.events import (
     GenerationFinished,
     GenerationForked,
     PromptTokenized,
+    RequestCancelled,
     RequestFailed,
     RequestFinished,
     TextReleased,
@@ -33,8 +37,10 @@ from webapp.lifecycle import services, watch
 from webapp.lifecycle.handover import as_message
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle, settled
+from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
+from webapp.stream.frames import WireFrame, frames, hub
 from webapp.traces import foreign, store
 from webapp.traces.archive import decode, encode
 from webapp.traces.column_writer import to_columns
@@ -92,6 +98,57 @@ def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
     check_settled_once(request_)
 
 
+def test_a_log_hears_of_an_end_that_stands_in_the_database(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may act on the end as soon as the log has it."""
+    append, was_committed = RedisEventLog.append, list[bool]()
+
+    def watched(log: RedisEventLog, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+        if isinstance(events[-1], RequestFinished):
+            was_committed.append(not connection.in_atomic_block and Request.objects.get().is_settled)
+        return append(log, request_id, events, attempt)
+
+    generate(request_)
+    monkeypatch.setattr(RedisEventLog, "append", watched)
+    settle(request_.pk)
+    assert was_committed == [True]
+    assert services.event_log().read(request_.pk) == store.load_frames(request_.pk)
+
+
+def test_a_reader_gets_the_end_that_a_dying_process_did_not_tell(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise redis.ConnectionError
+
+    generate(request_)
+    unsettled = Request.objects.get()
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisEventLog, "append", die)
+        settle(request_.pk)
+    monkeypatch.setattr("webapp.stream.hub.SILENCE_S", 0.01)
+    sent = asyncio.run(all_frames(unsettled))
+    events = [event for frame in sent for event in json.loads(frame.json)["events"]]
+    assert [event["type"] for event in events][-2:] == ["bill.posted", "request.finished"]
+    assert sent[-1].last_seq == len(events)
+
+
+async def all_frames(request: Request) -> list[WireFrame]:
+    try:
+        return [frame async for frame in frames(request, 0)]
+    finally:
+        await hub().close()
+
+
+def test_a_stop_that_comes_too_late_leaves_the_log_at_its_end(request_: Request) -> None:
+    generate(request_)
+    late = Request.objects.get()
+    settle(request_.pk)
+    stop(late)
+    with pytest.raises(Fenced):
+        services.event_log().append(request_.pk, [RequestCancelled(at=99, by="user")], late.attempt)
+    assert isinstance(services.event_log().read(request_.pk)[-1].events[-1], RequestFinished)
+
+
 def test_a_log_that_cannot_be_read_is_waited_for_without_the_databases_lock(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,11 +181,8 @@ def test_what_came_into_the_log_before_the_lock_was_had_is_settled_too(
     request_: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = services.event_log().read(request_.pk)
-    generate(request_)
-    settle(request_.pk)
-    Request.objects.update(finished_at=None)
-    Trace.objects.all().delete()
     log(request_, token(0))
+    generate(request_)
     read = RedisEventLog.read
 
     def read_early(log: RedisEventLog, request_id: str, after: int = 0) -> list[Frame]:
@@ -182,8 +236,8 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
 ) -> None:
     redis_client.flushall()
     settle(request_.pk, LOST)
-    frames = store.load_frames(request_.pk)
-    first, outcome = foreign.check(decode(encode(frames, {})))
+    saved_frames = store.load_frames(request_.pk)
+    first, outcome = foreign.check(decode(encode(saved_frames, {})))
     assert first.request_id == request_.pk
     assert outcome.failure is not None and outcome.failure.code == "worker_lost"
 

@@ -261,7 +261,7 @@ def test_a_few_are_open_and_the_next_begins_as_each_settles(alice: Client, origi
     assert len(open_requests()) == MAX_AT_ONCE
     settle(open_requests()[0].pk, REFUSED)
     advance([answer["id"]])
-    assert states(answer["id"]) == ["failed", *["queued"] * MAX_AT_ONCE, "waiting"]
+    assert states(answer["id"]) == ["blocked", *["queued"] * MAX_AT_ONCE, "waiting"]
     while left := open_requests():
         settle(left[0].pk, REFUSED)
         advance([answer["id"]])
@@ -443,4 +443,4 @@ def test_a_set_outlives_the_request_it_was_made_of(alice: Client, original: Requ
     advance([answer["id"]])
     shown = alice.get(f"/api/reruns/{answer['id']}").json()
     assert (shown["request_id"], shown["title"]) == (None, original.title)
-    assert states(answer["id"]) == ["failed", *["queued"] * 4]
+    assert states(answer["id"]) == ["blocked", *["queued"] * 4]

@@ -70,7 +70,7 @@ def found(client: Client, **asked: Any) -> list[str]:
         ({"cost_nano_max": 5}, {"cost_nano": 5}, {"cost_nano": 6}),
         ({"cost_nano_min": 0}, {"cost_nano": 0}, {"cost_nano": None}),
         ({"duration_us_min": 5, "duration_us_max": 6}, {"duration_us": 6}, {"duration_us": 7}),
-        ({"first_token_us_max": 6}, {"first_token_us": 6}, {"first_token_us": 7}),
+        ({"first_text_us_max": 6}, {"first_text_us": 6}, {"first_text_us": 7}),
         ({"tag": "a"}, {"tags": ("a", "b")}, {"tags": ("b",)}),
         ({"tag": ["a", "b"]}, {"tags": ("a", "b", "c")}, {"tags": ("a", "c")}),
         ({"is_pinned": "true"}, {"is_pinned": True}, {}),

@@ -22,7 +22,7 @@ def _leave_out(request):
 
     request_id, blob = request.values_list("pk", "trace__blob").get()
     try:
-        request.update(first_token_us=fold(decode(bytes(blob)).frames).first_token_us)
+        request.update(first_token_us=fold(decode(bytes(blob)).frames).first_text_us)
     except TraceFileError as error:
         logger.warning("the trace of %s cannot be read: %s", request_id, error)
 

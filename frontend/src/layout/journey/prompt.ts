@@ -8,6 +8,7 @@ import type { TraceView } from "../../trace/view";
 import { front, places, ribbon, type Ribbon } from "./ribbon";
 import { box, line, part, text, type Area, type Shape } from "./shapes";
 import { fitted, lines, monoWidth, sansWidth } from "./words";
+import { savedTime } from "../../trace/saved-time";
 
 const TOP = 28;
 const FOOT = 64;
@@ -143,9 +144,9 @@ function legendShapes(cache: CacheLookedUp, total: number, on: Ribbon, shown: nu
   const { area } = on;
   const y = below(on);
   const numLeft = total - cache.num_cached_tokens;
-  const saved = cache.saved_us ? `, saves about ${duration(cache.saved_us)}` : "";
+  const saved = savedTime(cache);
   const words = [
-    `${counted(cache.num_cached_tokens, "token")} from the cache${saved}`,
+    `${counted(cache.num_cached_tokens, "token")} from the cache${saved ? `, saves ${saved}` : ""}`,
     `${counted(numLeft, "token")} to compute`,
   ];
   return words.flatMap((label, index) => [

@@ -1,6 +1,7 @@
 /** Which of the request's blocks were there already. */
 import { count, counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../walk";
+import { savedTime } from "../../trace/saved-time";
 
 export const tellBlocks: Teller = (view) => {
   const { cache, prompt, prefill, tokens, events } = view;
@@ -29,9 +30,9 @@ export const tellBlocks: Teller = (view) => {
   if (cache.num_cached_tokens)
     lines.push(
       line(
-        cache.saved_us === null
+        savedTime(cache) === null
           ? `So ${counted(cache.num_cached_tokens, "token")} need not be computed; how long that would have taken is not known.`
-          : `So ${counted(cache.num_cached_tokens, "token")} need not be computed, which saved about ${duration(cache.saved_us)}.`,
+          : `So ${counted(cache.num_cached_tokens, "token")} need not be computed, which saved ${savedTime(cache)}.`,
         cache.at,
         cache.at,
       ),

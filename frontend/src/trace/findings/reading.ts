@@ -8,7 +8,7 @@ import type { Finding } from "./finding";
 /** Fewer blocks are computed in less time than a few tokens are written in. */
 const MISSED_BLOCKS = 4;
 /** No fault: there was nothing that could have been taken over, or it is not known. */
-const ORDINARY: Cause[] = ["none", "short", "empty", "unknown", "new-text"];
+const ORDINARY: Cause[] = ["none", "short", "first-turn", "empty", "unknown", "new-text"];
 
 export function readings(view: TraceView): Finding[] {
   return [...miss(view), ...leftOut(view), ...lost(view), ...tools(view)];
