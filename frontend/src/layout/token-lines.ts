@@ -18,8 +18,8 @@ export interface TokenLines {
 /** Of a letter of JetBrains Mono, to its size. */
 const LETTER = 0.6;
 const GAP = 2;
-/** More bits than these are drawn as these: one chance in 4,096. */
-export const MOST_BITS = 12;
+/** More bits than these are drawn as these: one chance in 1,024. */
+export const MOST_BITS = 10;
 const LINE_END = "↵";
 
 interface Placed {
@@ -52,7 +52,8 @@ function placeTokens(tokens: WrittenToken[], width: number, size: number): Place
     if (x > 0 && x + own > width) [row, x] = [row + 1, 0];
     placed.push({ token, index, row, x, width: own });
     x += own;
-    if (token.label.includes(LINE_END)) [row, x] = [row + 1, 0];
+    // Of several line ends in a row one is enough to see.
+    if (token.label.includes(LINE_END) && x > own) [row, x] = [row + 1, 0];
   });
   return placed;
 }
@@ -86,7 +87,7 @@ function tokenShapes(
 }
 
 function inkOf(bits: number): Ink {
-  if (bits < 1) return "step-1";
-  if (bits < 3) return "step-2";
-  return bits < 6 ? "step-3" : "step-4";
+  if (bits < 0.5) return "step-1";
+  if (bits < 2) return "step-2";
+  return bits < 4 ? "step-3" : "step-4";
 }

@@ -14,10 +14,12 @@ import { firstTextUs, type TraceView } from "../../trace/view";
 import type { Moment } from "./plan";
 
 /** CSS pixels. */
-export const [WIDTH, HEIGHT] = [960, 640];
+export const [WIDTH, HEIGHT] = [960, 680];
 const MARGIN = 32;
 const STRIP = 34;
 const STAGE = { x: MARGIN, y: 130, width: WIDTH - 2 * MARGIN, height: HEIGHT - 130 - 52 };
+/** The picture is drawn so many times as large as on a page: a clip is looked at small. */
+const ZOOM = 1.22;
 /** Of an average letter, to its size. */
 const LETTER = 0.53;
 
@@ -60,8 +62,21 @@ function stripShapes(current: SceneId): Shape[] {
 
 function sceneShapes(view: TraceView, { kind, scene, beat }: Moment, question: string | null): Shape[] {
   if (kind === "words") return [...captionShapes(wordsCaption(view)), ...writtenShapes(view, STAGE)];
-  const shapes = stageShapes(view, { width: STAGE.width, height: STAGE.height }, beat, question);
+  const size = { width: STAGE.width / ZOOM, height: STAGE.height / ZOOM };
+  const shapes = enlarged(stageShapes(view, size, beat, question), ZOOM);
   return [...captionShapes(caption(view, scene!, beat)), ...shifted(shapes, STAGE.x, STAGE.y)];
+}
+
+function enlarged(shapes: Shape[], by: number): Shape[] {
+  return shapes.map((shape) => {
+    if (shape.kind === "text") return { ...shape, x: shape.x * by, y: shape.y * by, size: shape.size * by };
+    if (shape.kind === "line") {
+      const { x1, y1, x2, y2 } = shape;
+      return { ...shape, x1: x1 * by, y1: y1 * by, x2: x2 * by, y2: y2 * by };
+    }
+    const { x, y, width, height } = shape;
+    return { ...shape, x: x * by, y: y * by, width: width * by, height: height * by };
+  });
 }
 
 const wordsCaption = ({ tokens }: TraceView) =>

@@ -77,7 +77,12 @@ class Roll {
     let x = MARGIN;
     weights.forEach((weight, index) => {
       const width = weight * unit;
-      const area = { x, y: this.y - 12, width: Math.max(0.6, width - Math.min(3, width * 0.4)), height: BARCODE };
+      const area = {
+        x,
+        y: this.y - 12,
+        width: Math.max(0.6, width - Math.min(3, width * 0.4)),
+        height: BARCODE,
+      };
       this.shapes.push(box(this.key(), area, { fill: values[index] === null ? "soft" : "ink" }));
       x += width;
     });
