@@ -29,7 +29,7 @@ function on(pages: Page[], tables: [title: string, where: string, bindings: KeyT
 
 export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
-    ["chat", "request", "library", "learn", "compare", "rerun", "unknown"],
+    ["chat", "request", "library", "learn", "compare", "rerun", "race", "unknown"],
     [
       ["Everywhere", "on every page", APP_KEYS],
       ["Editing", "in a conversation's title or a sent message", EDIT_KEYS],
