@@ -1,6 +1,6 @@
 /** The two lanes of a race: their settings, and what is told of them while they run. */
 import type { SamplingParams } from "../protocol/events";
-import { answerTokens, chanceOf, type Divergence } from "../trace/divergence";
+import { chanceOf, type Divergence } from "../trace/divergence";
 import { endText } from "../trace/figures";
 import { counted, duration, percent } from "../trace/format";
 import { tokensPerSecond } from "../trace/sentences";
@@ -61,11 +61,8 @@ export function forkText(at: Divergence | null, lanes: TraceView[]): string {
     if (!token) return `${NAMES[index]} ends`;
     const view = lanes[index]!;
     const chance = token.sampled && chanceOf({ token: token.sampled, view }, token.id).model;
-    const name = nameOf({ piece: token.piece, is_special: token.isSpecial });
+    const name = nameOf({ piece: token.piece, is_special: token.isSpecial }).replaceAll("·", " ").trim();
     return `${NAMES[index]} takes “${name}”${chance === null ? "" : ` (${percent(chance)})`}`;
   });
   return `They part at token ${at.index + 1}: ${said.join(", ")}.`;
 }
-
-/** How many tokens a lane has, those that it took over included. */
-export const lengthOf = (view: TraceView): number => answerTokens(view).length;
