@@ -16,6 +16,7 @@ import {
 import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
+import { RACE_KEYS } from "../race/keys";
 import { FLOW_KEYS } from "../reruns/keys";
 import { MENU_KEYS, type KeyTable } from "../ui/keys";
 import { APP_KEYS } from "./keys";
@@ -81,5 +82,6 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ],
   ),
   ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
+  ...on(["race"], [["Race", "in the field in which the message is written", RACE_KEYS]]),
   ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];
