@@ -95,6 +95,7 @@ urlpatterns = [
     path("requests/<str:request_id>", site.shell),
     path("library", site.shell),
     path("compare", site.shell),
+    path("race", site.shell),
     path("reruns/<str:rerun_id>", site.shell),
     path("learn", site.shell),
     path("learn/<str:exhibit>", site.shell),

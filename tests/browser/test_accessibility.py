@@ -221,7 +221,7 @@ def test_what_opens_over_a_request(page: Page, base: str, recorded: str, scheme:
     for opener, opened in (
         ("Export", page.get_by_role("list", name="Export as")),
         ("Save picture", page.get_by_role("list", name="Save as a picture")),
-        ("Share", page.get_by_role("dialog", name="Share this trace")),
+        ("Share", page.get_by_role("list", name="Share as")),
     ):
         page.get_by_role("button", name=opener).click()
         expect(opened).to_be_visible()

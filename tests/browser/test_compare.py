@@ -58,20 +58,20 @@ def four_runs(page: Page, base: str, request_id: str) -> str:
     return page.url
 
 
-def test_the_answers_are_grouped_and_part_as_bands(page: Page, four_runs: str) -> None:
+def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -> None:
     page.goto(four_runs)
-    bands = page.get_by_test_id("answer-flow").get_by_role("button")
-    expect(bands.first).to_be_visible()
+    roads = page.get_by_test_id("road-map").locator("[data-road]")
+    expect(roads.first).to_be_visible()
     expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 ended")
     expect(page.get_by_test_id("left-out")).to_have_count(0)
     counts = [int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()]
     assert sum(counts) == 4
-    bands.first.focus()
-    expect(page.get_by_test_id("flow-told")).to_contain_text("of the runs")
-    first = page.get_by_test_id("flow-told").inner_text()
-    page.keyboard.press("ArrowDown")  # where they part at the first token there is no band to the left of all
+    roads.first.focus()
+    expect(page.get_by_test_id("road-told")).to_contain_text("went on with")
+    first = page.get_by_test_id("road-told").inner_text()
+    page.keyboard.press("ArrowDown")  # where they part at the first token there is no road to the left of all
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_test_id("flow-told")).not_to_have_text(first)
+    expect(page.get_by_test_id("road-told")).not_to_have_text(first)
 
 
 def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> None:

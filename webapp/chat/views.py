@@ -65,6 +65,8 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     parent_id: str | None = None
     params: SamplingParams | None = None
     n: int | None = None
+    params_each: tuple[SamplingParams, ...] | None = None
+    """In place of params and n: each answer's own settings, so that they can race."""
     client: ClientTiming | None = None
     is_stepped: bool = False
 
@@ -207,7 +209,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
     body = read_body(request, NewMessage)
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
-    params = _params(found, body.params, _num_answers(body, found))
+    params = _params_each(body) or _params(found, body.params, _num_answers(body, found))
     parent = None
     if body.parent_id is not None:
         parent = found.messages.filter(pk=body.parent_id).first()
@@ -316,6 +318,19 @@ def _params(found: Conversation, given: SamplingParams | None, n: int) -> list[S
     params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
     seeds = _seeds(params.seed, n)
     return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
+
+
+def _params_each(body: NewMessage) -> list[SamplingParams] | None:
+    """Where each answer has its own; one that names no seed gets one."""
+    if body.params_each is None:
+        return None
+    if body.params is not None or body.n is not None or body.is_stepped:
+        message = "params_each stands in place of params and n, and not in step mode."
+        raise ApiError(400, "invalid", message, "params_each")
+    if not 1 <= len(body.params_each) <= MAX_ANSWERS:
+        raise ApiError(400, "invalid", f"params_each must have 1 to {MAX_ANSWERS} settings.", "params_each")
+    given = [checked_params(each) for each in body.params_each]
+    return [msgspec.structs.replace(each, seed=_seeds(each.seed, 1)[0]) for each in given]
 
 
 def _seeds(first: int | None, n: int) -> list[int]:

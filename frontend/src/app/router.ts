@@ -7,6 +7,7 @@ export type Route =
   | { page: "learn"; exhibit: string | null }
   | { page: "compare"; ids: string[] }
   | { page: "rerun"; rerun: string }
+  | { page: "race"; from: string | null }
   | { page: "unknown" };
 
 /** Of a path, with its query where the page has one. */
@@ -22,6 +23,7 @@ export function routeOf(address: string): Route {
   if (first === "library" && !id) return { page: "library" };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };
+  if (first === "race" && !id) return { page: "race", from: new URLSearchParams(query).get("from") };
   if (first === "reruns" && id) return { page: "rerun", rerun: id };
   return { page: "unknown" };
 }

@@ -18,6 +18,7 @@ import {
 import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
+import { RACE_KEYS } from "../race/keys";
 import { FLOW_KEYS } from "../reruns/keys";
 import { MENU_KEYS, type KeyTable } from "../ui/keys";
 import { APP_KEYS, LIST_KEYS } from "./keys";
@@ -31,7 +32,7 @@ function on(pages: Page[], tables: [title: string, where: string, bindings: KeyT
 
 export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
-    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "unknown"],
+    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "race", "unknown"],
     [
       ["Everywhere", "on every page", APP_KEYS],
       ["Conversations", "on one in the list", LIST_KEYS],
@@ -87,5 +88,6 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ],
   ),
   ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
+  ...on(["race"], [["Race", "in the field in which the message is written", RACE_KEYS]]),
   ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];

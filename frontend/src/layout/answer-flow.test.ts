@@ -16,6 +16,7 @@ function answer(ids: number[], index = 0, rest: Partial<RunAnswer> = {}): RunAns
     requestId: `req_${index}`,
     ids,
     pieces: ids.map((id) => btoa(String(id))),
+    chances: ids.map(() => 0.5),
     text: ids.join(""),
     outcome: "done",
     ending: "end of turn",

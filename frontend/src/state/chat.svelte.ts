@@ -341,7 +341,8 @@ export class Chat {
     if (message && message.status === "streaming") {
       message.text = whole.text;
       const outcome = outcomeOf(whole);
-      message.status = ["length", "repetition", "running"].includes(outcome) ? "done" : outcome;
+      const isDone = outcome === "length" || outcome === "repetition" || outcome === "running";
+      message.status = isDone ? "done" : outcome;
       message.error = whole.failed;
     }
     this.onSettled();

@@ -1,10 +1,10 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
+import { closestCall } from "../trace/calls";
 import { beatOf, FIRST_CUE, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
 import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
-import { closestCall } from "../trace/highlights";
 import { nextStep, stepBefore } from "../trace/log-steps";
 import { progress, shownMs } from "../trace/pace";
 import { planOf, type Stop } from "../trace/scene-plan";

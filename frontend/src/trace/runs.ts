@@ -1,6 +1,6 @@
 /** What a run of a set comes to, and what all of them together tell. Knows nothing of how they are fetched. */
 import { commonStart } from "./diff";
-import { idsOf } from "./divergence";
+import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
@@ -12,6 +12,8 @@ export interface RunAnswer {
   requestId: string;
   ids: number[];
   pieces: string[];
+  /** By the model alone, before any setting; null: not reported, or taken over and not sampled here. */
+  chances: (number | null)[];
   text: string;
   outcome: Outcome;
   ending: string;
@@ -37,6 +39,7 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
     requestId,
     ids: idsOf(view),
     pieces: answerPieces(view).map(({ piece }) => piece),
+    chances: answerTokens(view).map(({ sampled }) => chanceOf(sampled?.logprob ?? null)),
     text: view.text,
     outcome: outcomeOf(view),
     ending: endText(view),
@@ -53,6 +56,8 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
       : "",
   };
 }
+
+const chanceOf = (logprob: number | null) => (logprob === null ? null : Math.exp(logprob));
 
 function savedOf({ bill }: TraceView): number | null {
   const line = (kind: string) => bill?.lines.find((each) => each.kind === kind);

@@ -2,14 +2,13 @@
 import type { TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
 import { count, counted, duration, percent } from "./format";
-import { closestCall } from "./highlights";
+import { closestCall } from "./calls";
 import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
 import { numReleased, readings, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
 import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
-import { savedTime } from "./saved-time";
 
 /** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
@@ -23,19 +22,8 @@ export function closestCaption(view: TraceView, position: number): string | null
   const call = closestCall(view);
   if (call?.position !== position) return null;
   const { token, first, second } = call;
-  const rival = rivalOf(token, second);
-  const odds = `“${pieceLabel(token.candidate_pieces[0] ?? "")}” had ${percent(first)}`;
-  return `The closest call: ${odds}${rival ? `, “${rival}” ${percent(second)}` : ""}. It became ${quotedName(token)}.`;
-}
-
-function rivalOf(
-  { candidate_logits, candidate_pieces, log_normalizer }: TokenSampled,
-  share: number,
-): string {
-  const index = candidate_logits.findIndex(
-    (logit) => logit !== null && Math.abs(Math.exp(logit - (log_normalizer ?? 0)) - share) < 1e-9,
-  );
-  return pieceLabel(candidate_pieces[index] ?? "");
+  const odds = `“${first.name}” had ${percent(first.chance)}, “${second.name}” ${percent(second.chance)}`;
+  return `The closest call: ${odds}. It became ${quotedName(token)}.`;
 }
 
 /** Null: the stage's own sentence says it. */
@@ -99,7 +87,6 @@ function cacheCaption(view: TraceView): string {
 function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
   const token = tokens.at(-1)!;
   if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted) return drawnCaption(token);
-  const steps = columns(token, accepted.params);
   if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
   if (isGreedy(token)) return "No draw: the most likely is taken.";
   if (token.stages === null) return drawnCaption(token);

@@ -81,4 +81,11 @@ export class Story {
   }
 }
 
+/** The story of a log that is known as a whole. */
+export function storyOf(log: readonly { event: AnyEvent }[]): Story {
+  const story = new Story();
+  for (const { event } of log) story.add(event);
+  return story;
+}
+
 const IN_ANSWER = new Set<SceneId>(["draw", "stream", "bill"]);

@@ -386,8 +386,10 @@ export interface Asking {
   n: number;
 }
 
-export interface NewMessage extends Asking {
+export interface NewMessage extends Partial<Asking> {
   is_stepped?: boolean;
+  /** Each answer's own settings, in place of `params` and `n`. */
+  params_each?: SamplingParams[];
   text: string;
   parent_id: string | null;
   client: Partial<ClientTiming>;

@@ -1,5 +1,5 @@
 /** The timeline's keys, as Perfetto and Chrome have them. */
-import { keyLabel, type Binding, type Row } from "../../ui/keys";
+import { type Binding, type Row } from "../../ui/keys";
 import type { TimelineView } from "./view.svelte";
 
 const ZOOM = 1.6;

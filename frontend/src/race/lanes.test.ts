@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import type { AnyEvent, SamplingParams } from "../protocol/events";
+import { divergence } from "../trace/divergence";
+import { fold } from "../trace/fold";
+import { emptyView, type TraceView } from "../trace/view";
+import { drawSeed, forkText, paramsOf, PRESETS, problemOf, toldOf } from "./lanes";
+
+const LOG = new URL("../../../tests/golden/logs/finished.json", `file://${import.meta.dirname}/`).pathname;
+
+function golden(): TraceView {
+  const { frames } = JSON.parse(readFileSync(LOG, "utf8")) as {
+    frames: { seq: number; events: AnyEvent[] }[];
+  };
+  let view = emptyView();
+  for (const { seq, events } of frames)
+    events.forEach((event, index) => (view = fold(view, event, seq + index)));
+  return view;
+}
+
+it("gives each lane its own settings, and both the same draws where that is asked for", () => {
+  const defaults = { temperature: 0.5, top_p: 0.9, max_tokens: 64 } as SamplingParams;
+  const made = paramsOf(defaults, [PRESETS[0]!.setting, PRESETS[3]!.setting], 7);
+  expect(made.map(({ temperature, seed, max_tokens }) => [temperature, seed, max_tokens])).toEqual([
+    [0, 7, 64],
+    [1, 7, 64],
+  ]);
+  expect(Number.isSafeInteger(drawSeed())).toBe(true);
+});
+
+it("takes every preset and refuses what the server would", () => {
+  expect(PRESETS.map(({ setting }) => problemOf(setting))).toEqual(PRESETS.map(() => ""));
+  expect(problemOf({ temperature: 3, top_p: 1 })).toContain("Temperature");
+  expect(problemOf({ temperature: Number.NaN, top_p: 1 })).toContain("Temperature");
+  expect(problemOf({ temperature: 1, top_p: 0 })).toContain("Top-p");
+});
+
+it("tells where two lanes part, that they never did, and nothing while they run together", () => {
+  const view = golden();
+  const other = {
+    ...view,
+    tokens: view.tokens.map((token, index) =>
+      index === 2 ? { ...token, id: -1, piece: btoa(" odd") } : token,
+    ),
+  };
+  expect(forkText(divergence(view, view), [view, view])).toBe("Both wrote the same, token for token.");
+  expect(forkText(divergence(view, other), [view, other])).toMatch(
+    /^They part at token 3: A takes “.+” \(.+\), B takes “odd”\.$/,
+  );
+  const running = { ...view, finished: null, tokens: view.tokens.slice(0, 2) };
+  expect(forkText(divergence(running, running, false), [running, running])).toBe("");
+});
+
+it("tells a lane's tokens, speed and end from its trace", () => {
+  expect(toldOf(emptyView())).toBe("Waiting");
+  expect(toldOf(golden())).toMatch(/^\d+ tokens? · first word after .+ · end of turn$/);
+});

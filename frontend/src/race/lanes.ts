@@ -1,0 +1,68 @@
+/** The two lanes of a race: their settings, and what is told of them while they run. */
+import type { SamplingParams } from "../protocol/events";
+import { chanceOf, type Divergence } from "../trace/divergence";
+import { endText } from "../trace/figures";
+import { counted, duration, percent } from "../trace/format";
+import { tokensPerSecond } from "../trace/sentences";
+import { nameOf } from "../trace/token-name";
+import { firstTextUs, isOver, type TraceView } from "../trace/view";
+
+export interface Setting {
+  temperature: number;
+  top_p: number;
+}
+
+export const PRESETS: { name: string; setting: Setting }[] = [
+  { name: "Greedy", setting: { temperature: 0, top_p: 1 } },
+  { name: "Careful", setting: { temperature: 0.2, top_p: 0.9 } },
+  { name: "Balanced", setting: { temperature: 0.7, top_p: 0.95 } },
+  { name: "Free", setting: { temperature: 1, top_p: 1 } },
+  { name: "Wild", setting: { temperature: 1.5, top_p: 1 } },
+];
+
+export const NAMES = ["A", "B"] as const;
+
+/** What JavaScript holds exactly. */
+const NUM_SEEDS = 2 ** 53;
+export const drawSeed = (): number => Math.floor(Math.random() * NUM_SEEDS);
+
+/** What is wrong with a lane, for people; empty: nothing. */
+export function problemOf({ temperature, top_p }: Setting): string {
+  if (!(temperature >= 0 && temperature <= 2)) return "Temperature must be between 0 and 2.";
+  return top_p > 0 && top_p <= 1 ? "" : "Top-p must be above 0 and at most 1.";
+}
+
+/** All else is as it is elsewhere. seed: the same draws in each lane; null: each its own. */
+export function paramsOf(
+  defaults: SamplingParams,
+  settings: Setting[],
+  seed: number | null,
+): SamplingParams[] {
+  return settings.map((setting) => ({ ...defaults, ...setting, seed }));
+}
+
+/** A lane's state in a line. */
+export function toldOf(view: TraceView): string {
+  const first = firstTextUs(view);
+  const speed = tokensPerSecond(view);
+  const facts = [
+    counted(view.tokens.length, "token"),
+    first === null ? "" : `first word after ${duration(first)}`,
+    speed === null ? "" : `${speed.toFixed(0)} tokens/s`,
+    isOver(view) ? endText(view) : "",
+  ];
+  return view.accepted ? facts.filter(Boolean).join(" · ") : "Waiting";
+}
+
+/** Where the lanes part, in words; empty: they have not yet. */
+export function forkText(at: Divergence | null, lanes: TraceView[]): string {
+  if (!at) return lanes.every(isOver) && lanes.length ? "Both wrote the same, token for token." : "";
+  const said = [at.a, at.b].map((token, index) => {
+    if (!token) return `${NAMES[index]} ends`;
+    const view = lanes[index]!;
+    const chance = token.sampled && chanceOf({ token: token.sampled, view }, token.id).model;
+    const name = nameOf({ piece: token.piece, is_special: token.isSpecial }).replaceAll("·", " ").trim();
+    return `${NAMES[index]} takes “${name}”${chance === null ? "" : ` (${percent(chance)})`}`;
+  });
+  return `They part at token ${at.index + 1}: ${said.join(", ")}.`;
+}

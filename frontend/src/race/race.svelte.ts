@@ -1,0 +1,61 @@
+/** One message sent once under two settings: both answers as they come. */
+import type { SamplingParams } from "../protocol/events";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { divergence, type Divergence } from "../trace/divergence";
+import { isOver } from "../trace/view";
+import { api } from "../transport/api";
+import type { Socket } from "../transport/socket";
+
+export class Race {
+  lanes = $state.raw<RequestTrace[]>([]);
+  conversation = $state<string | null>(null);
+  isStarting = $state(false);
+  problem = $state("");
+
+  constructor(private readonly socket: Socket) {}
+
+  get isRunning(): boolean {
+    return this.isStarting || this.lanes.some(({ whole, refusal }) => !isOver(whole) && !refusal);
+  }
+
+  /** Where they part; null: nowhere yet. */
+  get fork(): Divergence | null {
+    const [a, b] = this.lanes;
+    return a && b ? divergence(a.whole, b.whole, isOver(a.whole) && isOver(b.whole)) : null;
+  }
+
+  async start(text: string, systemPrompt: string, params: SamplingParams[]): Promise<void> {
+    if (this.isRunning) return;
+    this.close();
+    this.isStarting = true;
+    this.problem = "";
+    try {
+      const { id } = await api.createConversation({ system_prompt: systemPrompt });
+      const sent = await api.send(
+        id,
+        { text, parent_id: null, params_each: params, client: {} },
+        crypto.randomUUID(),
+      );
+      this.conversation = id;
+      this.lanes = [sent.assistant_message, ...sent.siblings].map(({ request_id }) => {
+        const trace = new RequestTrace(request_id!);
+        trace.open(this.socket);
+        return trace;
+      });
+    } catch (error) {
+      this.problem = error instanceof Error ? error.message : String(error);
+    } finally {
+      this.isStarting = false;
+    }
+  }
+
+  async stop(): Promise<void> {
+    const running = this.lanes.filter(({ whole }) => !isOver(whole));
+    await Promise.allSettled(running.map(({ requestId }) => api.cancel(requestId)));
+  }
+
+  close(): void {
+    for (const lane of this.lanes) lane.close();
+    this.lanes = [];
+  }
+}
