@@ -64,6 +64,7 @@ urlpatterns = [
     path("api/learn/chat", learn.chat),
     path("api/learn/checks", learn.check),
     path("api/learn/simulations", learn.simulate),
+    path("api/learn/experiments", learn.experiment),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),
     path("api/traces/<str:request_id>/saved", saved),
     path("api/traces/<str:request_id>/otlp", traces.send),

@@ -13,8 +13,9 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from inference.eventlog.keys import simulation_key
+from inference.eventlog.keys import experiment_key, simulation_key
 from inference.protocol.codec import encode_request
+from inference.protocol.experiments import Experiment, ExperimentRequest
 from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
 from inference.tokenization.gguf_metadata import TokenizerError
@@ -106,6 +107,25 @@ def simulate(request: HttpRequest) -> HttpResponse:
     payload = encode_request(body)
     try:
         return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
+    except (RedisError, OperationalError):
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+class ExperimentBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be tried."""
+
+    request: ExperimentRequest
+
+
+@api("POST")
+def experiment(request: HttpRequest) -> HttpResponse:
+    """200 with the outcome, or 202 with how far it is: ask again."""
+    asked = read_body(request, ExperimentBody).request
+    if problem := asked.problem():
+        raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
+    payload = encode_request(Experiment(user=user_id(request), request=asked))
+    try:
+        return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
     except (RedisError, OperationalError):
         raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
 
