@@ -63,6 +63,7 @@ urlpatterns = [
     path("api/learn/prices", learn.prices),
     path("api/learn/chat", learn.chat),
     path("api/learn/checks", learn.check),
+    path("api/learn/gate", learn.gate),
     path("api/learn/simulations", learn.simulate),
     path("api/learn/experiments", learn.experiment),
     path("api/learn/tokenizers/wordpiece", learn.wordpiece),

@@ -24,7 +24,9 @@ from webapp.billing.bill import prices_in_force
 from webapp.context.assemble import ContextTooLarge
 from webapp.gateway.body import checked_text, read_body
 from webapp.gateway.errors import ApiError, api, user_id
+from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, packed
+from webapp.learn.gate import Rehearsal, rehearsed
 from webapp.learn.tasks import check_key
 from webapp.lifecycle import services
 from webapp.probes.board import Board, Look, Overloaded
@@ -76,6 +78,15 @@ def chat(request: HttpRequest) -> HttpResponse:
         raise ApiError(503, "model_unavailable", f"{error}") from None
     except RedisError:
         raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+@api("POST")
+def gate(request: HttpRequest) -> HttpResponse:
+    """What the gate would say to a message, by the same checks in the same order; nothing is started."""
+    timing = ServerTiming(request)
+    body = read_body(request, Rehearsal)
+    limits = rehearsed(body, timing)
+    return timing.apply(JsonResponse({"limits": msgspec.to_builtins(limits)}))
 
 
 class CheckBody(msgspec.Struct, forbid_unknown_fields=True):
