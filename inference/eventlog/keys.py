@@ -56,6 +56,11 @@ def simulation_key(payload: str) -> str:
     return f"{PREFIX}simulation:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
+def experiment_key(payload: str) -> str:
+    """Hash as a probe's, of the experiment that is asked for by these very bytes. Expires."""
+    return f"{PREFIX}experiment:{hashlib.sha256(payload.encode()).hexdigest()}"
+
+
 @dataclass(frozen=True)
 class Entry:
     """One stream entry: a frame whose events are still encoded."""

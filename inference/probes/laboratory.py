@@ -13,6 +13,7 @@ import torch
 from inference.modelfiles.errors import ModelFileError
 from inference.models.source import ModelSource, open_model
 from inference.probes.errors import ProbeError
+from inference.probes.experiments import ReadOutcome, ReadRequest, request_ids, run
 from inference.probes.model import ProbedModel
 from inference.probes.probes import attend, compare, lens, measure
 from inference.protocol.events import AnyProbe
@@ -48,6 +49,18 @@ class Laboratory:
             try:
                 self._check(request)
                 return self._probe(request)
+            except (ModelFileError, TokenizerError) as error:
+                raise ProbeError("model_unavailable", f"The model cannot be read: {error}") from error
+            finally:
+                self._start_timer()
+
+    def run(self, request: ReadRequest, cache_salt: str) -> ReadOutcome:
+        """cache_salt: as in ProbeRequest. Raises ProbeError."""
+        with self._lock:
+            try:
+                if not all(0 <= token < self._source.config.vocab_size for token in request_ids(request)):
+                    raise ProbeError("invalid", "The text has token ids that this model's vocabulary does not have.")
+                return run(request, self._loaded(cache_salt), self._tokenizer.label)
             except (ModelFileError, TokenizerError) as error:
                 raise ProbeError("model_unavailable", f"The model cannot be read: {error}") from error
             finally:

@@ -6,12 +6,13 @@ In float32, by the PyTorch decoder: what is looked at is the model itself, witho
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from inference.models.attention import StepLayout
 from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
@@ -32,18 +33,34 @@ class Pass:
     residuals: Tensor  # [num_layers, hidden_size] float32, after each layer
 
 
+@dataclass(frozen=True)
+class Step:
+    """The likeliest token after a text, and what it took."""
+
+    id: int
+    num_tokens: int
+    cpu_us: int
+
+
 class _Recorder:
-    """An Observer of a step with one token."""
+    """An Observer of a step's last token."""
 
     def __init__(self, config: ModelConfig, num_tokens: int) -> None:
         self.attention = torch.zeros(config.num_layers, config.num_heads, num_tokens)
         self.residuals = torch.zeros(config.num_layers, config.hidden_size)
 
     def attended(self, layer: int, first: int, weights: Tensor) -> None:
-        self.attention[layer, :, first:] = weights[:, 0]
+        self.attention[layer, :, first:] = weights[:, -1]
 
     def passed(self, layer: int, residual: Tensor) -> None:
-        self.residuals[layer] = residual[0]
+        self.residuals[layer] = residual[-1]
+
+
+class _Unturned(StepLayout):
+    """A layout without positions."""
+
+    def rotation(self, layer: int) -> Callable[[Tensor], Tensor]:  # type: ignore[override]
+        return lambda turned: turned
 
 
 class ProbedModel:
@@ -77,6 +94,26 @@ class ProbedModel:
         recorder = _Recorder(self.config, len(ids))
         self._decoder.forward([Chunk(ids[-1:], len(ids) - 1, self._table, num_logits=0)], self._kv, recorder)
         return Pass(recorder.attention, recorder.residuals)
+
+    def last_residuals(self, ids: Sequence[int], is_turned: bool) -> Tensor:
+        """The last token's residual stream after each layer: [num_layers, hidden_size].
+
+        is_turned: False leaves the positions out, so that no query and no key says where it stands.
+        """
+        self.forget()
+        kind = StepLayout if is_turned else _Unturned
+        layout = kind([Chunk(ids, 0, self._table, num_logits=0)], self.config, self._kv, torch.float32)
+        recorder = _Recorder(self.config, len(ids))
+        with torch.inference_mode():
+            self._decoder.residual(torch.tensor(ids), layout, recorder)
+        return recorder.residuals
+
+    def step(self, ids: Sequence[int], start: int) -> Step:
+        """Compute the tokens from `start` on, with the others in the cache, as one step of a server would."""
+        self.forget()
+        begun_ns = time.thread_time_ns()
+        logits = self._decoder.forward([Chunk(ids[start:], start, self._table)], self._kv)
+        return Step(int(logits[0].argmax()), len(ids) - start, (time.thread_time_ns() - begun_ns) // 1000)
 
     def read_out(self, residuals: Tensor) -> Tensor:
         """Log-probabilities by the final norm and the output head: [n, hidden_size] → [n, vocab_size]."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from inference.protocol.events import AnyEvent, AnyProbe, Frame
+from inference.protocol.experiments import Experiment, ExperimentOutcome
 from inference.protocol.request import GenerationRequest, ProbeRequest, StepCommand
 from inference.protocol.simulation import Simulation, SimulationRequest
 
@@ -18,6 +19,8 @@ _step_decoder = msgspec.json.Decoder(StepCommand)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
 _simulation_decoder = msgspec.json.Decoder(Simulation)
+_experiment_decoder = msgspec.json.Decoder(Experiment)
+_outcome_decoder: msgspec.json.Decoder[ExperimentOutcome] = msgspec.json.Decoder(ExperimentOutcome)
 _probe_decoder: msgspec.json.Decoder[AnyProbe] = msgspec.json.Decoder(AnyProbe)
 
 
@@ -55,7 +58,7 @@ def decode_handover(data: bytes | str) -> GenerationRequest | None:
     return _handover_decoder.decode(data)
 
 
-def encode_request(request: ProbeRequest | SimulationRequest) -> str:
+def encode_request(request: ProbeRequest | SimulationRequest | Experiment) -> str:
     return _encoder.encode(request).decode()
 
 
@@ -94,3 +97,17 @@ def encode_simulation(simulation: Simulation) -> bytes:
 def decode_simulation(data: bytes | str) -> Simulation:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
     return _simulation_decoder.decode(data)
+
+
+def decode_experiment(data: bytes | str) -> Experiment:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _experiment_decoder.decode(data)
+
+
+def encode_outcome(outcome: ExperimentOutcome) -> bytes:
+    return _encoder.encode(outcome)
+
+
+def decode_outcome(data: bytes | str) -> ExperimentOutcome:
+    """Raises msgspec.ValidationError or msgspec.DecodeError."""
+    return _outcome_decoder.decode(data)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inference.protocol import events, request, simulation
+from inference.protocol import events, experiments, request, simulation
 from inference.protocol.docstrings import field_docstrings
 
 ROOTS = (
@@ -15,6 +15,8 @@ ROOTS = (
     request.GenerationRequest,
     simulation.SimulationRequest,
     simulation.Simulation,
+    experiments.ExperimentRequest,
+    experiments.ExperimentOutcome,
 )
 
 
@@ -37,6 +39,7 @@ def build_schema() -> dict[str, Any]:
 
 
 def _docstrings() -> dict[tuple[str, str], str]:
-    own = field_docstrings(events) | field_docstrings(request) | field_docstrings(simulation)
+    modules = (events, request, simulation, experiments)
+    own = {place: text for module in modules for place, text in field_docstrings(module).items()}
     at = own[("Event", "at")]
     return own | {(cls.__name__, "at"): at for cls in events.Event.__subclasses__()}

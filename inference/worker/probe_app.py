@@ -1,4 +1,4 @@
-"""The Celery app of probes and simulations: a process that never takes a core that serving wants.
+"""The Celery app of probes, simulations and experiments: a process that never takes a core that serving wants.
 
 Knows nothing of how they are made; what that needs is imported with the first one, so that an idle process is small.
 """
@@ -16,13 +16,16 @@ from celery import Celery
 from celery.signals import worker_init
 
 from inference.eventlog.broker import celery_url
-from inference.eventlog.keys import probe_key, simulation_key
+from inference.eventlog.keys import experiment_key, probe_key, simulation_key
 from inference.protocol.codec import (
+    decode_experiment,
     decode_probe_request,
     decode_simulation_request,
+    encode_outcome,
     encode_probe,
     encode_simulation,
 )
+from inference.protocol.experiments import GuessRequest
 from inference.protocol.request import ProbeRequest
 from inference.worker.settings import read_settings
 
@@ -81,6 +84,12 @@ def simulate(payload: str) -> None:
     _answer(simulation_key(payload), lambda: _simulate(payload))
 
 
+@app.task(name="inference.experiment")
+def experiment(payload: str) -> None:
+    """Try something (an Experiment as JSON) and leave its outcome where it was asked for."""
+    _answer(experiment_key(payload), lambda: _experiment(payload))
+
+
 def _answer(key: str, work: Callable[[], bytes]) -> None:
     assert app.client is not None
     if app.client.hget(key, "state") != b"queued":  # delivered twice, or nobody waits any more
@@ -117,6 +126,22 @@ def _simulate(payload: str) -> bytes:
         return encode_simulation(Simulator(decode_simulation_request(payload)).run())
     except CannotSimulate as error:
         raise Refused("invalid", str(error)) from error
+
+
+def _experiment(payload: str) -> bytes:
+    from inference.simulation.guessing import guess
+
+    asked = decode_experiment(payload)
+    if isinstance(asked.request, GuessRequest):
+        return encode_outcome(guess(asked.request))
+    if read_settings().backend_url:
+        raise Refused("no_weights", "A server elsewhere makes the answers; its weights are not here to look at.")
+    from inference.probes.errors import ProbeError
+
+    try:
+        return encode_outcome(_laboratory().run(asked.request, f"user:{asked.user}"))
+    except ProbeError as error:
+        raise Refused(error.code, str(error)) from error
 
 
 def _laboratory() -> Any:

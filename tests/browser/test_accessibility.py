@@ -14,25 +14,10 @@ from tests.browser.axe import findings
 from tests.browser.panels import each_tab, open_tab
 from tests.browser.running import Running, post
 from tests.golden.test_projections import LOGS
+from webapp.gateway import site
 from webapp.traces.archive import encode
 
-EXHIBITS = (
-    "",
-    *(
-        f"/{name}"
-        for name in (
-            "safety",
-            "context",
-            "tokenizer",
-            "batching",
-            "cache",
-            "prefill",
-            "sampling",
-            "streaming",
-            "economics",
-        )
-    ),
-)
+EXHIBITS = ("", *(f"/{name}" for name in sorted(site.EXHIBITS)))
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

@@ -24,7 +24,7 @@ from webapp.chat.delivery import Key, KeyReused
 from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
-from webapp.gateway.errors import ApiError, all_of, api, not_found, user_id
+from webapp.gateway.errors import ApiError, all_of, api, not_found, too_many_open, user_id
 from webapp.gateway.params import checked_params, window_notes
 from webapp.gateway.requests import find
 from webapp.gateway.timing import ServerTiming
@@ -354,7 +354,7 @@ def _refusals() -> Iterator[None]:
         message = "The answer before this message is still being written. Wait for its end, or stop it; then send."
         raise ApiError(409, "answer_open", message) from None
     except TooManyOpen as error:
-        raise ApiError(429, "too_many_requests", str(error), retry_after_s=5) from None
+        raise too_many_open(str(error)) from None
     except KeyReused:
         message = "This Idempotency-Key stands for another message. Use a new key for each message."
         raise ApiError(422, "key_reused", message) from None

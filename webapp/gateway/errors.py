@@ -47,6 +47,11 @@ def not_found(what: str) -> ApiError:
     return ApiError(404, "not_found", f"There is no such {what}.")
 
 
+def too_many_open(why: str) -> ApiError:
+    """The user has as many requests open as one may have; they end within seconds."""
+    return ApiError(429, "too_many_requests", why, retry_after_s=5)
+
+
 View = Callable[..., HttpResponseBase]
 
 

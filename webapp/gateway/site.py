@@ -27,7 +27,23 @@ from webapp.lifecycle.workers import workers as list_workers
 from webapp.reruns.models import Rerun
 
 VERSION = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-EXHIBITS = {"tokenizer", "context", "sampling", "cache", "batching", "prefill", "streaming", "economics", "safety"}
+EXHIBITS = {
+    "attention",
+    "batching",
+    "cache",
+    "context",
+    "economics",
+    "gate",
+    "guessing",
+    "loop",
+    "merges",
+    "prefill",
+    "rules",
+    "safety",
+    "sampling",
+    "streaming",
+    "tokenizer",
+}
 """The pages below /learn (frontend/src/learn/exhibits.ts)."""
 _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
 

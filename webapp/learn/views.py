@@ -13,8 +13,9 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from inference.eventlog.keys import simulation_key
+from inference.eventlog.keys import experiment_key, simulation_key
 from inference.protocol.codec import encode_request
+from inference.protocol.experiments import Experiment, ExperimentRequest
 from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
 from inference.tokenization.gguf_metadata import TokenizerError
@@ -23,7 +24,9 @@ from webapp.billing.bill import prices_in_force
 from webapp.context.assemble import ContextTooLarge
 from webapp.gateway.body import checked_text, read_body
 from webapp.gateway.errors import ApiError, api, user_id
+from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, packed
+from webapp.learn.gate import Rehearsal, rehearsed
 from webapp.learn.tasks import check_key
 from webapp.lifecycle import services
 from webapp.probes.board import Board, Look, Overloaded
@@ -77,6 +80,15 @@ def chat(request: HttpRequest) -> HttpResponse:
         raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
 
 
+@api("POST")
+def gate(request: HttpRequest) -> HttpResponse:
+    """What the gate would say to a message, by the same checks in the same order; nothing is started."""
+    timing = ServerTiming(request)
+    body = read_body(request, Rehearsal)
+    limits = rehearsed(body, timing)
+    return timing.apply(JsonResponse({"limits": msgspec.to_builtins(limits)}))
+
+
 class CheckBody(msgspec.Struct, forbid_unknown_fields=True):
     """A text to be judged."""
 
@@ -106,6 +118,25 @@ def simulate(request: HttpRequest) -> HttpResponse:
     payload = encode_request(body)
     try:
         return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
+    except (RedisError, OperationalError):
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+
+
+class ExperimentBody(msgspec.Struct, forbid_unknown_fields=True):
+    """What is to be tried."""
+
+    request: ExperimentRequest
+
+
+@api("POST")
+def experiment(request: HttpRequest) -> HttpResponse:
+    """200 with the outcome, or 202 with how far it is: ask again."""
+    asked = read_body(request, ExperimentBody).request
+    if problem := asked.problem():
+        raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
+    payload = encode_request(Experiment(user=user_id(request), request=asked))
+    try:
+        return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
     except (RedisError, OperationalError):
         raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
 

@@ -44,12 +44,17 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
 
     Raises TooManyOpen when they do not all fit.
     """
-    free = room(user_id)
-    if num_new > free:
-        raise TooManyOpen(_too_many(free, num_new))
+    limits = places(room(user_id), num_new)
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
         few = f"At most {MAX_STEPPED} answers may be open whose tokens you choose."
         raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
+    return limits
+
+
+def places(free: int, num_new: int) -> list[Limit]:
+    """As concurrency. Raises TooManyOpen when they do not all fit."""
+    if num_new > free:
+        raise TooManyOpen(_too_many(free, num_new))
     return concurrency(free, num_new)
 
 

@@ -7,15 +7,21 @@ export interface Term {
 
 /** The last part of an exhibit's address. */
 export type Exhibit =
-  | "tokenizer"
-  | "context"
-  | "sampling"
-  | "cache"
+  | "attention"
   | "batching"
-  | "prefill"
-  | "streaming"
+  | "cache"
+  | "context"
   | "economics"
-  | "safety";
+  | "gate"
+  | "guessing"
+  | "loop"
+  | "merges"
+  | "prefill"
+  | "rules"
+  | "safety"
+  | "sampling"
+  | "streaming"
+  | "tokenizer";
 
 export const TERMS = {
   token: {
@@ -83,7 +89,7 @@ export const TERMS = {
   decode: {
     sentence:
       "Writing the answer, one token in one step (more where guesses are accepted); memory bandwidth sets its pace.",
-    exhibit: "prefill",
+    exhibit: "loop",
   },
   queue: {
     sentence: "Inside a worker's engine: until there is room for one more in its batch, and for its blocks.",
@@ -105,8 +111,9 @@ export const TERMS = {
     exhibit: "batching",
   },
   gate: {
-    sentence: "Who asks, and whether a limit is used up: looked at before anything is computed.",
-    exhibit: "safety",
+    sentence:
+      "Who asks, and whether a limit is used up. The prompt may be prepared meanwhile; nothing goes to the model before.",
+    exhibit: "gate",
   },
   safetyCheck: {
     sentence:
@@ -201,16 +208,16 @@ export const TERMS = {
   },
   layer: {
     sentence: "One of the model's repeated parts: each looks back at all tokens once, then reworks this one.",
-    exhibit: "prefill",
+    exhibit: "attention",
   },
   layerGuess: {
     sentence: "The token the model would say if it stopped after this layer (the logit lens).",
-    exhibit: "sampling",
+    exhibit: "attention",
   },
   neighbours: {
     sentence:
       "Tokens whose learnt vectors point the same way: cosine 1 is the same direction, 0 none in common.",
-    exhibit: "tokenizer",
+    exhibit: "attention",
   },
   origin: {
     sentence: "Whether the block was found in the cache, or computed for this request.",
@@ -224,7 +231,7 @@ export const TERMS = {
   acceptedGuesses: {
     sentence:
       "Guesses that the model itself drew too; from the first that it did not, all later ones are dropped.",
-    exhibit: "prefill",
+    exhibit: "guessing",
   },
   bill: {
     sentence: "Tokens of each kind times their price; tokens from the cache cost less than computed ones.",
@@ -272,24 +279,24 @@ export const TERMS = {
   },
   authPhase: {
     sentence: "From the request's arrival until the server knew who asks.",
-    exhibit: null,
+    exhibit: "gate",
   },
   validatePhase: {
     sentence: "Reading the body, finding the conversation and checking the settings.",
-    exhibit: null,
+    exhibit: "gate",
   },
   startPhase: {
     sentence: "Taking a place among the open requests, writing the rows, and handing the work to the queue.",
-    exhibit: null,
+    exhibit: "gate",
   },
   guess: {
     sentence:
       "Tokens proposed by something quicker than the model, which checks several of them in one pass.",
-    exhibit: "prefill",
+    exhibit: "guessing",
   },
   guessTime: {
     sentence: "The tokens of all checks at the pace of a plain step, less what the checks' own passes took.",
-    exhibit: "prefill",
+    exhibit: "guessing",
   },
   grammar: {
     sentence:
@@ -373,22 +380,22 @@ export const TERMS = {
     sentence: "A function the model may ask for in its answer; what it gives is put into the next prompt.",
     exhibit: "context",
   },
-  requestLimit: { sentence: "How many requests one user or key may begin in a minute.", exhibit: null },
+  requestLimit: { sentence: "How many requests one user or key may begin in a minute.", exhibit: "gate" },
   tokenLimit: {
     sentence: "How many tokens one user or key may have read or written in a minute.",
-    exhibit: "economics",
+    exhibit: "gate",
   },
   concurrency: {
     sentence: "How many requests one user may have open at once; an ended one makes room.",
-    exhibit: null,
+    exhibit: "gate",
   },
   refill: {
     sentence:
       "A bucket is drained by what a request takes and fills again: at a fixed rate, or when requests end.",
-    exhibit: null,
+    exhibit: "gate",
   },
   budget: { sentence: "How much may be spent until it is set anew.", exhibit: "economics" },
-  messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: null },
+  messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: "gate" },
   inputPrice: {
     sentence: "Prompt tokens that were computed for this request, each at the full price.",
     exhibit: "economics",

@@ -109,6 +109,14 @@ export interface CacheStored {
   blocks: number[] | null;
 }
 
+/** A token and its chance to come next. */
+export interface Candidate {
+  id: number;
+  /** Its bytes (base64 in JSON); a control token's name. */
+  piece: string;
+  probability: number;
+}
+
 /** What the browser measured, in µs since the epoch by its own clock, except where a duration is said. */
 export interface ClientTiming {
   /** When the key (or button) that sent the message was pressed. */
@@ -366,6 +374,31 @@ export interface GrammarMasked {
   duration_us: number;
 }
 
+/** An answer that is known beforehand, guessed ahead by the engine's prompt lookup. */
+export interface GuessRequest {
+  type: "guess";
+  prompt: number[];
+  answer: number[];
+  /** At most so many at a time. */
+  num_guesses: number;
+}
+
+/** One pass of the model: it checks the guesses, and adds a token of its own. */
+export interface GuessStep {
+  /** Index in the answer of the pass's first token. */
+  position: number;
+  guesses: number[];
+  num_accepted: number;
+  /** By so many the answer grew. */
+  num_tokens: number;
+}
+
+/** All passes of an answer. */
+export interface Guesses {
+  type: "guess";
+  steps: GuessStep[];
+}
+
 /** What the residual stream after one layer would say next. */
 export interface LensLayer {
   /** The most likely tokens, most likely first. */
@@ -401,6 +434,63 @@ export interface LogitBias {
   bias: number;
 }
 
+/** An answer's first tokens, the likeliest each time. */
+export interface Loop {
+  type: "loop";
+  steps: LoopStep[];
+  /** In which format both were computed. */
+  compute: string;
+}
+
+/** The model goes on with a text token by token, once with a KV cache and once without. */
+export interface LoopRequest {
+  type: "loop";
+  ids: number[];
+  num_tokens: number;
+}
+
+/** One token of the answer, computed in both ways. */
+export interface LoopStep {
+  id: number;
+  /** Its bytes (base64 in JSON); a control token's name. */
+  piece: string;
+  /** Tokens computed with the cache: all of the prompt first, then one at a time. */
+  num_cached_tokens: number;
+  /** Tokens computed without one: all there are, at every step. */
+  num_uncached_tokens: number;
+  /** Processor time with the cache. */
+  cached_us: number;
+  uncached_us: number;
+  /** Whether the pass without a cache gave the same token. */
+  is_same: boolean;
+}
+
+/** A token and how near it is. */
+export interface Near {
+  id: number;
+  piece: string;
+  /** Of the angle between the two embeddings, -1 to 1. */
+  cosine: number;
+}
+
+/** The surroundings of one token's learnt vector. */
+export interface Nearness {
+  type: "nearness";
+  vocab_size: number;
+  /** Numbers in a vector. */
+  hidden_size: number;
+  /** Of the whole vocabulary, the nearest first, without the token itself. */
+  nearest: Near[];
+  /** The cosine of each token that was asked for with the first one. */
+  asked: number[];
+}
+
+/** How near are the learnt vectors of some tokens to the first one's? */
+export interface NearnessRequest {
+  type: "nearness";
+  ids: number[];
+}
+
 /** A token whose embedding points in nearly the same direction. */
 export interface Neighbour {
   id: number;
@@ -408,6 +498,27 @@ export interface Neighbour {
   piece: string;
   /** Of the angle between the two embeddings, -1 to 1. */
   cosine: number;
+}
+
+/** Where the order of the tokens shows. */
+export interface Order {
+  type: "order";
+  layers: OrderLayer[];
+}
+
+/** How far the two texts lie apart at their last token, after one layer. */
+export interface OrderLayer {
+  /** The difference's length over the vector's own; 0: the model cannot tell them apart. */
+  turned: number;
+  /** The same with the positions left out: no key and no query is turned. */
+  unturned: number;
+}
+
+/** Two texts of the same tokens, in another order, that end alike: where does the model tell them apart? */
+export interface OrderRequest {
+  type: "order";
+  first: number[];
+  second: number[];
 }
 
 /** One chunk of the prompt was computed. */
@@ -514,6 +625,28 @@ export interface PromptTokenized {
   /** Bytes of the text that the vocabulary cannot express and that were therefore lost. */
   lossy_bytes: number;
   duration_us: number;
+}
+
+/** One token's pass through the model. */
+export interface Reading {
+  type: "reading";
+  num_layers: number;
+  num_heads: number;
+  /** What the last token attended to, as in ProbeAttended: [num_layers, num_heads, num_tokens]. */
+  weights: string;
+  /** The likeliest tokens to come next, the likeliest first. */
+  next: Candidate[];
+  /** The probability of each token that was asked for. */
+  asked: number[];
+  duration_us: number;
+}
+
+/** The model reads a text: where does its last token look, and what would come next? */
+export interface ReadingRequest {
+  type: "reading";
+  ids: number[];
+  /** Tokens whose chance to come next is asked for. */
+  asked: number[];
 }
 
 /** The request is well-formed and on its way. */

@@ -15,7 +15,8 @@ export interface Cutter {
 }
 
 export interface Definition {
-  model: { type?: string; vocab: unknown };
+  /** merges: pairs, or texts of two with a space between, the first to be joined first. */
+  model: { type?: string; vocab: unknown; merges?: (string[] | string)[] };
   added_tokens: { id: number; content: string; special: boolean }[];
   pre_tokenizer?: unknown;
   decoder?: unknown;
@@ -72,7 +73,7 @@ function fromSentencePiece(token: string): Uint8Array<ArrayBuffer> {
   return byte ? Uint8Array.of(parseInt(byte[1]!, 16)) : new TextEncoder().encode(token.replaceAll("▁", " "));
 }
 
-function fromByteAlphabet(token: string): Uint8Array<ArrayBuffer> {
+export function fromByteAlphabet(token: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(token, (char) => BYTE_OF.get(char) ?? 0);
 }
 
@@ -81,6 +82,13 @@ const BYTE_OF = new Map<string, number>();
 for (let byte = 0, num = 0; byte < 256; byte++) {
   const isPrintable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
   BYTE_OF.set(String.fromCodePoint(isPrintable ? byte : 256 + num++), byte);
+}
+
+const CHAR_OF = new Map([...BYTE_OF].map(([char, byte]) => [byte, char]));
+
+/** Each byte as a character that can be seen. */
+export function toByteAlphabet(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => CHAR_OF.get(byte)!).join("");
 }
 
 export async function loadDefinition(url: string): Promise<Definition> {

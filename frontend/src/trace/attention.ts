@@ -9,7 +9,7 @@ export class Attention {
   readonly numTokens: number;
   private readonly codes: Uint8Array;
 
-  constructor(event: ProbeAttended) {
+  constructor(event: Pick<ProbeAttended, "num_layers" | "num_heads" | "position" | "weights">) {
     this.numLayers = event.num_layers;
     this.numHeads = event.num_heads;
     this.numTokens = event.position + 1;

@@ -2,11 +2,16 @@
 import type {
   ClientTiming,
   ContextCompared,
+  GuessRequest,
+  LoopRequest,
+  NearnessRequest,
+  OrderRequest,
   ProbeAttended,
   ProbeCompared,
   ProbeLensed,
   ProbeMeasured,
   BillLine,
+  ReadingRequest,
   RequestObserved,
   SafetyChecked,
   SamplingParams,
@@ -386,6 +391,9 @@ export interface Asking {
   n: number;
 }
 
+/** What the exhibits try on the model, and on the engine's guesses. */
+export type ExperimentRequest = ReadingRequest | NearnessRequest | OrderRequest | LoopRequest | GuessRequest;
+
 export interface NewMessage extends Partial<Asking> {
   is_stepped?: boolean;
   /** Each answer's own settings, in place of `params` and `n`. */
@@ -608,6 +616,8 @@ export const api = {
   checkText: (text: string) => call<TextChecks | ProbeProgress>("POST", "/api/learn/checks", { text }),
   simulate: (request: SimulationRequest) =>
     call<Simulation | ProbeProgress>("POST", "/api/learn/simulations", request),
+  experiment: <Outcome extends object>(request: ExperimentRequest) =>
+    call<Outcome | ProbeProgress>("POST", "/api/learn/experiments", { request }),
   prices: () => call<{ prices: Prices | null }>("GET", "/api/learn/prices"),
   savedTrace,
   /** With the texts of the turn before, which are read from its own trace. */

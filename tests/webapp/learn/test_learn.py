@@ -237,3 +237,58 @@ def test_a_text_that_cannot_be_judged_is_refused(
     status, answer = check(alice, text)
     assert (status, answer["error"]["code"], answer["error"]["field"]) == (400, code, "text")
     assert redis_client.llen("prepare") == 0
+
+
+def experiment(client: Client, **request: object) -> tuple[int, Any]:
+    body = json.dumps({"request": request})
+    response = client.post("/api/learn/experiments", body, content_type="application/json")
+    return response.status_code, response.json()
+
+
+GUESS: dict[str, Any] = {"type": "guess", "prompt": [1, 2, 3, 4], "answer": [1, 2, 3, 4], "num_guesses": 2}
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (GUESS | {"num_guesses": 99}, "request.num_guesses"),
+        (GUESS | {"type": "alchemy"}, "request.type"),
+        ({"type": "reading", "ids": []}, "request.ids"),
+        ({"type": "order", "first": [1, 2], "second": [2, 1]}, "request.second"),
+    ],
+)
+def test_an_experiment_that_makes_no_sense_is_refused_by_name(
+    alice: Client, redis_client: redis.Redis, request_: dict[str, Any], field: str
+) -> None:
+    status, answer = experiment(alice, **request_)
+    assert (status, answer["error"]["code"], answer["error"]["field"]) == (400, "invalid", field)
+    assert redis_client.llen("probes") == 0
+
+
+def test_an_experiment_is_queued_once_for_each_user(alice: Client, redis_client: redis.Redis) -> None:
+    assert [experiment(alice, **GUESS) for _ in range(2)] == [(202, {"state": "queued"})] * 2
+    assert redis_client.llen("probes") == 1
+    bob = Client()
+    bob.force_login(User.objects.create_user("bob"))
+    assert experiment(bob, **GUESS)[0] == 202
+    assert redis_client.llen("probes") == 2
+    assert Client().post("/api/learn/experiments").status_code == 401
+
+
+def tried(client: Client, worker: Child, **request: object) -> tuple[int, Any]:
+    deadline = time.monotonic() + 60
+    while (answer := experiment(client, **request))[0] == 202:
+        assert worker.exit_status is None, worker.last_line()
+        assert time.monotonic() < deadline, worker.log_path.read_text()
+        time.sleep(0.05)
+    return answer
+
+
+def test_a_worker_tries_what_is_asked_on_the_real_model(alice: Client, worker: Child) -> None:
+    status, guesses = tried(alice, worker, **GUESS)
+    assert status == 200
+    assert sum(step["num_tokens"] for step in guesses["steps"]) == 4
+    status, reading = tried(alice, worker, type="reading", ids=[504, 2644], asked=[28])
+    assert (status, len(reading["asked"])) == (200, 1)
+    status, answer = tried(alice, worker, type="reading", ids=[49_152])
+    assert (status, answer["error"]["code"]) == (400, "invalid")

@@ -5,14 +5,14 @@ import type { TraceView } from "../../trace/view";
 import { line, missing, type Line, type Teller } from "../walk";
 
 export const tellTokens: Teller = (view) => {
-  const { prompt, context, tokens } = view;
+  const { accepted, prompt, context, tokens } = view;
   if (!prompt) return missing(view, "What the tokenizer did");
   const from = prompt.at - prompt.duration_us;
   const user = context?.segments.findLast(({ kind }) => kind === "user");
   const numText = prompt.ids.length - prompt.special.length;
   const lines = [
     line(
-      `${prompt.tokenizer} cut the prompt into ${counted(prompt.ids.length, "token")} in ${duration(prompt.duration_us)}.`,
+      `The tokenizer${accepted ? ` of ${accepted.model}` : ""} cut the prompt into ${counted(prompt.ids.length, "token")} in ${duration(prompt.duration_us)}.`,
       from,
       prompt.at,
     ),

@@ -1,0 +1,69 @@
+/** The sentences that the exhibit begins with, and what is asked of the model about them. */
+
+export interface Riddle {
+  /** What one would have to understand. */
+  name: string;
+  text: string;
+  /** The sentence is gone on with, so that the model has to name one of the two. */
+  lead: string;
+  /** Each with its space: what could come next. */
+  words: [string, string];
+  /** Which of the words makes sense. */
+  right: 0 | 1;
+}
+
+const WORDS: [string, string] = [" trophy", " suitcase"];
+
+/** After Levesque's Winograd schemas: one word changes what “it” is. */
+export const TROPHY: Riddle[] = [
+  {
+    name: "too big",
+    text: "The trophy didn't fit in the suitcase because it was too big.",
+    lead: " The thing that was too big was the",
+    words: WORDS,
+    right: 0,
+  },
+  {
+    name: "too small",
+    text: "The trophy didn't fit in the suitcase because it was too small.",
+    lead: " The thing that was too small was the",
+    words: WORDS,
+    right: 1,
+  },
+];
+
+/** The same tokens; who runs away from whom is in their order alone. */
+export const CHASE: Riddle[] = [
+  {
+    name: "the cat first",
+    text: "The cat chased the dog.",
+    lead: " The animal that ran away was the",
+    words: [" cat", " dog"],
+    right: 1,
+  },
+  {
+    name: "the dog first",
+    text: "The dog chased the cat.",
+    lead: " The animal that ran away was the",
+    words: [" cat", " dog"],
+    right: 0,
+  },
+];
+
+export const NEAR_WORDS = "cat, kitten, dog, car, democracy";
+
+/** Sentences in which the model names the word that makes sense. */
+export function numUnderstood(riddles: readonly Riddle[], chances: readonly (readonly number[])[]): number {
+  return riddles.filter(({ right }, index) => chances[index]![right]! > chances[index]![1 - right]!).length;
+}
+
+/** What the answers say of the model, in a sentence. */
+export function verdictOf(riddles: readonly Riddle[], chances: readonly (readonly number[])[]): string {
+  const num = numUnderstood(riddles, chances);
+  if (num === riddles.length) return "It names the right one both times: the sentence was understood.";
+  const [first, second] = chances.map(([one, other]) => (one! > other! ? 0 : 1));
+  const named = riddles[0]!.words[first!].trim();
+  if (first === second)
+    return `It puts “${named}” first both times, so it has not understood the sentences: a model this small does not.`;
+  return "It has them the wrong way round: a model this small does not understand the sentences.";
+}

@@ -1,0 +1,37 @@
+/** What is tried on the running model and on the engine's own guesses, made by the server's probe worker. */
+import type {
+  Guesses,
+  GuessRequest,
+  Loop,
+  LoopRequest,
+  Nearness,
+  NearnessRequest,
+  Order,
+  OrderRequest,
+  Reading,
+  ReadingRequest,
+} from "../protocol/events";
+import { api, type ExperimentRequest } from "../transport/api";
+import { untilThere } from "./simulation";
+
+export const MAX_TEXT_TOKENS = 64;
+/** Probes stand behind each other, and the first one loads the model. */
+export const AT_WORK = "The model is at work; the first look loads it …";
+
+const answers = new Map<string, Promise<object>>();
+
+/** The same question is asked once. Rejects with ApiError. */
+export function tryOut(request: ReadingRequest): Promise<Reading>;
+export function tryOut(request: NearnessRequest): Promise<Nearness>;
+export function tryOut(request: OrderRequest): Promise<Order>;
+export function tryOut(request: LoopRequest): Promise<Loop>;
+export function tryOut(request: GuessRequest): Promise<Guesses>;
+export function tryOut(request: ExperimentRequest): Promise<object> {
+  const key = JSON.stringify(request);
+  const known = answers.get(key);
+  if (known) return known;
+  const asked = untilThere(() => api.experiment<object>(request));
+  answers.set(key, asked);
+  asked.catch(() => answers.delete(key));
+  return asked;
+}

@@ -1,0 +1,28 @@
+/** The steps of a guessed answer, and what they take by a simulated clock. Pure. */
+import type { Guesses, GuessStep } from "../../protocol/events";
+import type { StepClock } from "../simulation";
+
+export interface Figures {
+  numTokens: number;
+  numSteps: number;
+  numGuesses: number;
+  numAccepted: number;
+  /** µs, by the clock: a step, and each token in it besides. */
+  time: number;
+  /** With no guess at all. */
+  plainTime: number;
+}
+
+export function figuresOf({ steps }: Guesses, { step_us, token_us }: StepClock): Figures {
+  const sum = (of: (step: GuessStep) => number) => steps.reduce((all, step) => all + of(step), 0);
+  const numTokens = sum(({ num_tokens }) => num_tokens);
+  const numGuesses = sum(({ guesses }) => guesses.length);
+  return {
+    numTokens,
+    numSteps: steps.length,
+    numGuesses,
+    numAccepted: sum(({ num_accepted }) => num_accepted),
+    time: steps.length * (step_us + token_us) + numGuesses * token_us,
+    plainTime: numTokens * (step_us + token_us),
+  };
+}

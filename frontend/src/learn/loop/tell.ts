@@ -1,0 +1,61 @@
+/** How many tokens the request's steps computed, and how many they would have without a cache. */
+import { count, counted, duration } from "../../trace/format";
+import type { TraceView } from "../../trace/view";
+import { line, missing, type Teller } from "../walk";
+import { countsOf } from "./counts";
+
+export const tellLoop: Teller = (view) => {
+  const { prompt, prefill, tokens } = view;
+  const [first, last] = [tokens[0], tokens.at(-1)];
+  if (!prompt || !first || !last) return missing(view, "An answer");
+  const numPrompt = prompt.ids.length;
+  const lines = [];
+  if (prefill.length)
+    lines.push(
+      line(
+        `The prompt’s ${counted(numPrompt, "token")} were read once: ${count(numRead(view))} computed, the others found in the cache.`,
+        prompt.at,
+        Math.max(prompt.at, prefill.at(-1)!.at),
+      ),
+    );
+  const steps = stepsOf(view);
+  const plain = steps.filter(({ num }) => num === 1);
+  lines.push(
+    line(
+      `The answer’s ${counted(tokens.length, "token")} took ${counted(steps.length, "step")}; ${count(plain.length)} of them computed one token.`,
+      first.at,
+      last.at,
+    ),
+  );
+  const time = plain.flatMap(({ step_us }) => (step_us === null ? [] : [step_us]));
+  if (time.length)
+    lines.push(
+      line(
+        `Such a step took ${duration(time.reduce((sum, us) => sum + us, 0) / time.length)} on average.`,
+        first.at,
+        last.at,
+      ),
+    );
+  lines.push(
+    line(
+      `With no cache at all the answer would have computed ${counted(countsOf(numPrompt, tokens.length).uncached, "token")}: the whole text at every step.`,
+      first.at,
+      last.at,
+    ),
+  );
+  return lines;
+};
+
+function numRead({ prefill, tokens }: TraceView): number {
+  const own = prefill.filter(({ at }) => !tokens[0] || at <= tokens[0].at);
+  return own.reduce((sum, { start, end }) => sum + end - start, 0);
+}
+
+/** The answer's steps after the prompt's: how many tokens each computed, its guesses included. */
+export function stepsOf({ tokens, drafts }: TraceView): { num: number; step_us: number | null }[] {
+  return tokens.flatMap(({ position, step_us }) => {
+    const pass = drafts.passes.get(position);
+    if (pass && pass.first !== position) return [];
+    return [{ num: 1 + (pass?.numGuesses ?? 0), step_us }];
+  });
+}
