@@ -297,7 +297,7 @@ def test_the_view_follows_the_branch_that_an_edited_message_begins(page: Page) -
     expect(inspector.get_by_role("link", name="Open as a page")).not_to_have_attribute("href", before or "")
     # The list has the chat on top, under the title that it had.
     expect(titles(page).first).to_have_accessible_name(re.compile("^Once only"))
-    inspector.get_by_role("button", name="Close").click()
+    inspector.get_by_role("button", name="Close", exact=True).click()
 
 
 WATCH = """() => {

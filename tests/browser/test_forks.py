@@ -168,7 +168,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
 
 
 def test_a_held_answer_is_stopped_at_once(page: Page) -> None:
-    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("button", name="Step", exact=True).click()
     page.get_by_test_id("composer").fill("And another.")
     page.get_by_test_id("composer").press("Enter")

@@ -5,7 +5,6 @@ interface Reading {
   step: (by: number) => void;
   reach: (by: 1 | -1) => boolean | void;
   take: (event: KeyboardEvent) => boolean | void;
-  close: () => boolean | void;
 }
 
 export const READING_KEYS: readonly Binding<Reading>[] = [
@@ -20,5 +19,9 @@ export const READING_KEYS: readonly Binding<Reading>[] = [
     says: "Go to its moment, or branch with the word that is reached",
     run: ({ take }, event) => take(event),
   },
+];
+
+/** While the words it nearly said are open, wherever the focus is. */
+export const NEARLY_KEYS: readonly Binding<{ close: () => void }>[] = [
   { keys: ["Escape"], says: "Close the words it nearly said", run: ({ close }) => close() },
 ];

@@ -1,5 +1,5 @@
 /** Every table of keys, in the order of the help sheet, with the pages on which its keys are. */
-import { READING_KEYS } from "../answer/keys";
+import { NEARLY_KEYS, READING_KEYS } from "../answer/keys";
 import { BORDER_KEYS, CHAT_KEYS, COMPOSER_KEYS, EDIT_KEYS, PREVIEW_KEYS, STEP_KEYS } from "../chat/keys";
 import { ALIGNED_KEYS, SIDE_KEYS } from "../compare/keys";
 import {
@@ -72,6 +72,7 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
       ["Panels", "on a panel's tab", TAB_KEYS],
       ["Journey", "on its picture", JOURNEY_KEYS],
       ["Words", "on the text of an answer", READING_KEYS],
+      ["Words it nearly said", "while they are open", NEARLY_KEYS],
       ["Answer", "on one of its tokens", TOKEN_KEYS],
       ["Tokens", "in the panels that look at one token", WALK_KEYS],
       ["Sampling", "in its panel, of a conversation's answer", CANDIDATE_KEYS],

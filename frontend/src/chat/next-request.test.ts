@@ -77,8 +77,8 @@ test("what is not known is said to be unknown", () => {
 
 test("the price is that of all answers, with its currency", () => {
   const price = { currency: "EUR", version: "", prompt_nano: 1000, most_answer_nano: 2000 };
-  expect(priceWords({ ...PREVIEW, price }, 1)).toContain("at most 0.000003\u00a0EUR with 300 tokens");
-  expect(priceWords({ ...PREVIEW, price }, 3)).toContain("at most 0.000009\u00a0EUR");
+  expect(priceWords({ ...PREVIEW, price }, 1)).toContain("at most €0.0000030 with 300 tokens");
+  expect(priceWords({ ...PREVIEW, price }, 3)).toContain("at most €0.0000090");
 });
 
 test("what is left out and who waits in front is told", () => {

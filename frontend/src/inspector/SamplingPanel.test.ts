@@ -128,14 +128,14 @@ it("goes on with the candidate under the arrows, and says why it cannot", async 
   expect(places).toHaveLength(1);
 });
 
-it("draws surprise and entropy as soon as a second token arrives", () => {
+it("draws surprise and entropy from the first token on", () => {
   void unmount(panel);
   const live = new RequestTrace("req_b");
   [ACCEPTED, token(0, 100_000)].forEach((event, index) => live.receive(event, index + 1));
-  panel = mount(SamplingPanel, { target: document.body, props: { trace: live } });
+  panel = mount(SamplingPanel, { target: document.body, props: { trace: live, view: live.view } });
   flushSync();
   const chart = () => document.querySelector('[data-testid="surprise-chart"] svg');
-  expect(chart()).toBeNull();
+  expect(chart()?.getAttribute("viewBox")).toBe("0 0 1 56");
   live.receive(token(1, 200_000), 3);
   flushSync();
   expect(chart()?.getAttribute("viewBox")).toBe("0 0 2 56");

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
 import { fold } from "../../trace/fold";
-import { count } from "../../trace/format";
+import { count, money } from "../../trace/format";
 import { phaseTable } from "../../trace/phases";
 import { emptyView, type TraceView } from "../../trace/view";
 import { receiptOf, UNKNOWN, type Receipt } from "./receipt";
@@ -42,7 +42,7 @@ describe.each(readdirSync(LOGS))("%s", (file) => {
     if (view.generation?.is_cache_known === false) expect(cached).toBe(UNKNOWN);
     const total = figure(receipt, "Price", "Total");
     if (said.summary.cost_nano === null) expect(["unpriced", UNKNOWN]).toContain(total);
-    else expect(Number.parseFloat(total!) * 1e9).toBeCloseTo(said.summary.cost_nano, 0);
+    else expect(total).toBe(money(said.summary.cost_nano, view.bill!.currency));
   });
 
   it("adds its stages up to all the time that there was", () => {
