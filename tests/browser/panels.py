@@ -14,6 +14,15 @@ GROUPS = {
 }
 
 
+def look_inside(page: Page) -> None:
+    """Opens the glass beside the newest answer, where it is not open already."""
+    toggle = page.get_by_test_id("inspector-toggle").last
+    expect(toggle).to_be_visible(timeout=30_000)
+    if toggle.get_attribute("aria-expanded") != "true":
+        toggle.click()
+    expect(page.get_by_role("complementary", name="Inspector")).to_be_visible()
+
+
 def open_tab(page: Page, name: str) -> None:
     """By the panel's group and its tab, which is there where the request has something to show in it."""
     group = next(group for group, names in GROUPS.items() if name in names)

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from inference.protocol.codec import decode_frame
 from tests.browser.axe import findings
-from tests.browser.panels import each_tab, open_tab
+from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import Running, post
 from tests.golden.test_projections import LOGS
 from webapp.gateway import site
@@ -88,7 +88,7 @@ def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -
     page.get_by_role("textbox", name="Message").fill("Name one colour.")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("inspector-toggle")).to_be_visible(timeout=30_000)
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     expect(page.get_by_role("tab", name="Journey")).to_be_visible()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     assert findings(page) == []
@@ -127,7 +127,7 @@ def test_an_answer_is_spoken_of_in_sentences_and_not_token_by_token(page: Page, 
     message = page.get_by_role("textbox", name="Message")
     message.fill("Name one colour.")
     page.keyboard.press("Enter")
-    page.get_by_test_id("inspector-toggle").click(timeout=30_000)
+    look_inside(page)
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     page.evaluate(_WATCH_SPOKEN)
     for panel in ("Journey", "Sampling"):
@@ -159,7 +159,7 @@ def test_nothing_shifts_while_an_answer_streams(page: Page, base: str, panel: st
     message = page.get_by_role("textbox", name="Message")
     message.fill("Name one colour.")
     page.keyboard.press("Enter")
-    page.get_by_test_id("inspector-toggle").click(timeout=30_000)
+    look_inside(page)
     open_tab(page, panel)
     expect(page.get_by_role("button", name="Stop")).to_have_count(0, timeout=60_000)
     page.evaluate(_WATCH_SHIFTS)
@@ -180,7 +180,7 @@ def test_nothing_shifts_from_one_token_to_the_next(page: Page, base: str) -> Non
     message.fill("Tell me more about the sea.")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("step-bar")).to_be_visible(timeout=30_000)
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     page.get_by_role("tab", name="Sampling").click()
     request = page.evaluate("() => history.state.inspected")
     post(page, base, f"/api/requests/{request}/step", {"position": 0})

@@ -72,7 +72,7 @@ def test_a_word_that_is_pointed_at_tells_what_was_nearly_said(page: Page) -> Non
 
 
 def test_a_click_leads_the_replay_to_the_word_and_dims_what_follows(page: Page) -> None:
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     page.mouse.click(*place_of(page, 3))
     expect(popover(page)).to_have_attribute("data-pinned", "true")
     expect(page.get_by_test_id("playhead-mark").locator("i")).to_have_count(1)
@@ -132,7 +132,7 @@ def test_a_click_on_another_word_branches_in_the_chat_and_the_inspector_stays_cl
 def test_other_settings_move_the_bars_and_retell_the_answer(page: Page) -> None:
     page.get_by_role("button", name="Previous branch").click()
     page.get_by_role("button", name="Previous branch").click()
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     page.get_by_role("tab", name="Sampling").click()
     answer(page).focus()
     page.keyboard.press("Home")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.panels import look_inside
 from tests.browser.running import Running, post
 
 ANSWER = r"""# Areas
@@ -73,13 +74,13 @@ def test_code_is_copied_as_it_was_written_and_scrolls_in_its_box(page: Page) -> 
 
 
 def test_a_formula_leads_to_its_token(page: Page) -> None:
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     expect(page.get_by_test_id("inspector-toggle")).to_have_attribute("aria-expanded", "true")
     answer = page.get_by_test_id("assistant-message")
     answer.locator(".katex-display .mord").first.hover()
     marked = "[...(CSS.highlights.get('linked-token') ?? [])].map((range) => range.startContainer.className)"
     page.wait_for_function(f"JSON.stringify({marked}).includes('formula')")
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     expect(page.get_by_test_id("inspector-toggle")).to_have_attribute("aria-expanded", "false")
 
 

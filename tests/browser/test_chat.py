@@ -10,7 +10,7 @@ import sys
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
 
-from tests.browser.panels import open_tab
+from tests.browser.panels import look_inside, open_tab
 from tests.browser.running import ROOT, Running
 
 QUESTION = "Write two sentences about a lighthouse."
@@ -281,7 +281,7 @@ def test_two_posts_of_one_key_at_once_are_one_message(page: Page) -> None:
 
 
 def test_the_view_follows_the_branch_that_an_edited_message_begins(page: Page) -> None:
-    page.get_by_test_id("inspector-toggle").last.click()
+    look_inside(page)
     inspector = page.get_by_role("complementary", name="Inspector")
     before = inspector.get_by_role("link", name="Open as a page").get_attribute("href")
     page.get_by_test_id("user-message").first.hover()
@@ -317,7 +317,7 @@ def test_a_reload_in_mid_stream_begins_with_the_answer_so_far_and_the_open_panel
     write(page, "Write a very long story about a lighthouse, with many chapters.")
     answer = page.get_by_test_id("assistant-message")
     expect(answer).to_contain_text(re.compile("(.|\\n){60}"), timeout=30_000)
-    page.get_by_test_id("inspector-toggle").last.click()
+    look_inside(page)
     open_tab(page, "Tokens")
     address = page.url
     page.reload()
@@ -356,7 +356,7 @@ def test_code_in_an_answer_is_code_and_its_tokens_are_found_in_it(page: Page) ->
     write(page, "Show me some code.")
     wait_until_written(page)
     expect(page.get_by_test_id("assistant-message").locator("pre code.language-python")).to_have_text("print(1 < 2)\n")
-    page.get_by_test_id("inspector-toggle").last.click()
+    look_inside(page)
     open_tab(page, "Tokens")
     page.get_by_test_id("token").filter(has_text="print").first.hover()
     marked = "() => [...(CSS.highlights.get('linked-token') ?? [])].map((range) => `${range}`)"

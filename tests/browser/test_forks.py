@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.panels import open_tab
+from tests.browser.panels import look_inside, open_tab
 
 QUESTION = "Write two sentences about a lighthouse."
 
@@ -38,7 +38,7 @@ def look_at_token(page: Page, index: int) -> None:
 def test_the_answer_goes_on_with_a_candidate_chosen_by_keyboard_alone(page: Page) -> None:
     ask(page)
     before = shown_text(page)
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     expect(page.get_by_test_id("fork-tree")).to_have_count(0)
     look_at_token(page, 3)
     rows = page.get_by_test_id("candidate")
@@ -161,7 +161,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Finish").click()
     wait_until_written(page)
     expect(page.get_by_test_id("step-bar")).to_have_count(0)
-    page.get_by_test_id("inspector-toggle").click()
+    look_inside(page)
     open_tab(page, "Tokens")
     page.get_by_test_id("token").nth(1).click()
     expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from inference.protocol.codec import decode_frame
-from tests.browser.panels import each_tab, open_tab
+from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import ROOT, Running
 from webapp.traces.jsonfile import encode_json
 
@@ -86,6 +86,7 @@ def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page,
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:
     open_panel(page, addresses["second_turn"], "Cache")
     blocks = page.get_by_test_id("blocks").get_by_role("button")
+    expect(blocks).to_have_count(9)
     assert [block.get_attribute("data-origin") for block in blocks.all()] == ["taken"] * 2 + ["computed"] * 7
     blocks.first.click()
     told = page.get_by_test_id("block")
@@ -169,7 +170,7 @@ def test_a_live_request_shows_its_frames_as_they_came_and_its_bill_in_the_ledger
     page.get_by_test_id("composer").fill("What is the capital of France? Answer in English.")
     page.get_by_role("button", name="Send", exact=True).click()
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
-    page.get_by_test_id("inspector-toggle").last.click()
+    look_inside(page)
     open_tab(page, "Bill")
     expect(page.get_by_test_id("ledger")).to_contain_text("Equal to the ledger, line by line", timeout=10_000)
     open_tab(page, "Network")

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.panels import open_tab
+from tests.browser.panels import look_inside, open_tab
 from tests.browser.running import ROOT, Running
 from tests.ports import free_port
 
@@ -48,7 +48,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     expect(answer).to_contain_text("Paris", timeout=30_000)
     expect(page.get_by_role("button", name="Regenerate")).to_be_attached(timeout=30_000)
 
-    page.get_by_test_id("inspector-toggle").last.click()
+    look_inside(page)
     expect(page.get_by_test_id("scene-strip")).to_be_visible()
     open_tab(page, "Tokens")
     chips = page.get_by_test_id("token")

@@ -15,6 +15,9 @@ from tests.browser.running import Running
 NUM_TOKENS = 120
 AXIS_PX, ROW_PX = 24, 26
 QUEUE_ROW, DECODE_ROW = 6, 8
+OPEN_LANES = """localStorage.setItem('sightglass-timeline', 'open');
+localStorage.setItem('sightglass-timeline-height', '560');"""
+"""High enough for all rows."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def address(page: Page, product: Running) -> str:
 
 @pytest.fixture
 def plot(page: Page, address: str) -> Iterator[Locator]:
-    page.evaluate("localStorage.setItem('sightglass-timeline', 'open')")
+    page.evaluate(OPEN_LANES)
     page.goto(address)
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
     expect(page.get_by_role("button", name="Export")).to_be_visible()
@@ -100,7 +103,6 @@ def test_the_wheel_zooms_about_the_pointer_pans_and_leaves_the_rest_to_the_page(
     assert window(page) == (start, end)
     put_pointer(page, plot, 0.5, 100)
     page.mouse.wheel(0, 120)
-    page.wait_for_function("() => document.querySelector('.box').scrollTop > 0")
     assert window(page) == (start, end)
 
 
@@ -224,7 +226,7 @@ def phone(page: Page) -> Iterator[Page]:
 
 
 def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) -> None:
-    phone.add_init_script("localStorage.setItem('sightglass-timeline', 'open')")
+    phone.add_init_script(OPEN_LANES)
     phone.goto(address)
     plot = phone.get_by_test_id("timeline-plot")
     expect(phone.get_by_role("button", name="Export")).to_be_visible()
@@ -254,6 +256,7 @@ def test_two_fingers_zoom_one_pans_and_one_tap_tells(phone: Page, address: str) 
     fingers("touchEnd")
     assert window(phone)[0] > start
     fit = phone.get_by_role("button", name="Fit")
+    fit.scroll_into_view_if_needed()
     place = fit.bounding_box()
     assert place is not None
     phone.touchscreen.tap(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)

@@ -16,7 +16,7 @@ const golden = readdirSync(LOGS).map((name) => {
 const prefixes = fc
   .constantFrom(...golden)
   .chain((log) => fc.integer({ min: 0, max: log.length }).map((num) => log.slice(0, num)));
-const widths = fc.integer({ min: 280, max: 2400 });
+const widths = fc.integer({ min: 300, max: 2400 });
 
 function storyOf(events: AnyEvent[]): Story {
   const story = new Story();
