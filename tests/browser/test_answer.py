@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import findings
+from tests.browser.panels import look_inside, open_tab
 
 QUESTION = "Write two sentences about a lighthouse."
 
@@ -133,7 +134,7 @@ def test_other_settings_move_the_bars_and_retell_the_answer(page: Page) -> None:
     page.get_by_role("button", name="Previous branch").click()
     page.get_by_role("button", name="Previous branch").click()
     look_inside(page)
-    page.get_by_role("tab", name="Sampling").click()
+    open_tab(page, "Sampling")
     answer(page).focus()
     page.keyboard.press("Home")
     page.keyboard.press("Enter")

@@ -63,10 +63,10 @@ def test_a_conversation_is_renamed_pinned_and_opened_by_keys(page: Page) -> None
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("button", name="Pin to the top")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=2)).to_have_text(["Pinned"])
+    expect(page.get_by_label("Main", exact=True).get_by_role("heading", level=2)).to_have_text(["Pinned"])
     expect(rows(page)).to_have_count(2)
     page.reload()
-    expect(page.get_by_role("heading", level=2)).to_have_text(["Pinned"])
+    expect(page.get_by_label("Main", exact=True).get_by_role("heading", level=2)).to_have_text(["Pinned"])
     # Each is one stop of the Tab key.
     rows(page).first.focus()
     page.keyboard.press("Tab")

@@ -136,7 +136,7 @@ def test_the_inspector_goes_along_to_the_answer_that_is_shown(page: Page) -> Non
     ask(page, "Name a colour.")
     toggle = page.get_by_test_id("inspector-toggle")
     expect(page.get_by_role("button", name="Regenerate")).to_be_visible(timeout=30_000)
-    toggle.click()
+    look_inside(page)
     link = page.get_by_role("link", name="Open as a page")
     first = link.get_attribute("href") or ""
     page.get_by_role("button", name="Regenerate").click()
