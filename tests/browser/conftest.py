@@ -32,7 +32,7 @@ def page(product: Running) -> Iterator[Page]:
         page = browser.new_page(viewport={"width": 1360, "height": 860})
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.add_init_script("localStorage.setItem('sightglass-glass', 'closed')")
+        page.add_init_script("localStorage.setItem('sightglass-inspector', 'closed')")
         page.goto(product.link)
         yield page
         assert errors == []

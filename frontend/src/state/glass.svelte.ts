@@ -1,6 +1,6 @@
 /** Whether the glass stands open beside the chat: from the first visit on where there is room, and then as it was left. */
 
-const KEY = "sightglass-glass";
+const KEY = "sightglass-inspector";
 /** Chat and glass have room beside each other. */
 const WIDE = "(min-width: 1100px)";
 
