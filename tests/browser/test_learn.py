@@ -274,6 +274,6 @@ def test_the_rules_of_thumb_are_checked_on_ones_own_text(page: Page, learn: str)
 def test_a_panel_leads_to_its_exhibit(page: Page, learn: str) -> None:
     page.goto(learn.replace("/learn", "/library"))
     page.locator("a[href^='/requests/']").first.click()
-    page.get_by_role("tab", name="Cache").click()
+    open_tab(page, "Cache")
     page.get_by_role("tabpanel").get_by_role("link", name="Play with this").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("KV cache and paging")
