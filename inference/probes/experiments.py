@@ -104,7 +104,8 @@ def tell_apart(request: OrderRequest, model: ProbedModel) -> Order:
 def _distance(first: Tensor, second: Tensor) -> Tensor:
     """Of each layer's vectors, over their own length: [num_layers, hidden_size] twice → [num_layers]."""
     lengths = torch.linalg.vector_norm(first, dim=1).clamp_min(1e-12)
-    return torch.linalg.vector_norm(first - second, dim=1) / lengths
+    distance: Tensor = torch.linalg.vector_norm(first - second, dim=1) / lengths
+    return distance
 
 
 def loop(request: LoopRequest, model: ProbedModel, label: Label) -> Loop:
