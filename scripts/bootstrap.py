@@ -72,7 +72,7 @@ def install(name: str, what: str, *options: str) -> None:
 def build_page(is_dev: bool) -> None:
     sources = sorted(p for p in (FRONTEND / "src").rglob("*") if p.is_file())
     sources += [FRONTEND / name for name in ("package.json", "package-lock.json")]
-    sources += sorted(FRONTEND.glob("vite*.config.ts"))
+    sources += sorted(FRONTEND.glob("vite*.ts"))
     stamp = VENV / ".page.stamp"
     is_built = is_current(stamp, sources) and (BUILT / ".vite" / "manifest.json").exists()
     if is_built and (not is_dev or is_current(VENV / ".node_modules.stamp", [FRONTEND / "package-lock.json"])):
