@@ -217,11 +217,14 @@ export class RequestTrace {
 
   /** The moment at which a token was sampled, as one of the past; null: it is not in the log. */
   viewAtToken(position: number): TraceView | null {
-    const end = this.log.findIndex(
-      ({ event }) => event.type === "token.sampled" && event.position === position,
-    );
-    if (end < 0) return null;
-    return this.log.slice(0, end + 1).reduce((view, each) => fold(view, each.event, each.seq), emptyView());
+    const index = this.indexOfToken(position);
+    if (index < 0) return null;
+    return this.log.slice(0, index + 1).reduce((view, each) => fold(view, each.event, each.seq), emptyView());
+  }
+
+  /** In the log; -1: it is not there. */
+  private indexOfToken(position: number): number {
+    return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
   }
 
   /** The reader takes the playhead. */
@@ -385,9 +388,7 @@ export class RequestTrace {
   /** Look at one token, at the moment at which it was sampled. */
   select(position: number): void {
     this.leave();
-    const index = this.log.findIndex(
-      ({ event }) => event.type === "token.sampled" && event.position === position,
-    );
+    const index = this.indexOfToken(position);
     if (index >= 0) this.show(index + 1, this.log[index]!.time);
     this.selected = position;
   }
