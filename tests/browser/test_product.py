@@ -65,7 +65,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     drawn = [row for row in rows if row["drawn"] == "true"]
     assert [row["id"] for row in drawn] == [chosen]
     assert float(drawn[0]["probability"]) > 0
-    expect(page.get_by_test_id("what-if")).to_contain_text("as it did")
+    expect(page.get_by_test_id("what-if")).to_contain_text("Drag a slider")
 
     page.get_by_role("link", name="Open as a page").click()
     # At the token that was looked at.

@@ -16,25 +16,21 @@ export interface Slot {
 
 const GAP = 3;
 /** A slot's share of the strip, and its bounds in px; the answer has what is left. */
-const SHARE = 0.074;
+const SHARE = 0.08;
 const [LEAST, MOST] = [24.5, 92];
-/** Slots whose figures are longer than others'. */
-const WIDER: Partial<Record<SceneId, number>> = { cache: 1.1, stream: 1.15, bill: 1.45 };
 
 /** In the order in which the request reached them; what it has not reached follows in the order of all requests. */
 export function slots(segments: Segment[], width: number): Slot[] {
   const reached = segments.map(({ scene }) => scene);
   const order = [...reached, ...SCENES.map(({ id }) => id).filter((id) => !reached.includes(id))];
   const least = Math.min(MOST, Math.max(LEAST, width * SHARE));
-  const widthOf = (scene: SceneId) => least * (WIDER[scene] ?? 1);
-  const others = order.reduce((sum, scene) => sum + (scene === "draw" ? 0 : widthOf(scene) + GAP), 0);
-  const wide = Math.max(least, width - others);
+  const wide = Math.max(least, width - (order.length - 1) * (least + GAP));
   let x = 0;
   return order.sort(laterLast(reached)).map((scene) => {
     const slot = {
       scene,
       x,
-      width: scene === "draw" ? wide : widthOf(scene),
+      width: scene === "draw" ? wide : least,
       segment: segments.find((each) => each.scene === scene) ?? null,
     };
     x += slot.width + GAP;

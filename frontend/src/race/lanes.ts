@@ -4,7 +4,7 @@ import { chanceOf, type Divergence } from "../trace/divergence";
 import { endText } from "../trace/figures";
 import { counted, duration, percent } from "../trace/format";
 import { tokensPerSecond } from "../trace/sentences";
-import { nameOf } from "../trace/token-name";
+import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
 
 export interface Setting {
@@ -61,7 +61,7 @@ export function forkText(at: Divergence | null, lanes: TraceView[]): string {
     if (!token) return `${NAMES[index]} ends`;
     const view = lanes[index]!;
     const chance = token.sampled && chanceOf({ token: token.sampled, view }, token.id).model;
-    const name = nameOf({ piece: token.piece, is_special: token.isSpecial }).replaceAll("·", " ").trim();
+    const name = asWord(nameOf({ piece: token.piece, is_special: token.isSpecial }));
     return `${NAMES[index]} takes “${name}”${chance === null ? "" : ` (${percent(chance)})`}`;
   });
   return `They part at token ${at.index + 1}: ${said.join(", ")}.`;

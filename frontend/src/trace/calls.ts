@@ -1,12 +1,14 @@
-/** The draws of an answer that are worth telling: the closest call, and the oddest word. By the model alone. */
-import type { TokenSampled } from "../protocol/events";
+/** The draws of an answer that are worth telling: the closest call, and the oddest word. */
+import type { SamplingParams, TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { tokenName } from "./token-name";
+import { finalProbabilities } from "./probability";
+import { asWord, tokenName } from "./token-name";
 import type { TraceView } from "./view";
 
 export interface Candidate {
+  /** As a word; with the marks of its spaces where only they tell the two candidates apart. */
   name: string;
-  /** Before any setting, 0 to 1. */
+  /** 0 to 1. */
   chance: number;
 }
 
@@ -16,6 +18,8 @@ export interface Call {
   /** The two likeliest, the likelier first. */
   first: Candidate;
   second: Candidate;
+  /** Whether the chances are those of the draw, after all settings; else the model's own. */
+  isAfterSettings: boolean;
 }
 
 export interface Odd {
@@ -32,42 +36,75 @@ const BITS = 1 / Math.LN2;
 export const bitsOf = (logprob: number): number => -logprob * BITS;
 
 /**
- * The token at which the two likeliest were closest to each other: between two words, or else between signs; null: no
- * candidates are recorded.
+ * The token at which the two likeliest were closest to each other: at its draw, or by the model alone where no draw had
+ * two candidates; between two words, or else between signs. Null: no candidates are recorded.
  */
 export function closestCall(view: TraceView): Call | null {
-  return closestOf(view, isWord) ?? closestOf(view, () => true);
+  const params = view.accepted?.params;
+  const drawn = params ? (token: TokenSampled) => finalChances(token, params) : () => [];
+  for (const isAfterSettings of [true, false])
+    for (const isMeant of [isWord, () => true]) {
+      const found = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
+      if (found) return callOf(view, found, isAfterSettings);
+    }
+  return null;
 }
 
 const isWord = (piece: string | undefined): boolean => /[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 
-function closestOf(view: TraceView, isMeant: (piece: string | undefined) => boolean): Call | null {
-  let found: { token: TokenSampled; order: number[]; gap: number } | null = null;
+interface Found {
+  token: TokenSampled;
+  /** The two likeliest, as indices among its candidates. */
+  order: number[];
+  chances: number[];
+}
+
+/** Of each candidate, 0 to 1; none: not known. */
+type Chances = (token: TokenSampled) => number[];
+
+const finalChances = (token: TokenSampled, params: SamplingParams): number[] =>
+  (finalProbabilities(token, params) ?? []).map((chance) => chance ?? 0);
+
+const modelChances: Chances = ({ candidate_logits, log_normalizer }) =>
+  log_normalizer === null ? [] : candidate_logits.map((logit) => Math.exp(logit - log_normalizer));
+
+function closestOf(
+  view: TraceView,
+  chancesOf: Chances,
+  isMeant: (piece: string | undefined) => boolean,
+): Found | null {
+  let found: Found | null = null;
+  let least = Infinity;
   for (const token of view.tokens) {
-    const order = token.log_normalizer === null ? [] : likeliest(token);
-    if (order.length < 2 || token.is_special) continue;
-    if (!order.every((index) => isMeant(token.candidate_pieces[index]))) continue;
-    const gap = token.candidate_logits[order[0]!]! - token.candidate_logits[order[1]!]!;
-    if (!found || gap < found.gap) found = { token, order, gap };
+    if (token.is_special) continue;
+    const chances = chancesOf(token);
+    const order = likeliest(chances);
+    if (order.length < 2 || !order.every((index) => isMeant(token.candidate_pieces[index]))) continue;
+    const gap = Math.log(chances[order[0]!]! / chances[order[1]!]!);
+    if (gap < least) [found, least] = [{ token, order, chances }, gap];
   }
-  if (!found) return null;
-  const { token, order } = found;
-  const [first, second] = order.map((index) => candidate(view, token, index));
-  return { position: token.position, token, first: first!, second: second! };
+  return found;
 }
 
-/** Indices of the two candidates that the model held for the likeliest. */
-function likeliest({ candidate_logits }: TokenSampled): number[] {
-  const order = candidate_logits.map((_, index) => index);
-  return order.sort((a, b) => candidate_logits[b]! - candidate_logits[a]!).slice(0, 2);
+/** The two likeliest that have any chance at all. */
+function likeliest(chances: number[]): number[] {
+  const order = chances.flatMap((chance, index) => (chance > 0 ? [index] : []));
+  return order.sort((a, b) => chances[b]! - chances[a]!).slice(0, 2);
 }
 
-function candidate(view: TraceView, token: TokenSampled, index: number): Candidate {
-  const name = tokenName(view, token.candidate_ids[index]!, token.candidate_pieces[index] ?? "", token);
-  return { name, chance: Math.exp(token.candidate_logits[index]! - (token.log_normalizer ?? 0)) };
+function callOf(view: TraceView, { token, order, chances }: Found, isAfterSettings: boolean): Call {
+  const names = order.map((index) =>
+    tokenName(view, token.candidate_ids[index]!, token.candidate_pieces[index] ?? "", token),
+  );
+  const isSameWord = asWord(names[0]!) === asWord(names[1]!);
+  const [first, second] = order.map((index, rank) => ({
+    name: isSameWord ? names[rank]! : asWord(names[rank]!),
+    chance: chances[index]!,
+  }));
+  return { position: token.position, token, first: first!, second: second!, isAfterSettings };
 }
 
-/** The word that was the least likely of all that were taken; null: their chances are not reported. */
+/** The word that the model held least likely of all that were taken; null: their chances are not reported. */
 export function oddestWord(view: TraceView): Odd | null {
   let found: TokenSampled | null = null;
   for (const token of view.tokens)
@@ -77,7 +114,7 @@ export function oddestWord(view: TraceView): Odd | null {
   const logprob = found.logprob!;
   return {
     position: found.position,
-    name: pieceLabel(found.piece),
+    name: asWord(pieceLabel(found.piece)),
     chance: Math.exp(logprob),
     bits: bitsOf(logprob),
   };

@@ -2,6 +2,7 @@
  * Following a request that runs: each scene is shown long enough to be seen, while the log runs ahead. Afterwards the
  * tokens come several at a time, so that the picture catches up. Pure: a log and a clock in, what is shown out.
  */
+import type { SceneId } from "./scenes";
 import type { Story } from "./story";
 
 /** What is on the screen: the first `shown` events, since `heldMs`, for at least `lengthMs`. */
@@ -15,8 +16,10 @@ export const FIRST_CUE: Cue = { shown: 0, heldMs: 0, lengthMs: 0 };
 
 /** No scene is on the screen for less. */
 export const SCENE_MS = 700;
-/** The first draws are shown one by one; together they are one scene more. */
-export const SLOW_TOKENS_MS = [700, 250, 150];
+/** These have more to read. */
+const LONG_SCENES_MS: Partial<Record<SceneId, number>> = { window: 1000, tokens: 1000 };
+/** The first draws are shown one by one: the first slowly enough for each of its steps to be seen. */
+export const SLOW_TOKENS_MS = [1400, 500, 300];
 /** Then the picture changes no faster than bars can glide. */
 export const GLIDE_MS = 150;
 /** A backlog of tokens melts away at this time constant. */
@@ -50,7 +53,8 @@ function grown(story: Story, shown: number): number {
 function cueAfter(story: Story, shown: number): Cue | null {
   const next = story.segments().find(({ end }) => end > shown);
   if (!next) return null;
-  if (next.scene !== "draw") return { shown: next.end, heldMs: 0, lengthMs: SCENE_MS };
+  if (next.scene !== "draw")
+    return { shown: next.end, heldMs: 0, lengthMs: LONG_SCENES_MS[next.scene] ?? SCENE_MS };
   const num = story.numTokens(shown);
   const left = story.tokenEnds.length - num;
   const step = num < SLOW_TOKENS_MS.length ? 1 : Math.max(1, Math.ceil((left * GLIDE_MS) / DRAIN_MS));

@@ -34,9 +34,24 @@ export function seconds(us: number): string {
 /** Billionths of a currency unit, to be read and compared: two digits that count. */
 export function money(nano: number, currency: string): string {
   const isWhole = nano === 0 || Math.abs(nano) >= 1e9;
-  const digits = isWhole
-    ? { minimumFractionDigits: 2, maximumFractionDigits: 2 }
-    : { minimumSignificantDigits: 2, maximumSignificantDigits: 2 };
+  return moneyIn(
+    nano,
+    currency,
+    isWhole
+      ? { minimumFractionDigits: 2, maximumFractionDigits: 2 }
+      : { minimumSignificantDigits: 2, maximumSignificantDigits: 2 },
+  );
+}
+
+/** Amounts of one column: each with as many decimals as the smallest needs for two digits. */
+export function moneyColumn(nanos: number[], currency: string): string[] {
+  const least = Math.min(...nanos.filter((nano) => nano > 0).map((nano) => nano / 1e9));
+  const num = Number.isFinite(least) ? Math.max(2, 1 - Math.floor(Math.log10(least))) : 2;
+  const digits = { minimumFractionDigits: num, maximumFractionDigits: num };
+  return nanos.map((nano) => moneyIn(nano, currency, digits));
+}
+
+function moneyIn(nano: number, currency: string, digits: Intl.NumberFormatOptions): string {
   const inDigits = (style: Intl.NumberFormatOptions) =>
     new Intl.NumberFormat("en-US", { ...style, ...digits }).format(nano / 1e9);
   // A code has three letters; another name of a currency stands behind the number.

@@ -1,5 +1,5 @@
 /** What each scene of the journey says in one sentence, from this request's own numbers. */
-import type { TokenSampled } from "../protocol/events";
+import type { SamplingParams, TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
 import { count, counted, duration, percent } from "./format";
 import { closestCall } from "./calls";
@@ -7,6 +7,7 @@ import { DRAW_PARTS } from "./pace";
 import { columns, finalProbabilities, isGreedy } from "./probability";
 import { numReleased, readings, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "./sentences";
+import { SETTING_NAMES, type SettingName } from "./setting-names";
 import { quotedName } from "./token-name";
 import { isOver, numKept, type TraceView } from "./view";
 
@@ -21,9 +22,9 @@ export function caption(view: TraceView, id: SceneId, beat = 1): string {
 export function closestCaption(view: TraceView, position: number): string | null {
   const call = closestCall(view);
   if (call?.position !== position) return null;
-  const { token, first, second } = call;
-  const odds = `“${first.name}” had ${percent(first.chance)}, “${second.name}” ${percent(second.chance)}`;
-  return `The closest call: ${odds}. It became ${quotedName(token)}.`;
+  const { token, first, second, isAfterSettings } = call;
+  const odds = `“${first.name}” ${percent(first.chance)}, “${second.name}” ${percent(second.chance)}`;
+  return `The closest call: ${odds}${isAfterSettings ? "" : " by the model"}. It became ${quotedName(token)}.`;
 }
 
 /** Null: the stage's own sentence says it. */
@@ -86,20 +87,21 @@ function cacheCaption(view: TraceView): string {
 /** What is being shown of the draw: `beat` as in DRAW_PARTS. */
 function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
   const token = tokens.at(-1)!;
-  if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted) return drawnCaption(token);
+  if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted)
+    return drawnCaption(token, accepted?.params);
   if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
   if (isGreedy(token)) return "No draw: the most likely is taken.";
-  if (token.stages === null) return drawnCaption(token);
+  if (token.stages === null) return drawnCaption(token, accepted.params);
   if (beat < DRAW_PARTS.cut) {
     const left = columns(token, accepted.params).at(-1)!.numCandidates;
     return left === null
       ? "The settings reshape the odds."
       : `The settings leave ${counted(left, "candidate")}.`;
   }
-  return "What is left stands end to end; the random number u falls on it.";
+  return "What is left, end to end: a random number picks one.";
 }
 
-function drawnCaption(token: TokenSampled): string {
+function drawnCaption(token: TokenSampled, params: SamplingParams | undefined): string {
   const name = quotedName(token);
   if (token.logprob === null)
     return `Token ${token.position + 1} is ${name}; its probability is not reported.`;
@@ -107,8 +109,16 @@ function drawnCaption(token: TokenSampled): string {
   if (isGreedy(token)) return `${model}, more than any other: it was taken without a draw.`;
   if (token.u === null || token.low === null || token.high === null)
     return `${model}; its draw is not reported by this server.`;
-  if (token.high - token.low > 0.9995) return `${model}. The settings removed every rival.`;
-  return `${model}, the settings ${percent(token.high - token.low)}. The draw u = ${token.u.toFixed(3)} fell on it.`;
+  if (token.high - token.low > 0.9995) return `${model}. ${removerOf(token, params)} removed every rival.`;
+  return `${model}, the settings made that ${percent(token.high - token.low)}, and the draw took it.`;
+}
+
+/** The stage that left one candidate, as it begins a sentence. */
+function removerOf(token: TokenSampled, params: SamplingParams | undefined): string {
+  const name = params && columns(token, params).find(({ numCandidates }) => numCandidates === 1)?.name;
+  if (!name) return "The settings";
+  const words = name.replaceAll("_", " ");
+  return SETTING_NAMES[name as SettingName] ?? words[0]!.toUpperCase() + words.slice(1);
 }
 
 function streamCaption(view: TraceView): string {

@@ -1,5 +1,5 @@
 /** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
-import type { GenerationQueued } from "../protocol/events";
+import type { BillPosted, GenerationQueued } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { count, counted, duration, money } from "./format";
 import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "./outcome";
@@ -112,10 +112,15 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
   },
   guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
-  bill: ({ bill }) =>
-    bill &&
-    `${bill.lines.reduce((sum, line) => sum + line.num_tokens, 0)} tokens cost ${money(bill.total_nano, bill.currency)}.`,
+  bill: ({ bill }) => bill && billSentence(bill),
 };
+
+/** A sum under a cent is told for a million of its kind too: small parts of a cent cannot be compared. */
+function billSentence({ lines, total_nano: total, currency }: BillPosted): string {
+  const num = lines.reduce((sum, line) => sum + line.num_tokens, 0);
+  const many = total > 0 && total < 1e7 ? `; a million such answers, ${money(total * 1e6, currency)}` : "";
+  return `${counted(num, "token")} cost ${money(total, currency)}${many}.`;
+}
 
 function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQueued): string {
   const { started } = view;

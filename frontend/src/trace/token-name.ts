@@ -7,9 +7,12 @@ import type { TraceView } from "./view";
 export const nameOf = ({ is_special, piece }: Pick<TokenSampled, "is_special" | "piece">): string =>
   is_special ? END_OF_TURN : pieceLabel(piece);
 
+/** A name as a word of a sentence: without the marks of its spaces, where anything else is left. */
+export const asWord = (name: string): string => name.replaceAll("·", " ").trim() || name;
+
 /** As it stands in a sentence. */
 export const quotedName = (token: Pick<TokenSampled, "is_special" | "piece">): string =>
-  token.is_special ? `the ${END_OF_TURN}` : `“${pieceLabel(token.piece)}”`;
+  token.is_special ? `the ${END_OF_TURN}` : `“${asWord(pieceLabel(token.piece))}”`;
 
 /** A redacted trace's ids are places in a list, which name no token. */
 export function isRedacted({ prompt, forked, tokens }: TraceView): boolean {

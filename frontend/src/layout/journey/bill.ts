@@ -1,6 +1,6 @@
 /** The bill: what has been counted while the answer runs, and each line with its price once it is posted. */
 import type { BillLine, BillPosted } from "../../protocol/events";
-import { count, money } from "../../trace/format";
+import { count, money, moneyColumn } from "../../trace/format";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, text, turn, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
@@ -52,13 +52,19 @@ export function billShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-function billedRows({ lines: billed, currency, total_nano: total }: BillPosted, shown: number): Row[] {
-  return billed.map(({ kind, num_tokens, unit_price_nano, amount_nano }) => ({
+/** Of each line, and of their total. */
+const amountsOf = ({ lines: billed, currency, total_nano: total }: BillPosted): string[] =>
+  moneyColumn([...billed.map(({ amount_nano }) => amount_nano), total], currency);
+
+function billedRows(bill: BillPosted, shown: number): Row[] {
+  const { lines: billed, currency, total_nano: total } = bill;
+  const amounts = amountsOf(bill);
+  return billed.map(({ kind, num_tokens, unit_price_nano, amount_nano }, index) => ({
     key: kind,
     name: NAMES[kind],
     num: num_tokens,
     price: money(unit_price_nano, currency),
-    amount: money(Math.round(amount_nano * shown), currency),
+    amount: amounts[index]!,
     share: total ? (amount_nano / total) * shown : 0,
   }));
 }
@@ -104,15 +110,12 @@ function rowShapes(
   ];
 }
 
-function totalShapes(
-  { total_nano: total, currency }: BillPosted,
-  { x, y, width }: Area,
-  shown: number,
-): Shape[] {
+function totalShapes(bill: BillPosted, { x, y, width }: Area, shown: number): Shape[] {
   return [
     line("total-rule", [x, y + 2, x + width, y + 2], { ink: "ink" }),
     text("total", x, y + 24, "Total", { size: 14, isBold: true }),
-    text("total-figure", x + width, y + 24, money(Math.round(total * shown), currency), {
+    text("total-figure", x + width, y + 24, amountsOf(bill).at(-1)!, {
+      opacity: shown,
       font: "mono",
       size: 16,
       isBold: true,

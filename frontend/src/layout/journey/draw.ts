@@ -267,12 +267,12 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
           ]
         : [],
     ),
-    ...[0, 0.5, 1].map((share) =>
+    ...[0, 1].map((share) =>
       text(`tick-${share}`, toX(share), on.barTop + on.bar + 14, String(share), {
         font: "mono",
         size: 11,
         ink: "faint",
-        anchor: share === 0 ? undefined : share === 1 ? "end" : "middle",
+        anchor: share === 0 ? undefined : "end",
       }),
     ),
   ];
@@ -284,11 +284,11 @@ function drawLine(masses: Masses, token: TokenSampled, on: Scales, beat: number)
   const fall = part(beat, LINED, DRAWN);
   if (fall === 0) return [];
   const x = on.left + on.width * token.u;
-  const end = mix(on.top - 4, on.barTop + on.bar + 4, fall);
+  const end = mix(on.top, on.barTop + on.bar + 4, fall);
   const isRight = token.u > 0.6;
   return [
-    line("u", [x, on.top - 4, x, end], { ink: "ink", width: 1.5 }),
-    text("u-said", x + (isRight ? -5 : 5), on.barTop + on.bar + 26, `u = ${token.u.toFixed(4)}`, {
+    line("u", [x, on.top, x, end], { ink: "ink", width: 1.5 }),
+    text("u-said", x + (isRight ? -5 : 5), on.barTop + on.bar + 26, `draw ${token.u.toFixed(4)}`, {
       font: "mono",
       size: 11,
       anchor: isRight ? "end" : undefined,

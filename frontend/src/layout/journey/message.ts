@@ -70,12 +70,12 @@ function saidShapes(question: string | null, view: TraceView, area: Area, beat: 
 
 function gateShapes({ gateway }: TraceView, area: Area, beat: number): Shape[] {
   if (!gateway)
-    return [text("gate", area.x, area.y + 12, "The gateway has not answered yet.", { ink: "faint" })];
+    return [text("gate", area.x, area.y + 12, "The gate is still looking at it.", { ink: "faint" })];
   const limits = gateway.limits.map(
     ({ name, limit, remaining }) =>
-      `${name.replaceAll("_", " ")} ${count(remaining)} of ${count(limit)} left`,
+      `${name === "concurrency" ? "open requests" : name.replaceAll("_", " ")}: ${count(remaining)} of ${count(limit)} left`,
   );
-  const words = ["Gateway: signed in", ...limits, duration(gateway.duration_us)].join(" · ");
+  const words = ["Gate: signed in", ...limits, duration(gateway.duration_us)].join(" · ");
   return [
     line("gate", [area.x, area.y - 8, area.x + area.width * part(beat, 0, 0.8), area.y - 8], {
       ink: "gateway",
@@ -90,7 +90,9 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
   if (!check)
     return [
       line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "line" }),
-      text("check-said", area.x, area.y + 12, "The safety check has not answered yet.", { ink: "faint" }),
+      text("check-said", area.x, area.y + 12, "Safety check: still running at this moment.", {
+        ink: "faint",
+      }),
     ];
   const verdict =
     check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged, let through" : "allowed";

@@ -38,10 +38,9 @@ interface Chip {
   /** Of the answer that a fork goes on from. */
   isKept: boolean;
   row: number;
-  /** Its place in the row, and how many are before it there. */
+  /** Its place in the row. */
   x: number;
   width: number;
-  numBefore: number;
 }
 
 export function tokenShapes(view: TraceView, area: Area, beat: number): Shape[] {
@@ -51,15 +50,15 @@ export function tokenShapes(view: TraceView, area: Area, beat: number): Shape[] 
   const { type, chips } = fill(prompt, room);
   const isNow = view.events.at(-1)?.event.type === "prompt.tokenized";
   const cut = (isNow ? part(beat, 0.05, 0.95) : 1) * (chips.length + 2);
+  const shown = chips.map((_, order) => Math.min(1, Math.max(0, (cut - order) / 2)));
+  const placed = placedNow(chips, shown, type);
   const before = chips.length < prompt.ids.length ? `the last ${count(chips.length)} of ` : "";
   const what = view.forked ? "The prompt and the answer so far" : "The prompt";
   const said = `${what}, ${before}${counted(prompt.ids.length, "token")}; below each its id`;
   return [
     text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
-    ...chips.flatMap((chip, order) =>
-      chipShapes(chip, type, room, Math.min(1, Math.max(0, (cut - order) / 2))),
-    ),
-    ...cutShapes(chips, type, room, cut),
+    ...placed.flatMap((chip, order) => chipShapes(chip, type, room, shown[order]!)),
+    ...cutShapes(placed, type, room, cut),
   ];
 }
 
@@ -107,10 +106,10 @@ function chipsFrom(prompt: Reading, first: number, type: Type, room: Area): Chip
   const special = new Set(prompt.special);
   const numRows = numRowsIn(room, type);
   const chips: Chip[] = [];
-  let [row, x, numBefore] = [0, 0, 0];
+  let [row, x] = [0, 0];
   for (let index = first; index < prompt.ids.length; index++) {
     const made = chipOf(prompt, index, type, room.width);
-    if (x > 0 && x + made.width > room.width) [row, x, numBefore] = [row + 1, 0, 0];
+    if (x > 0 && x + made.width > room.width) [row, x] = [row + 1, 0];
     if (row >= numRows) break;
     chips.push({
       ...made,
@@ -119,19 +118,27 @@ function chipsFrom(prompt: Reading, first: number, type: Type, room: Area): Chip
       isKept: index >= prompt.numPrompt,
       row,
       x,
-      numBefore,
     });
     x += made.width + type.gap;
-    numBefore++;
   }
   return chips;
 }
 
-/** Before the cut the pieces stand together as text. */
+/** Before the cut the pieces of a row stand together as text, behind those that are cut already. */
+function placedNow(chips: Chip[], shown: number[], { size, gap }: Type): Chip[] {
+  let [row, x] = [-1, 0];
+  return chips.map((chip, order) => {
+    if (chip.row !== row) [row, x] = [chip.row, 0];
+    const placed = { ...chip, x };
+    x += mix(monoWidth(chip.label, size), chip.width + gap, shown[order]!);
+    return placed;
+  });
+}
+
 function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] {
-  const { index, label, id, isSpecial, isKept, row, width, numBefore } = chip;
-  const { size, idSize, pad, gap } = type;
-  const x = area.x + chip.x - numBefore * (gap + pad) * (1 - shown);
+  const { index, label, id, isSpecial, isKept, row, width } = chip;
+  const { size, idSize, pad } = type;
+  const x = area.x + chip.x;
   const y = area.y + row * type.row;
   const ground = isSpecial
     ? ({ stroke: "faint" } as const)
