@@ -1,6 +1,8 @@
 /** The trace that the exhibits play on: the visitor's last answered request, or a recorded one that comes with the app. */
 import type { Frame } from "../protocol/events";
+import { loadExample } from "../example/example";
 import { RequestTrace } from "../state/request-trace.svelte";
+import { messageOf } from "../trace/reading";
 import { api } from "../transport/api";
 
 export interface Played {
@@ -17,9 +19,9 @@ interface JsonTrace {
 export async function loadLastRequest(): Promise<Played> {
   // One made here comes before one that was imported, however late that was.
   const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
-  if (!last) return loadExample();
+  if (!last) return playExample();
   const response = await fetch(`/api/traces/${last.id}/export?format=json`);
-  if (!response.ok) return loadExample();
+  if (!response.ok) return playExample();
   const { trace } = (await response.json()) as JsonTrace;
   return { trace: RequestTrace.saved(trace.frames), title: last.title, requestId: last.id };
 }
@@ -29,12 +31,7 @@ async function lastAnswered(filter: Record<string, string>) {
   return traces.find(({ usage }) => usage !== null && usage.output > 0);
 }
 
-export async function loadExample(): Promise<Played> {
-  const { default: example } = await import("./example.json");
-  const { frames } = (example as unknown as JsonTrace).trace;
-  return {
-    trace: RequestTrace.saved(frames),
-    title: "Now write it again with emojis 🌊🐚.",
-    requestId: null,
-  };
+export async function playExample(): Promise<Played> {
+  const trace = await loadExample();
+  return { trace, title: messageOf(trace.whole) ?? "", requestId: null };
 }

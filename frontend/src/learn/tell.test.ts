@@ -18,7 +18,7 @@ function wholeOf(path: string): TraceView {
 
 const WHOLES: [string, TraceView][] = [
   ...readdirSync(LOGS).map((name): [string, TraceView] => [name, wholeOf(LOGS + name)]),
-  ["the recorded example", wholeOf(`${import.meta.dirname}/example.json`)],
+  ["the recorded example", wholeOf(`${import.meta.dirname}/../example/example.json`)],
 ];
 
 describe.each(WHOLES)("%s", (_, whole) => {
@@ -35,7 +35,7 @@ describe.each(WHOLES)("%s", (_, whole) => {
 });
 
 it("tells of the example by its own numbers", () => {
-  const whole = wholeOf(`${import.meta.dirname}/example.json`);
+  const whole = wholeOf(`${import.meta.dirname}/../example/example.json`);
   const told = (id: string) =>
     EXHIBITS.find((exhibit) => exhibit.id === id)!
       .tell(whole)

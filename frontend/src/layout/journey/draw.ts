@@ -36,11 +36,12 @@ interface Scales {
   size: number;
 }
 
-export function drawShapes(view: TraceView, area: Area, wholeBeat: number): Shape[] {
-  return shapesOf(view, area, wholeBeat).map((shape) => ({ ...shape, key: `draw-${shape.key}` }));
+/** `isFast`: the rows stay where they begin, and only the bar below them lines up. */
+export function drawShapes(view: TraceView, area: Area, wholeBeat: number, isFast = false): Shape[] {
+  return shapesOf(view, area, wholeBeat, isFast).map((shape) => ({ ...shape, key: `draw-${shape.key}` }));
 }
 
-function shapesOf(view: TraceView, area: Area, wholeBeat: number): Shape[] {
+function shapesOf(view: TraceView, area: Area, wholeBeat: number, isFast: boolean): Shape[] {
   const token = view.tokens.at(-1);
   if (!token || !view.accepted) return [];
   const beat = view.events.at(-1)?.event === token ? wholeBeat : 1;
@@ -57,8 +58,8 @@ function shapesOf(view: TraceView, area: Area, wholeBeat: number): Shape[] {
   return [
     ...header,
     ...chainShapes(places, area, beat < STAGES ? Math.ceil(stepAt(masses, beat) - 1e-6) : null),
-    ...masses.rows.flatMap((row, order) => rowShapes(view, row, order, masses, on, beat)),
-    ...othersShapes(masses, on, beat),
+    ...masses.rows.flatMap((row, order) => rowShapes(view, row, order, masses, on, beat, isFast)),
+    ...othersShapes(masses, on, beat, isFast),
     ...cumulativeShapes(masses, on, beat),
     ...drawLine(masses, token, on, beat),
   ];
@@ -121,13 +122,21 @@ function stepAtOf(numSteps: number, beat: number): number {
 }
 
 /** The bar's mass at this moment, and where it stands: at 0 until it is lined up. */
-function placeOf({ shares, interval }: Mass, masses: Masses, beat: number): { low: number; mass: number } {
+function placeOf(
+  { shares, interval }: Mass,
+  masses: Masses,
+  beat: number,
+  isFast: boolean,
+): { low: number; mass: number } {
   const step = stepAt(masses, beat);
   const [from, to] = [shares[Math.floor(step)]!, shares[Math.min(shares.length - 1, Math.floor(step) + 1)]!];
   const mass = mix(from, to, step % 1) * part(beat, 0, RISE);
   if (!interval) return { low: 0, mass };
   const lined = part(beat, STAGES, LINED);
-  return { low: interval.low * lined, mass: mix(mass, interval.high - interval.low, lined) };
+  return {
+    low: isFast ? 0 : interval.low * lined,
+    mass: mix(mass, interval.high - interval.low, lined),
+  };
 }
 
 function rowShapes(
@@ -137,9 +146,10 @@ function rowShapes(
   masses: Masses,
   on: Scales,
   beat: number,
+  isFast: boolean,
 ): Shape[] {
   const token = view.tokens.at(-1)!;
-  const { low, mass } = placeOf(row, masses, beat);
+  const { low, mass } = placeOf(row, masses, beat, isFast);
   const y = on.top + order * on.row;
   const key = `row-${order}`;
   const isGone =
@@ -193,7 +203,7 @@ function rowShapes(
 }
 
 /** All that have no row of their own, as one. */
-function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number): Shape[] {
+function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number, isFast: boolean): Shape[] {
   const y = on.top + rows.length * on.row;
   const step = stepAtOf(others.length, beat);
   const mass = mix(
@@ -204,7 +214,7 @@ function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number):
   const lined = part(beat, STAGES, LINED);
   const shown = mass * part(beat, 0, RISE);
   const bars =
-    lined > 0 && rest.length
+    !isFast && lined > 0 && rest.length
       ? rest.map(({ low, high }) => ({ low: low * lined, mass: high - low }))
       : [{ low: 0, mass: shown }];
   return [

@@ -31,6 +31,8 @@ export interface Around {
   ahead?: readonly TokenSampled[];
   /** The scene that is shown: while the answer is written, the draw stays on the screen. */
   scene?: SceneId;
+  /** Whether one token follows the other so fast that bars only grow and shrink. */
+  isFast?: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export function stageShapes(
   size: Size,
   beat: number,
   question: string | null,
-  { ahead = [], scene = sceneAt(view) }: Around = {},
+  { ahead = [], scene = sceneAt(view), isFast = false }: Around = {},
 ): Shape[] {
   if (!(size.width > 0)) return [];
   const area = { x: MARGIN, y: 6, width: Math.max(1, size.width - 2 * MARGIN), height: size.height - 12 };
@@ -51,18 +53,17 @@ export function stageShapes(
   const hasRibbon = area.height >= RIBBON_FROM && view.tokens.length > 0;
   const top = hasRibbon ? RIBBON_HEIGHT : 0;
   const below = { ...area, y: area.y + top, height: area.height - top };
-  return [...(hasRibbon ? ribbonShapes(view, area, ahead) : []), ...PICTURES[scene](view, below, beat)];
+  const picture = scene === "draw" ? drawShapes(view, below, beat, isFast) : streamShapes(view, below, beat);
+  return [...(hasRibbon ? ribbonShapes(view, area, ahead) : []), ...picture];
 }
 
 type Picture = (view: TraceView, area: Area, beat: number) => Shape[];
 
-const PICTURES: Record<Exclude<SceneId, "message" | "check">, Picture> = {
+const PICTURES: Record<Exclude<SceneId, "message" | "check" | "draw" | "stream">, Picture> = {
   window: windowShapes,
   tokens: tokenShapes,
   queue: queueShapes,
   cache: cacheShapes,
   prefill: prefillShapes,
-  draw: drawShapes,
-  stream: streamShapes,
   bill: billShapes,
 };
