@@ -87,6 +87,23 @@ it("says that the turn before was deleted, and keeps the counts", async () => {
   expect(text()).toContain("40 tokens in changed segments, 0 tokens new, 9 tokens gone");
 });
 
+it("says what a fork read beside the prompt", () => {
+  const forked = {
+    type: "generation.forked",
+    at: 2,
+    position: 3,
+    ids: [7, 8, 9],
+    pieces: ["x", "y", "z"].map(btoa),
+  };
+  const trace = new RequestTrace("");
+  [ACCEPTED, CONTEXT, forked as unknown as AnyEvent].forEach((event, index) =>
+    trace.receive(event, index + 1),
+  );
+  show(ContextPanel, trace);
+  expect(text()).toContain("40 prompt · 3 kept of the answer it goes on from · 10 reserved");
+  expect(text()).toContain("43.0 % used");
+});
+
 it("asks nobody where there is no server", () => {
   open("");
   expect(asked).toEqual([]);
