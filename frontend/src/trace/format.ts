@@ -22,8 +22,8 @@ export function count(value: number): string {
 }
 
 /** A count with its noun: "1 token", "8 tokens". */
-export function counted(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
 }
 
 /** In seconds, as people time a wait. */
