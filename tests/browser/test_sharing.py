@@ -112,7 +112,7 @@ def test_a_clip_is_cancelled_while_it_is_made(page: Page, base: str, request_id:
 def test_two_settings_race_side_by_side(page: Page, base: str, request_id: str) -> None:
     page.goto(f"{base}/race?from={request_id}")
     expect(page.get_by_label("Message")).to_have_value(QUESTION)
-    page.get_by_label("Preset of A").select_option("Greedy")
+    page.get_by_label("Preset of A").select_option("Precise")
     page.get_by_label("Preset of B").select_option("Wild")
     page.get_by_role("button", name="Race").click()
     expect(page.get_by_test_id("race-fork")).to_contain_text("They part at token", timeout=60_000)

@@ -3,22 +3,20 @@ import type { SamplingParams } from "../protocol/events";
 import { chanceOf, type Divergence } from "../trace/divergence";
 import { endText } from "../trace/figures";
 import { counted, duration, percent } from "../trace/format";
+import { PRESETS } from "../trace/presets";
 import { tokensPerSecond } from "../trace/sentences";
 import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
 
-export interface Setting {
-  temperature: number;
-  top_p: number;
-}
+export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
 
-export const PRESETS: { name: string; setting: Setting }[] = [
-  { name: "Greedy", setting: { temperature: 0, top_p: 1 } },
-  { name: "Careful", setting: { temperature: 0.2, top_p: 0.9 } },
-  { name: "Balanced", setting: { temperature: 0.7, top_p: 0.95 } },
-  { name: "Free", setting: { temperature: 1, top_p: 1 } },
-  { name: "Wild", setting: { temperature: 1.5, top_p: 1 } },
-];
+/** What each preset of the product makes of a model's own settings. */
+export function presetsOf(defaults: SamplingParams): { name: string; setting: Setting }[] {
+  return PRESETS.map(({ name, change }) => {
+    const { temperature, top_p, min_p } = { ...defaults, ...change };
+    return { name, setting: { temperature, top_p, min_p } };
+  });
+}
 
 export const NAMES = ["A", "B"] as const;
 
@@ -27,9 +25,10 @@ const NUM_SEEDS = 2 ** 53;
 export const drawSeed = (): number => Math.floor(Math.random() * NUM_SEEDS);
 
 /** What is wrong with a lane, for people; empty: nothing. */
-export function problemOf({ temperature, top_p }: Setting): string {
+export function problemOf({ temperature, top_p, min_p }: Setting): string {
   if (!(temperature >= 0 && temperature <= 2)) return "Temperature must be between 0 and 2.";
-  return top_p > 0 && top_p <= 1 ? "" : "Top-p must be above 0 and at most 1.";
+  if (!(top_p > 0 && top_p <= 1)) return "Top-p must be above 0 and at most 1.";
+  return min_p >= 0 && min_p <= 1 ? "" : "Min-p must be between 0 and 1.";
 }
 
 /** All else is as it is elsewhere. seed: the same draws in each lane; null: each its own. */

@@ -2,16 +2,13 @@
 import { count, counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../walk";
 import { savedTime } from "../../trace/saved-time";
-import { numKept, numRead } from "../../trace/view";
+import { numRead } from "../../trace/view";
 
 export const tellBlocks: Teller = (view) => {
   const { cache, prompt, prefill, tokens, events } = view;
   if (!cache) return missing(view, "What the cache held");
   const size = cache.block_size;
   const numPrompt = prompt ? numRead(view) : (prefill[0]?.total ?? 0);
-  const what = numKept(view)
-    ? `Its prompt and the answer it goes on from, ${counted(numPrompt, "token")}, fill`
-    : `Its prompt of ${counted(numPrompt, "token")} fills`;
   const numHit = cache.hits.filter(Boolean).length;
   /** Of a block that was full only in part, in another of your requests that was running. */
   const numBesides = cache.num_cached_tokens - numHit * size;
@@ -19,14 +16,14 @@ export const tellBlocks: Teller = (view) => {
   const end = prefill.at(-1)?.at ?? cache.at;
   const lines: Line[] = [
     line(
-      `${what} ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
+      `${view.forked ? `Its prompt and the answer it goes on from, ${counted(numPrompt, "token")}, fill` : `Its prompt of ${counted(numPrompt, "token")} fills`} ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
       0,
       cache.at,
     ),
     line(
       numHit
         ? `${counted(numHit, "block")} of them ${numHit === 1 ? "was" : "were"} there already, from an earlier request that began with the same text${numBesides > 0 ? `, and ${counted(numBesides, "token")} of the next block, which a request with the same prompt was filling` : ""}.`
-        : "None of them was there already: no request of yours had begun with the same text lately.",
+        : "None of them was there already: nobody of yours had begun with the same text lately.",
       0,
       cache.at,
     ),
