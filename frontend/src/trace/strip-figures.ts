@@ -2,7 +2,7 @@
 import { count, counted, duration, money } from "./format";
 import type { SceneId } from "./scenes";
 import { sceneTime } from "./scene-times";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 /** Null: nothing of the scene is recorded yet. */
 export function stripFigure(view: TraceView, id: SceneId): string | null {
@@ -20,8 +20,8 @@ const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
   tokens: (view) => took(view, "tokens"),
   check: (view) => took(view, "check"),
   queue: (view) => took(view, "queue") ?? (view.queued ? "waiting" : null),
-  cache: ({ cache, prompt }) =>
-    cache && `${count(cache.num_cached_tokens)}${prompt ? ` of ${count(prompt.ids.length)}` : ""}`,
+  cache: (view) =>
+    view.cache && `${count(view.cache.num_cached_tokens)}${view.prompt ? ` of ${count(numRead(view))}` : ""}`,
   prefill: (view) => took(view, "prefill"),
   draw: ({ tokens }) => {
     const [first, last] = [tokens[0], tokens.at(-1)];
