@@ -118,8 +118,8 @@ def test_two_settings_race_side_by_side(page: Page, base: str, request_id: str) 
     expect(page.get_by_test_id("race-fork")).to_contain_text("They part at token", timeout=60_000)
     expect(page.get_by_role("link", name="Compare")).to_be_visible(timeout=120_000)
     told = page.get_by_test_id("lane-told")
-    expect(told.nth(0)).to_contain_text("tokens · first word after")
-    expect(told.nth(1)).to_contain_text("tokens · first word after")
+    expect(told.nth(0)).to_contain_text("tokens · first text after")
+    expect(told.nth(1)).to_contain_text("tokens · first text after")
     places = [lane.get_attribute("data-fork") for lane in page.get_by_test_id("lane").all()]
     assert places[0] == places[1] != ""
     page.get_by_role("link", name="See inside").first.click()

@@ -99,6 +99,6 @@ export function waitWords({ wait: { first_text_us, num_recent, num_queued } }: P
   const usual =
     first_text_us === null
       ? "Unknown: too few of your requests have been answered yet."
-      : `About ${duration(first_text_us)} to the first words, as in your last ${counted(num_recent, "request")}.`;
+      : `About ${duration(first_text_us)} to the first text, as in your last ${counted(num_recent, "request")}.`;
   return [usual, queue].filter(Boolean).join(" ");
 }

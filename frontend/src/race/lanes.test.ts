@@ -70,5 +70,5 @@ it("tells where two lanes part, that they never did, and nothing while they run 
 
 it("tells a lane's tokens, speed and end from its trace", () => {
   expect(toldOf(emptyView())).toBe("Waiting");
-  expect(toldOf(golden())).toMatch(/^\d+ tokens? · first word after .+ · end of turn$/);
+  expect(toldOf(golden())).toMatch(/^\d+ tokens? · first text after .+ · end of turn$/);
 });

@@ -46,7 +46,7 @@ export function toldOf(view: TraceView): string {
   const speed = tokensPerSecond(view);
   const facts = [
     counted(view.tokens.length, "token"),
-    first === null ? "" : `first word after ${duration(first)}`,
+    first === null ? "" : `first text after ${duration(first)}`,
     speed === null ? "" : `${speed.toFixed(0)} tokens/s`,
     isOver(view) ? endText(view) : "",
   ];

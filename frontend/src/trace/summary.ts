@@ -34,14 +34,14 @@ export function summaryOfTrace(view: TraceView): Summary {
   const outcome = outcomeOf(view);
   return summary(outcome, phaseText(view, outcome), [
     num > 0 && counted(num, "token"),
-    firstWord(firstTextUs(view)),
+    firstTextAfter(firstTextUs(view)),
     speed !== null && `${speed.toFixed(0)} tokens/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,
     flagged(view),
   ]);
 }
 
-const firstWord = (us: number | null) => us !== null && `${seconds(us)} to first word`;
+const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
 
 function phaseText(view: TraceView, outcome: Outcome): string | null {
   if (outcome === "running") return phaseOf(view);
@@ -76,7 +76,7 @@ export function summaryOfMessage({ status, figures, text, num_kept }: Message): 
   const hasNoText = outcome === "withheld" && first_text_us === null;
   return summary(outcome, hasNoRoom ? NO_ROOM : hasNoText ? ALL_WITHHELD : ENDINGS[outcome], [
     outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
-    firstWord(first_text_us),
+    firstTextAfter(first_text_us),
   ]);
 }
 

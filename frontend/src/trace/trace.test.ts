@@ -190,7 +190,7 @@ describe("phaseTable", () => {
     expect(tokensPerSecond(view)).toBeCloseTo(2 / 0.1);
     expect(summaryOfTrace(view).figures).toEqual([
       "3 tokens",
-      "0.07\u00a0s to first word",
+      "0.07\u00a0s to first text",
       "20 tokens/s",
       "waited 42.00\u00a0s for your choice",
     ]);
