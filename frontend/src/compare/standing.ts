@@ -21,7 +21,7 @@ export function standing(trace: Placed): string[] {
   if (run) parts.push(`Run ${run.index + 1} of ${run.num}`, ...settingsOf(run.settings));
   else if (trace.surface === "replay") parts.push("Run again");
   if (answer && answer.num > 1) parts.push(`Answer ${answer.index + 1} of ${answer.num}`);
-  if (fork !== null) parts.push(`forked at token ${fork}`);
+  if (fork !== null) parts.push(`forked at token ${fork + 1}`);
   if (parts.length && seed != null) parts.push(`seed ${seed}`);
   return parts;
 }

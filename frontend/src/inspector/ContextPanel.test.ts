@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from "svelte";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { ACCEPTED } from "../trace/fixtures";
+import { ACCEPTED, ended } from "../trace/fixtures";
 import CachePanel from "./CachePanel.svelte";
 import ContextPanel from "./ContextPanel.svelte";
 
@@ -102,6 +102,15 @@ it("says what a fork read beside the prompt", () => {
   show(ContextPanel, trace);
   expect(text()).toContain("40 prompt · 3 kept of the answer it goes on from · 10 reserved");
   expect(text()).toContain("43.0 % used");
+});
+
+it("knows the first message of a chat, which has no turn before", () => {
+  const first = { ...CONTEXT, segments: [{ ...segment, kind: "user", text: "Why?" }] } as AnyEvent;
+  const trace = new RequestTrace("");
+  [ACCEPTED, first, ...ended("stop")].forEach((event, index) => trace.receive(event, index + 1));
+  show(ContextPanel, trace);
+  expect(text()).toContain("First message of this chat: there is no turn before.");
+  expect(text()).not.toContain("deleted");
 });
 
 it("asks nobody where there is no server", () => {
