@@ -54,7 +54,7 @@ def open_panel(page: Page, address: str, name: str) -> str:
         ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),
         ("Batch", "it never was alone while it wrote", "all for it alone", "ended before any step"),
         ("Sampling", "mean surprise", "mean surprise", "ended before a token was sampled"),
-        ("Speculation", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
+        ("Guessing", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
         ("Grammar", "had no constraint", "had no constraint", "had no constraint"),
         ("Tools", "No tool was called", "No tool was called", "No tool was called"),
         ("Network", "as the log has them", "as the log has them", "as the log has them"),

@@ -100,7 +100,7 @@ it("says what a fork read beside the prompt", () => {
     trace.receive(event, index + 1),
   );
   show(ContextPanel, trace);
-  expect(text()).toContain("40 prompt · 3 kept of the answer it goes on from · 10 reserved");
+  expect(text()).toContain("40 prompt · 3 of the answer it goes on from · 10 kept for the answer");
   expect(text()).toContain("43.0 % used");
 });
 

@@ -12,7 +12,7 @@ const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"
 const PLAIN = [
   "phase",
   "kind",
-  "others",
+  "all others",
   "began after its arrival",
   "began after the key press",
   "duration",

@@ -34,6 +34,11 @@ export function count(value: number): string {
   return groups.format(value);
 }
 
+/** What was reckoned in nats, as people read it: 1 bit is a chance of 1 in 2. */
+export function bits(nats: number, digits = 2): string {
+  return `${decimal(nats / Math.LN2, digits)}\u00a0bits`;
+}
+
 /** A count with its noun: "1 token", "8 tokens". */
 export function counted(value: number, noun: string, plural = `${noun}s`): string {
   return `${count(value)} ${value === 1 ? noun : plural}`;
@@ -75,7 +80,7 @@ function moneyIn(nano: number, currency: string, digits: Intl.NumberFormatOption
 
 /** Billionths of a currency unit, exactly. */
 export function exactMoney(nano: number, currency: string): string {
-  return `${(nano / 1e9).toFixed(9).replace(/0{1,6}$/, "")}\u00a0${currency}`;
+  return moneyIn(nano, currency, { minimumFractionDigits: 2, maximumFractionDigits: 9 });
 }
 
 /** Memory, in the binary units of its blocks. */

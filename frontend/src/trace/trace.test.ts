@@ -156,7 +156,7 @@ describe("phaseTable", () => {
       const table = phaseTable(view);
       const check = table.phases.find(({ label }) => label === "Safety check of the message")!;
       expect([check.start, check.end]).toEqual([5000, checkedAt]);
-      expect(table.phases.find(({ label }) => label.startsWith("Gateway"))!.end).toBe(gateway);
+      expect(table.phases.find(({ label }) => label.startsWith("Gate:"))!.end).toBe(gateway);
       const beside = table.phases.filter((phase) => phase.isBeside).map(({ label }) => label);
       expect(beside.sort()).toEqual([...parallel].sort());
       const path = table.phases.filter((phase) => !phase.isBeside);
