@@ -6,7 +6,7 @@ import { readingOf } from "../../trace/reading";
 import { readings } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { front, places, ribbon, type Ribbon } from "./ribbon";
-import { box, line, part, text, type Area, type Shape } from "./shapes";
+import { box, line, part, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, lines, monoWidth, sansWidth } from "./words";
 import { savedTime } from "../../trace/saved-time";
 
@@ -67,7 +67,7 @@ export function prefillShapes(view: TraceView, area: Area, beat: number): Shape[
       ),
     ),
     ...(at ? [line("front", [at.x, at.y - 4, at.x, at.y + at.height + 4], { ink: "ink", width: 2 })] : []),
-    ...previewShapes(view, on, chunks[0]?.start ?? 0, swept),
+    ...previewShapes(view, on, chunks[0]?.start ?? 0, swept, "ink"),
     ...stepShapes(view, on),
   ];
 }
@@ -122,7 +122,13 @@ function numLit(cache: CacheLookedUp, numLooked: number, { blockSize }: Ribbon):
 }
 
 /** The beginning of each block's text, where there is room for it; the tokens from start to end lie on the strong hue. */
-function previewShapes(view: TraceView, on: Ribbon, start: number, end: number): Shape[] {
+function previewShapes(
+  view: TraceView,
+  on: Ribbon,
+  start: number,
+  end: number,
+  beside: Ink = "soft",
+): Shape[] {
   const { blockSize, rowHeight } = on;
   const reading = readingOf(view);
   if (!reading || blockSize * on.tokenWidth < LEAST_PREVIEW || rowHeight < 24) return [];
@@ -134,7 +140,14 @@ function previewShapes(view: TraceView, on: Ribbon, start: number, end: number):
     const words = joinedLabels(reading.pieces.slice(first, first + blockSize)).replaceAll("·", " ");
     const hue = [start, end].map((at) => place.x + (at - first) * on.tokenWidth) as [number, number];
     return lines(words, place.width - 14, PREVIEW_SIZE, most, monoWidth).flatMap((each, row) =>
-      inkedShapes(`preview-${index}-${row}`, place.x + 7, place.y + 17 + row * PREVIEW_LINE, each, hue),
+      inkedShapes(
+        `preview-${index}-${row}`,
+        place.x + 7,
+        place.y + 17 + row * PREVIEW_LINE,
+        each,
+        hue,
+        beside,
+      ),
     );
   }).flat();
 }
@@ -146,6 +159,7 @@ function inkedShapes(
   y: number,
   words: string,
   [from, to]: [number, number],
+  beside: Ink,
 ): Shape[] {
   const pieces: { x: number; words: string; isOnHue: boolean }[] = [];
   let at = x;
@@ -161,7 +175,7 @@ function inkedShapes(
     text(index ? `${key}-${index}` : key, piece.x, y, piece.words, {
       font: "mono",
       size: PREVIEW_SIZE,
-      ink: piece.isOnHue ? "on-hue" : "soft",
+      ink: piece.isOnHue ? "on-hue" : beside,
     }),
   );
 }
