@@ -37,19 +37,21 @@ export const bitsOf = (logprob: number): number => -logprob * BITS;
 
 /**
  * The token at which the two likeliest were closest to each other: at its draw, or by the model alone where no draw had
- * two candidates; between two words, or else between signs. Null: no candidates are recorded.
+ * two candidates; between two words, or else between parts of words, or signs. Null: no candidates are recorded.
  */
 export function closestCall(view: TraceView): Call | null {
   const params = view.accepted?.params;
   const drawn = params ? (token: TokenSampled) => finalChances(token, params) : () => [];
   for (const isAfterSettings of [true, false])
-    for (const isMeant of [isWord, () => true]) {
+    for (const isMeant of [isWordStart, isWord, () => true]) {
       const found = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
       if (found) return callOf(view, found, isAfterSettings);
     }
   return null;
 }
 
+/** What begins with a space begins a word; no part of a word is then compared with another. */
+const isWordStart = (piece: string | undefined): boolean => /^·[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 const isWord = (piece: string | undefined): boolean => /[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 
 interface Found {
