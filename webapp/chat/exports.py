@@ -79,7 +79,13 @@ def _turn(message: Message, found: Conversation) -> str:
     return f"## {name}, {_date(message.created_at)}\n\n{text}{ending}\n"
 
 
-_ENDINGS = {"streaming": "still being written", "stopped": "cut: it was stopped", "failed": "not whole: it failed"}
+_ENDINGS = {
+    "streaming": "still being written",
+    "stopped": "cut: it was stopped",
+    "withheld": "cut: the safety policy withheld the rest",
+    "blocked": "missing: the safety policy refused it",
+    "failed": "not whole: it failed",
+}
 
 
 def _date(at: datetime) -> str:
