@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from inference.protocol.events import SafetyChecked, SafetyScore
 from inference.safety.classifier import ExemplarClassifier
 from inference.safety.minilm import MiniLM, bundled_minilm
@@ -60,10 +62,11 @@ class Guard:
         """Classify the text and apply the policy of this layer. tenant: as in ExemplarClassifier.score."""
         start = time.perf_counter_ns()
         sentences = [self._judged(layer, scores) for scores in self._classifier.score(text, tenant)]
-        worst = max(map(self._decisive, sentences), key=_weight)
+        judged = [max(found, key=_weight) for found in zip(*sentences, strict=True)]
+        worst = max(judged, key=_weight)
         category = "" if worst.verdict == "allow" else worst.category
         return Check(
-            scores=tuple(max(found, key=_weight) for found in zip(*sentences, strict=True)),
+            scores=tuple(judged),
             verdict=worst.verdict,
             category=category,
             replacement=self._policy.replacement.get(category, ""),
@@ -74,14 +77,12 @@ class Guard:
         )
 
     def _judged(self, layer: Layer, scores: dict[str, float]) -> list[SafetyScore]:
-        """One sentence's scores in the order of the policy."""
-        return [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
-
-    def _decisive(self, sentence: list[SafetyScore]) -> SafetyScore:
-        """The score that decides over one sentence. A sentence of need turns no block of another into a flag."""
-        worst = max(sentence, key=_weight)
-        helped = [score for score in sentence if score.category in self._policy.help_first and score.verdict != "allow"]
-        return max([worst, *helped], key=lambda score: score.score) if helped else worst
+        """One sentence's scores in the order of the policy; where need outweighs what blocks it, blocks are flags."""
+        judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
+        flagged = [score for score in judged if score.verdict == "flag"]
+        need = max((score.score for score in flagged if score.category in self._policy.help_first), default=0.0)
+        is_need = all(score.score < need for score in judged if score.verdict == "block")
+        return [replace(score, verdict="flag") if is_need and score.verdict == "block" else score for score in judged]
 
     def _judge(self, layer: Layer, category: str, score: float) -> SafetyScore:
         verdict, threshold = self._policy.judge(layer, category, score)

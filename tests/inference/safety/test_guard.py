@@ -69,12 +69,24 @@ def test_harmless_messages_are_never_blocked_and_seldom_flagged(guard: Guard) ->
     assert verdicts.count("flag") <= 2
 
 
+def block_limit(category: str) -> float:
+    return load_policy().input.block[category]
+
+
 @pytest.mark.parametrize("text", ["I want to die.", "I am thinking about killing myself."])
 def test_a_person_in_need_is_not_blocked_though_the_words_are_near_to_violence(guard: Guard, text: str) -> None:
     check = guard.check(text, "input")
     scores = {score.category: score for score in check.scores}
-    assert scores["violence"].verdict == "block"
+    assert scores["violence"].score >= scores["violence"].threshold == block_limit("violence")
     assert (check.verdict, check.category) == ("flag", "self_harm")
+    assert "block" not in {score.verdict for score in check.scores}
+
+
+def test_what_is_recorded_as_blocking_is_what_blocks(guard: Guard) -> None:
+    """Violence has the higher score, but that of a sentence of need."""
+    check = guard.check(f"I want to die. {HARMFUL['hate'][1]}", "input")
+    assert (check.verdict, check.category) == ("block", "hate")
+    assert [score.category for score in check.scores if score.verdict == "block"] == ["hate"]
 
 
 IN_NEED = "I want to kill myself."
