@@ -208,16 +208,20 @@ export class RequestTrace {
     return this.isLive ? this.whole.events.length : this.shown;
   }
 
-  /** A token is looked at while the whole request is shown. */
+  /** A token that was sampled here is looked at while the whole request is shown. */
   get isSettled(): boolean {
-    return this.isLive && this.selected !== null;
+    return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
+  }
+
+  /** Among the sampled tokens; -1: a fork took it over. */
+  private get placeOfSelected(): number {
+    return this.whole.tokens.findIndex(({ position }) => position === this.selected);
   }
 
   /** Where the playhead stands, as a number of events: what is shown, or up to the token that is looked at. */
   get playhead(): number {
     if (!this.isSettled) return this.numShown;
-    const index = this.whole.tokens.findIndex(({ position }) => position === this.selected);
-    return this.story.tokenEnds[index] ?? this.numShown;
+    return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
   }
 
   /** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */

@@ -71,6 +71,13 @@ describe("a request that rests on one of its tokens", () => {
   });
 });
 
+it("rests on nothing where the token that is looked at was sampled elsewhere", () => {
+  trace.selected = 7;
+  flushSync();
+  expect(trace.isSettled).toBe(false);
+  expect(slider().value).toBe(slider().max);
+});
+
 it("stands at what follows the last token when the release is chosen", () => {
   trace.showScene("stream", false);
   flushSync();
