@@ -40,12 +40,20 @@ export const bitsOf = (logprob: number): number => -logprob * BITS;
  * two candidates; between two words, or else between parts of words, or signs. Null: no candidates are recorded.
  */
 export function closestCall(view: TraceView): Call | null {
+  if (!found.has(view.tokens)) found.set(view.tokens, searched(view));
+  return found.get(view.tokens) ?? null;
+}
+
+/** Of each list of tokens once: a long answer takes tens of milliseconds. */
+const found = new WeakMap<readonly TokenSampled[], Call | null>();
+
+function searched(view: TraceView): Call | null {
   const params = view.accepted?.params;
   const drawn = params ? (token: TokenSampled) => finalChances(token, params) : () => [];
   for (const isAfterSettings of [true, false])
     for (const isMeant of [isWordStart, isWord, () => true]) {
-      const found = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
-      if (found) return callOf(view, found, isAfterSettings);
+      const closest = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
+      if (closest) return callOf(view, closest, isAfterSettings);
     }
   return null;
 }
@@ -75,7 +83,7 @@ function closestOf(
   chancesOf: Chances,
   isMeant: (piece: string | undefined) => boolean,
 ): Found | null {
-  let found: Found | null = null;
+  let closest: Found | null = null;
   let least = Infinity;
   for (const token of view.tokens) {
     if (token.is_special) continue;
@@ -83,9 +91,9 @@ function closestOf(
     const order = likeliest(chances);
     if (order.length < 2 || !order.every((index) => isMeant(token.candidate_pieces[index]))) continue;
     const gap = Math.log(chances[order[0]!]! / chances[order[1]!]!);
-    if (gap < least) [found, least] = [{ token, order, chances }, gap];
+    if (gap < least) [closest, least] = [{ token, order, chances }, gap];
   }
-  return found;
+  return closest;
 }
 
 /** The two likeliest that have any chance at all. */
