@@ -65,3 +65,14 @@ it("is the model's own where the settings left one candidate", () => {
   const call = closestCall(foldAll([ACCEPTED, { ...token(0, 100_000), stages }]))!;
   expect(call.isAfterSettings).toBe(false);
 });
+
+it("is found anew once more tokens are known", () => {
+  const events = [0, 1].map((position) => ({
+    ...token(position, 100_000),
+    candidate_pieces: [" cat", " dog"].map((piece) => btoa(piece)),
+  }));
+  const closer = { ...events[1]!, candidate_logits: [2, 1.9, 0] };
+  const view = foldAll([ACCEPTED, events[0]!]);
+  expect(closestCall(view)!.position).toBe(0);
+  expect(closestCall(fold(view, closer, 3))!.position).toBe(1);
+});

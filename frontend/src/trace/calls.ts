@@ -40,12 +40,15 @@ export const bitsOf = (logprob: number): number => -logprob * BITS;
  * two candidates; between two words, or else between parts of words, or signs. Null: no candidates are recorded.
  */
 export function closestCall(view: TraceView): Call | null {
-  if (!found.has(view.tokens)) found.set(view.tokens, searched(view));
-  return found.get(view.tokens) ?? null;
+  const known = found.get(view.tokens);
+  if (known?.num === view.tokens.length) return known.call;
+  const call = searched(view);
+  found.set(view.tokens, { num: view.tokens.length, call });
+  return call;
 }
 
-/** Of each list of tokens once: a long answer takes tens of milliseconds. */
-const found = new WeakMap<readonly TokenSampled[], Call | null>();
+/** Once for each list of tokens at its length, since a long answer takes tens of milliseconds. */
+const found = new WeakMap<readonly TokenSampled[], { num: number; call: Call | null }>();
 
 function searched(view: TraceView): Call | null {
   const params = view.accepted?.params;
