@@ -1,8 +1,9 @@
 """How quickly the inspector opens a long trace and how smoothly it moves on it, in headless Chromium.
 
 Starts the product as `make up` does, imports a log of 4,000 tokens and more than 20,000 events, opens it from the
-library, then scrubs, zooms and pans on the timeline, and drags the temperature under a draw. A frame's time is the distance between two animation frames: 16.7
-ms is the most that 60 Hz allows. Also the size of the script that the first page loads.
+library, then scrubs, zooms and pans on the timeline, and drags the temperature under a draw. A frame's time is the
+distance between two animation frames: 16.7 ms is the most that 60 Hz allows. Also the size of the script that the first
+page loads.
 
     python -m benchmarks.glass
 """

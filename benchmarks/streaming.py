@@ -3,8 +3,9 @@
 Starts the product as `make up` does and lets the bundled model write long answers, each token with its 20 candidates,
 in headless Chromium with the inspector beside the chat: following scene by scene, the same with the answer tinted, then
 on one panel after the other. The busy time is the main thread's own processor time (DevTools protocol,
-Performance.getMetrics: TaskDuration in thread ticks) from the first text to the last event. The engine writes as fast as it can, on a quiet machine about 200 tokens a second; the pace is
-told with the figure. Then the same answers' saved traces are weighed, and the made one of 4,000 tokens.
+Performance.getMetrics: TaskDuration in thread ticks) from the first text to the last event. The engine writes as fast
+as it can, on a quiet machine about 200 tokens a second; the pace is told with the figure. Then the same answers' saved
+traces are weighed, and the made one of 4,000 tokens.
 
     python -m benchmarks.streaming
 """
