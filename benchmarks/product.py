@@ -11,12 +11,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 
 @contextmanager
 def signed_in(port: str, settings: dict[str, str] | None = None, **page: Any) -> Iterator[Page]:
     """A page of the started product, which stops afterwards. settings: environment variables; page: of the page."""
+    with started(port, settings) as (browser, link):
+        opened = browser.new_page(**page)
+        opened.goto(link)
+        yield opened
+
+
+@contextmanager
+def started(port: str, settings: dict[str, str] | None = None) -> Iterator[tuple[Browser, str]]:
+    """A browser, and the link that signs in to the started product, which stops afterwards."""
     data = tempfile.mkdtemp(prefix="sightglass-bench-")
     environment = {"PORT": port, "SIGHTGLASS_DATA": data} | (settings or {})
     command = ["env", *[f"{key}={value}" for key, value in environment.items()], sys.executable, "manage.py", "up"]
@@ -27,9 +36,7 @@ def signed_in(port: str, settings: dict[str, str] | None = None, **page: Any) ->
             browser = playwright.chromium.launch(
                 executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-background-networking"]
             )
-            opened = browser.new_page(**page)
-            opened.goto(link)
-            yield opened
+            yield browser, link
             browser.close()
     finally:
         product.terminate()

@@ -20,7 +20,6 @@ _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
 _simulation_decoder = msgspec.json.Decoder(Simulation)
 _experiment_decoder = msgspec.json.Decoder(Experiment)
-_outcome_decoder: msgspec.json.Decoder[ExperimentOutcome] = msgspec.json.Decoder(ExperimentOutcome)
 _probe_decoder: msgspec.json.Decoder[AnyProbe] = msgspec.json.Decoder(AnyProbe)
 
 
@@ -106,8 +105,3 @@ def decode_experiment(data: bytes | str) -> Experiment:
 
 def encode_outcome(outcome: ExperimentOutcome) -> bytes:
     return _encoder.encode(outcome)
-
-
-def decode_outcome(data: bytes | str) -> ExperimentOutcome:
-    """Raises msgspec.ValidationError or msgspec.DecodeError."""
-    return _outcome_decoder.decode(data)

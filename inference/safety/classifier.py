@@ -1,7 +1,7 @@
 """Scores by nearest neighbours among exemplars. Knows nothing of thresholds.
 
 A category's score for a sentence compares the mean similarity of its 3 nearest exemplars with that of the 3 nearest
-benign ones; a text's score is that of its worst sentence.
+benign ones.
 """
 
 from __future__ import annotations
@@ -41,17 +41,19 @@ class ExemplarClassifier:
         self._sketches = {category: model.sketch(lines) for category, lines in texts.items()}
         self.categories = tuple(category for category in texts if category != BENIGN)
 
-    def score(self, text: str, tenant: str | None = None) -> dict[str, float]:
-        """Score per category, 0 to 1; the embedding costs at most MAX_SENTENCES, all else grows with the length.
+    def score(self, text: str, tenant: str | None = None) -> list[dict[str, float]]:
+        """Score per category, 0 to 1, of each sentence that is looked at. A text without words counts as one, of 0.
 
+        The embedding costs at most MAX_SENTENCES, all else grows with the length.
         tenant: whose text it is, so that a sentence of theirs that was seen lately need not be embedded again.
         """
         sentences = self._suspicious(split_sentences(text))
         if not sentences:
-            return dict.fromkeys(self.categories, 0.0)
+            return [dict.fromkeys(self.categories, 0.0)]
         vectors = self._model.embed(sentences) if tenant is None else self._recent.embed(sentences, tenant)
         benign = self._nearness(vectors, BENIGN)
-        return {category: self._score(vectors, category, benign) for category in self.categories}
+        columns = [self._scores(vectors, category, benign) for category in self.categories]
+        return [dict(zip(self.categories, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _suspicious(self, sentences: list[str]) -> list[str]:
         """At most MAX_SENTENCES, in order: those whose words stand nearest to harmful and farthest from benign ones."""
@@ -62,10 +64,12 @@ class ExemplarClassifier:
         margin = np.max([nearest[category] for category in self.categories], axis=0) - nearest[BENIGN]
         return [sentences[index] for index in sorted(np.argsort(-margin)[:MAX_SENTENCES].tolist())]
 
-    def _score(self, vectors: NDArray[np.float32], category: str, benign: NDArray[np.float32]) -> float:
+    def _scores(self, vectors: NDArray[np.float32], category: str, benign: NDArray[np.float32]) -> list[float]:
+        """One per sentence."""
         near = self._nearness(vectors, category)
         margin = near - benign - np.maximum(0, MIN_SIMILARITY - near)
-        return float((1 / (1 + np.exp(-SHARPNESS * margin))).max())
+        scores: list[float] = (1 / (1 + np.exp(-SHARPNESS * margin))).tolist()
+        return scores
 
     def _nearness(self, vectors: NDArray[np.float32], category: str) -> NDArray[np.float32]:
         """Mean cosine similarity of the nearest exemplars, [num_sentences]."""

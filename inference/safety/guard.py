@@ -1,10 +1,12 @@
-"""One check of one text: classify, apply the policy, time it. Knows nothing of requests."""
+"""One check of one text: classify its sentences, apply the policy to each, time it. Knows nothing of requests."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from inference.protocol.events import SafetyChecked, SafetyScore
 from inference.safety.classifier import ExemplarClassifier
@@ -23,7 +25,7 @@ class Check:
     category: str
     """The category that decided; empty when all is allowed."""
     replacement: str
-    """What to show instead of, or beside, the text."""
+    """What to show instead of the text where it is blocked or withheld."""
     classifier: str
     version: str
     policy: str
@@ -59,9 +61,9 @@ class Guard:
     def check(self, text: str, layer: Layer, tenant: str | None = None) -> Check:
         """Classify the text and apply the policy of this layer. tenant: as in ExemplarClassifier.score."""
         start = time.perf_counter_ns()
-        scores = self._classifier.score(text, tenant)
-        judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
-        worst = self._worst(judged)
+        sentences = [self._judged(layer, scores) for scores in self._classifier.score(text, tenant)]
+        judged = [max(found, key=_weight) for found in zip(*sentences, strict=True)]
+        worst = max(judged, key=_weight)
         category = "" if worst.verdict == "allow" else worst.category
         return Check(
             scores=tuple(judged),
@@ -74,15 +76,21 @@ class Guard:
             duration_us=(time.perf_counter_ns() - start) // 1000,
         )
 
-    def _worst(self, judged: list[SafetyScore]) -> SafetyScore:
-        """The score that decides."""
-        worst = max(judged, key=lambda score: (_SEVERITY[score.verdict], score.score))
-        helped = [score for score in judged if score.category in self._policy.help_first and score.verdict != "allow"]
-        return max([worst, *helped], key=lambda score: score.score) if helped else worst
+    def _judged(self, layer: Layer, scores: dict[str, float]) -> list[SafetyScore]:
+        """One sentence's scores in the order of the policy; where need outweighs what blocks it, blocks are flags."""
+        judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
+        flagged = [score for score in judged if score.verdict == "flag"]
+        need = max((score.score for score in flagged if score.category in self._policy.help_first), default=0.0)
+        is_need = all(score.score < need for score in judged if score.verdict == "block")
+        return [replace(score, verdict="flag") if is_need and score.verdict == "block" else score for score in judged]
 
     def _judge(self, layer: Layer, category: str, score: float) -> SafetyScore:
         verdict, threshold = self._policy.judge(layer, category, score)
         return SafetyScore(category=category, score=round(score, 4), threshold=threshold, verdict=verdict)
+
+
+def _weight(score: SafetyScore) -> tuple[int, float]:
+    return _SEVERITY[score.verdict], score.score
 
 
 def load_guard(policy_path: Path | None = None, model_folder: Path | None = None) -> Guard:

@@ -43,7 +43,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: Thresholds
     replacement: dict[str, str]
     help_first: tuple[str, ...] = ()
-    """Categories of which a higher score than that of what blocks turns the block into a flag."""
+    """Categories that turn a sentence's block into a flag where their score for that sentence is the higher one."""
 
     @property
     def label(self) -> str:

@@ -18,7 +18,7 @@ VERSION = 1
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _FENCE = re.compile(r"(?:`{3,}[^`]*|~{3,}.*)")
 _FENCE_END = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_BACKTICKS = re.compile(r"`+")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
@@ -50,7 +50,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def as_markdown(found: Conversation, messages: Iterable[Message], exported_at: datetime) -> str:
-    """The branch that is shown. Each text stands in a quote, out of which no fence, heading or list of its leads."""
+    """The branch that is shown. Each text is quoted, so that its fences, headings and lists end with it."""
     messages = list(messages)
     leaf = next((each for each in messages if each.pk == found.leaf_id), None)
     pieces = [f"# {_plain(found.title or 'New chat')}\n", _about(found, exported_at)]
@@ -79,7 +79,13 @@ def _turn(message: Message, found: Conversation) -> str:
     return f"## {name}, {_date(message.created_at)}\n\n{text}{ending}\n"
 
 
-_ENDINGS = {"streaming": "still being written", "stopped": "cut: it was stopped", "failed": "not whole: it failed"}
+_ENDINGS = {
+    "streaming": "still being written",
+    "stopped": "cut: it was stopped",
+    "withheld": "cut: the safety policy withheld the rest",
+    "blocked": "missing: the safety policy refused it",
+    "failed": "not whole: it failed",
+}
 
 
 def _date(at: datetime) -> str:
@@ -119,13 +125,41 @@ def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
 
 def _is_paired(line: str) -> bool:
     """Whether each backtick of the line belongs to a code span that ends there."""
-    return "`" not in _CODE_SPAN.sub("", line) and "\\`" not in line
+    if "`" not in line:
+        return True
+    return "\\`" not in line and not any("`" in text for text, is_code in _pieces(line) if not is_code)
 
 
 def _escaped(line: str) -> str:
     """Between the code spans."""
-    pieces, at = list[str](), 0
-    for span in _CODE_SPAN.finditer(line):
-        pieces += [_TAG.sub(r"\\<", line[at : span.start()]), span[0]]
-        at = span.end()
-    return "".join([*pieces, _TAG.sub(r"\\<", line[at:])])
+    if "<" not in line:
+        return line
+    return "".join(text if is_code else _TAG.sub(r"\\<", text) for text, is_code in _pieces(line))
+
+
+def _pieces(line: str) -> Iterator[tuple[str, bool]]:
+    """The line in pieces, and whether each is a code span: from a run of backticks to the next run as long.
+
+    Takes a time in proportion to the line: an imported text may be one line of backticks.
+    """
+    runs = [match.span() for match in _BACKTICKS.finditer(line)]
+    next_alike = _next_alike([end - start for start, end in runs])
+    at = run = 0
+    while run < len(runs):
+        last = next_alike[run]
+        if last is not None:
+            yield line[at : runs[run][0]], False
+            at = runs[last][1]
+            yield line[runs[run][0] : at], True
+        run = (run if last is None else last) + 1
+    yield line[at:], False
+
+
+def _next_alike(lengths: list[int]) -> list[int | None]:
+    """For each length the index of the next one that equals it."""
+    found: list[int | None] = [None] * len(lengths)
+    nearest: dict[int, int] = {}
+    for index in range(len(lengths) - 1, -1, -1):
+        found[index] = nearest.get(lengths[index])
+        nearest[lengths[index]] = index
+    return found

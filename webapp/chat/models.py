@@ -35,7 +35,7 @@ class Conversation(models.Model):
     """Of the texts that were imported."""
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    """When something was last said in it; a new title, a pin or another branch shown are nothing said."""
+    """When something was last said in it. A new title, a pin or a change of branch does not count."""
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["user", "-updated_at"])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -13,6 +12,7 @@ from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy
 from webapp.chat.previewing import preview as make
 from webapp.chat.sending import AnswerOpen
+from webapp.chat.views import NewConversation, find_conversation, new_conversation
 from webapp.gateway.body import checked_text, read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.gateway.params import checked_params
@@ -28,7 +28,7 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True):
     parent_id: str | None = None
     params: SamplingParams | None = None
     system_prompt: str | None = None
-    """Of a conversation that has not begun; else its own is used."""
+    """Of a conversation that has not begun; else its own is used. None: that of the model's entry."""
 
 
 @api("POST")
@@ -36,7 +36,7 @@ def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpRes
     """200; 409 prompt_too_long, answer_open; 429 busy where the user's last one is still being made."""
     body = read_body(request, Draft)
     text = checked_text(body.text)
-    found = _begun(request, conversation_id) if conversation_id else _new(request, body)
+    found = find_conversation(request, conversation_id) if conversation_id else _new(request, body)
     params = checked_params(body.params) if body.params else msgspec.convert(found.params, SamplingParams)
     try:
         return JsonResponse(make(found, _parent(found, body.parent_id), text, params))
@@ -50,19 +50,12 @@ def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpRes
         raise ApiError(503, "queue_unavailable", "The queue cannot be reached. Try again soon.") from None
 
 
-def _begun(request: HttpRequest, conversation_id: str) -> Conversation:
-    found = Conversation.objects.filter(pk=conversation_id, user_id=user_id(request)).first()
-    if found is None:
-        raise not_found("conversation")
-    return found
-
-
 def _new(request: HttpRequest, body: Draft) -> Conversation:
     """As the first message would make it; it is not saved."""
     if body.parent_id is not None:
         raise not_found("message")
-    prompt = checked_text(body.system_prompt, "system prompt", "system_prompt") if body.system_prompt else ""
-    return Conversation(user_id=user_id(request), model=settings.ENVIRONMENT.model_name, system_prompt=prompt)
+    given = {name: value for name in ("system_prompt", "params") if (value := getattr(body, name)) is not None}
+    return new_conversation(user_id(request), NewConversation(**given))
 
 
 def _parent(found: Conversation, parent_id: str | None) -> Message | None:

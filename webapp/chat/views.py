@@ -43,7 +43,10 @@ _NUM_SEEDS = 2**53
 
 
 class NewConversation(msgspec.Struct, forbid_unknown_fields=True):
-    """What is left out is as the model's entry has it."""
+    """A field that is left out is as the model's entry has it.
+
+    `params` stand as a whole: where some are given, the rest have the neutral values of SamplingParams.
+    """
 
     model: str | None = None
     system_prompt: str = msgspec.field(default_factory=lambda: services.model_entry().default_system_prompt)
@@ -120,21 +123,25 @@ def _saying(owner: int, words: str) -> QuerySet[Message, str]:
 
 
 def _create(request: HttpRequest) -> HttpResponse:
-    body = read_body(request, NewConversation)
+    conversation = new_conversation(user_id(request), read_body(request, NewConversation))
+    conversation.save()
+    return JsonResponse(_as_json(conversation), status=201)
+
+
+def new_conversation(owner: int, body: NewConversation) -> Conversation:
+    """Not saved yet. Raises ApiError."""
     model = body.model or settings.ENVIRONMENT.model_name
     if model != settings.ENVIRONMENT.model_name:
         message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
         raise ApiError(404, "unknown_model", message, "model")
     check_settings(body)
-    conversation = Conversation(
-        user_id=user_id(request),
+    return Conversation(
+        user_id=owner,
         model=model,
         system_prompt=_checked_prompt(body.system_prompt),
         params=msgspec.to_builtins(body.params),
         n=body.n,
     )
-    conversation.save()
-    return JsonResponse(_as_json(conversation), status=201)
 
 
 @api("POST")

@@ -25,6 +25,7 @@ FILTERED = (
     "safety_verdict",
     "surface",
     "model",
+    "first_token_us",
     "first_text_us",
     "duration_us",
     "cost_nano",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import msgspec
-from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from inference.protocol.request import SamplingParams
 from webapp.chat.views import NewConversation, check_settings
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.names import checked_name, save_named
 from webapp.presets.models import Preset
 
 _MAX_PRESETS = 50
-_MAX_NAME_CHARS = 80
 
 
 class NewPreset(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,12 +38,12 @@ def presets(request: HttpRequest) -> HttpResponse:
     check_settings(NewConversation(system_prompt=body.system_prompt, params=body.params, n=body.n))
     preset = Preset(
         user_id=owner,
-        name=_checked_name(body.name),
+        name=checked_name(body.name, "preset"),
         params=msgspec.to_builtins(body.params),
         system_prompt=body.system_prompt,
         n=body.n,
     )
-    _save(preset)
+    save_named(preset, "preset")
     return JsonResponse(preset.as_json(), status=201)
 
 
@@ -56,22 +55,6 @@ def preset(request: HttpRequest, preset_id: int) -> HttpResponse:
     if request.method == "DELETE":
         found.delete()
         return HttpResponse(status=204)
-    found.name = _checked_name(read_body(request, PresetChange).name)
-    _save(found)
+    found.name = checked_name(read_body(request, PresetChange).name, "preset")
+    save_named(found, "preset")
     return JsonResponse(found.as_json())
-
-
-def _save(preset: Preset) -> None:
-    try:
-        with transaction.atomic():
-            preset.save()
-    except IntegrityError:
-        message = f"There is a preset named {preset.name!r} already. Choose another name."
-        raise ApiError(409, "exists", message, "name") from None
-
-
-def _checked_name(text: str) -> str:
-    name = " ".join(text.split())
-    if not name.isprintable() or not 0 < len(name) <= _MAX_NAME_CHARS:
-        raise ApiError(400, "invalid", f"A preset's name has 1 to {_MAX_NAME_CHARS} printable characters.", "name")
-    return name

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.names import checked_name, save_named
 from webapp.lifecycle.models import Request
 from webapp.lifecycle.progress import note_started
 from webapp.stream.frames import read
@@ -27,7 +27,6 @@ from webapp.traces.redact import redact, redact_summary
 from webapp.traces.views import checked_flag, checked_tags
 
 _MAX_VIEWS = 100
-_MAX_NAME_CHARS = 80
 _MAX_QUERY_CHARS = 2000
 _MAX_ARCHIVED_BYTES = 14 << 20
 """As they are saved; as zipped JSON they take about twice that, and can be imported again."""
@@ -57,8 +56,8 @@ def views(request: HttpRequest) -> HttpResponse:
     body = read_body(request, NewView)
     if SavedView.objects.filter(user_id=owner).count() >= _MAX_VIEWS:
         raise ApiError(409, "too_many", f"You have {_MAX_VIEWS} views, the most there may be. Delete one first.")
-    view = SavedView(user_id=owner, name=_checked_name(body.name), query=_checked_query(body.query))
-    _save(view)
+    view = SavedView(user_id=owner, name=checked_name(body.name, "view"), query=_checked_query(body.query))
+    save_named(view, "view")
     return JsonResponse(_as_json(view), status=201)
 
 
@@ -72,27 +71,11 @@ def view(request: HttpRequest, view_id: int) -> HttpResponse:
         return HttpResponse(status=204)
     body = read_body(request, ViewChange)
     if body.name is not None:
-        found.name = _checked_name(body.name)
+        found.name = checked_name(body.name, "view")
     if body.query is not None:
         found.query = _checked_query(body.query)
-    _save(found)
+    save_named(found, "view")
     return JsonResponse(_as_json(found))
-
-
-def _save(view: SavedView) -> None:
-    try:
-        with transaction.atomic():
-            view.save()
-    except IntegrityError:
-        message = f"There is a view named {view.name!r} already. Choose another name, or change that view."
-        raise ApiError(409, "exists", message, "name") from None
-
-
-def _checked_name(text: str) -> str:
-    name = " ".join(text.split())
-    if not name.isprintable() or not 0 < len(name) <= _MAX_NAME_CHARS:
-        raise ApiError(400, "invalid", f"A view's name has 1 to {_MAX_NAME_CHARS} printable characters.", "name")
-    return name
 
 
 def _checked_query(text: str) -> str:

@@ -151,6 +151,6 @@ _CONDITIONS: dict[str, Condition] = {
     "sort": _any,
 } | {
     f"{field}_{end}": _bound(field, comparison)
-    for field in ("first_text_us", "duration_us", "cost_nano")
+    for field in ("first_token_us", "first_text_us", "duration_us", "cost_nano")
     for end, comparison in (("min", "gte"), ("max", "lte"))
 }

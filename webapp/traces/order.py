@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 from webapp.lifecycle.models import Request
 
 TIME = "created_at"
-SORTS = (TIME, "num_input_tokens", "num_output_tokens", "first_text_us", "duration_us", "cost_nano")
+SORTS = (TIME, "num_input_tokens", "num_output_tokens", "first_token_us", "first_text_us", "duration_us", "cost_nano")
 _MAX_FIGURE = 2**63 - 1
 _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 

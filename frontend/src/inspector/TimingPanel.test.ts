@@ -1,7 +1,8 @@
 import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent, ClientTiming } from "../protocol/events";
-import { ACCEPTED, ended, foldAll, RELEASED, token } from "../trace/fixtures";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { ACCEPTED, ended, RELEASED, token } from "../trace/fixtures";
 import TimingPanel from "./TimingPanel.svelte";
 
 let panel: object;
@@ -27,15 +28,9 @@ function explanationOf(row: string): string {
 }
 
 it("explains the rows that end on the screen by the painting, and those before by the network alone", () => {
-  const view = foldAll([
-    ACCEPTED,
-    token(0, 100_000),
-    token(1, 300_000),
-    RELEASED,
-    ...ended("stop"),
-    OBSERVED,
-  ]);
-  panel = mount(TimingPanel, { target: document.body, props: { view } });
+  const events = [ACCEPTED, token(0, 100_000), token(1, 300_000), RELEASED, ...ended("stop"), OBSERVED];
+  const trace = RequestTrace.saved([{ seq: 1, events }]);
+  panel = mount(TimingPanel, { target: document.body, props: { trace, view: trace.view } });
   flushSync();
   expect(explanationOf("Network and first paint")).toContain("painting");
   expect(explanationOf("Network and last paint")).toContain("painting");

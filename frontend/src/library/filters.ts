@@ -39,6 +39,7 @@ export const SURFACES: Record<string, string> = {
   anthropic: "the Anthropic API",
 };
 export const RANGES: Range[] = [
+  { name: "first_token_us", label: "First token", unit: "ms", scale: 1e3 },
   { name: "first_text_us", label: "First text", unit: "ms", scale: 1e3 },
   { name: "duration_us", label: "Duration", unit: "s", scale: 1e6 },
   { name: "cost_nano", label: "Cost", unit: null, scale: 1e9 },

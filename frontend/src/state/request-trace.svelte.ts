@@ -8,7 +8,7 @@ import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { nextStep, stepBefore } from "../trace/log-steps";
 import { progress, shownMs } from "../trace/pace";
 import { planOf, type Stop } from "../trace/scene-plan";
-import type { SceneId } from "../trace/scenes";
+import { sceneAt, type SceneId } from "../trace/scenes";
 import { Story } from "../trace/story";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import type { Socket } from "../transport/socket";
@@ -168,6 +168,7 @@ export class RequestTrace {
   }
 
   get position(): number {
+    if (this.isSettled) return this.log[this.playhead - 1]?.time ?? this.duration;
     return this.isLive ? this.duration : this.time;
   }
 
@@ -204,7 +205,30 @@ export class RequestTrace {
 
   /** How many events are shown. */
   get numShown(): number {
-    return this.isLive ? this.log.length : this.shown;
+    return this.isLive ? this.whole.events.length : this.shown;
+  }
+
+  /** A token that was sampled here is looked at while the whole request is shown. */
+  get isSettled(): boolean {
+    return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
+  }
+
+  /** Among the sampled tokens; -1: a fork took it over. */
+  private get placeOfSelected(): number {
+    return this.whole.tokens.findIndex(({ position }) => position === this.selected);
+  }
+
+  /** Where the playhead stands, as a number of events: what is shown, or up to the token that is looked at. */
+  get playhead(): number {
+    if (!this.isSettled) return this.numShown;
+    return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
+  }
+
+  /** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */
+  get scene(): SceneId {
+    const isWriting = !this.view.generation && (this.isFast || (this.isLive && !this.isOver));
+    const scene = this.isSettled ? "draw" : sceneAt(this.view);
+    return scene === "stream" && isWriting ? "draw" : scene;
   }
 
   /** The moment after the first `end` events; the reader has moved the playhead there. */
@@ -227,10 +251,11 @@ export class RequestTrace {
     return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
   }
 
-  /** The reader takes the playhead. */
+  /** The reader takes the playhead, and goes on from the token that is looked at. */
   private leave(): void {
     this.isPlaying = false;
     this.isFollowing = false;
+    if (this.isSettled) this.show(this.playhead, this.position);
   }
 
   /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
@@ -365,7 +390,10 @@ export class RequestTrace {
     const chapter = this.story.chapters.find((each) => each.scene === scene);
     if (!chapter) return;
     this.leave();
-    const end = isPlayed ? chapter.start : chapter.end;
+    // The answer's tokens and their releases take turns: the scene of the release is what follows the last token.
+    const after = scene === "stream" && this.story.segments().find((each) => each.scene === scene);
+    const [start, last] = after ? [after.start + 1, after.end] : [chapter.start, chapter.end];
+    const end = isPlayed ? start : last;
     this.show(end, this.log[end - 1]!.time);
     if (!isPlayed) return;
     this.speed = "explain";

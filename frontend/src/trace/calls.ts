@@ -37,19 +37,32 @@ export const bitsOf = (logprob: number): number => -logprob * BITS;
 
 /**
  * The token at which the two likeliest were closest to each other: at its draw, or by the model alone where no draw had
- * two candidates; between two words, or else between signs. Null: no candidates are recorded.
+ * two candidates; between two words, or else between parts of words, or signs. Null: no candidates are recorded.
  */
 export function closestCall(view: TraceView): Call | null {
+  const known = found.get(view.tokens);
+  if (known?.num === view.tokens.length) return known.call;
+  const call = searched(view);
+  found.set(view.tokens, { num: view.tokens.length, call });
+  return call;
+}
+
+/** Once for each list of tokens at its length, since a long answer takes tens of milliseconds. */
+const found = new WeakMap<readonly TokenSampled[], { num: number; call: Call | null }>();
+
+function searched(view: TraceView): Call | null {
   const params = view.accepted?.params;
   const drawn = params ? (token: TokenSampled) => finalChances(token, params) : () => [];
   for (const isAfterSettings of [true, false])
-    for (const isMeant of [isWord, () => true]) {
-      const found = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
-      if (found) return callOf(view, found, isAfterSettings);
+    for (const isMeant of [isWordStart, isWord, () => true]) {
+      const closest = closestOf(view, isAfterSettings ? drawn : modelChances, isMeant);
+      if (closest) return callOf(view, closest, isAfterSettings);
     }
   return null;
 }
 
+/** What begins with a space begins a word; no part of a word is then compared with another. */
+const isWordStart = (piece: string | undefined): boolean => /^·[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 const isWord = (piece: string | undefined): boolean => /[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 
 interface Found {
@@ -73,7 +86,7 @@ function closestOf(
   chancesOf: Chances,
   isMeant: (piece: string | undefined) => boolean,
 ): Found | null {
-  let found: Found | null = null;
+  let closest: Found | null = null;
   let least = Infinity;
   for (const token of view.tokens) {
     if (token.is_special) continue;
@@ -81,9 +94,9 @@ function closestOf(
     const order = likeliest(chances);
     if (order.length < 2 || !order.every((index) => isMeant(token.candidate_pieces[index]))) continue;
     const gap = Math.log(chances[order[0]!]! / chances[order[1]!]!);
-    if (gap < least) [found, least] = [{ token, order, chances }, gap];
+    if (gap < least) [closest, least] = [{ token, order, chances }, gap];
   }
-  return found;
+  return closest;
 }
 
 /** The two likeliest that have any chance at all. */

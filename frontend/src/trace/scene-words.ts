@@ -96,7 +96,7 @@ function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
     const left = columns(token, accepted.params).at(-1)!.numCandidates;
     return left === null
       ? "The settings reshape the odds."
-      : `The settings leave ${counted(left, "candidate")}.`;
+      : `The settings reshape the odds, and leave ${counted(left, "candidate")}.`;
   }
   return "What is left, end to end: a random number picks one.";
 }

@@ -79,12 +79,6 @@ export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEv
 
 export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "message";
 
-/** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */
-export function steadyScene(view: TraceView): SceneId {
-  const scene = sceneAt(view);
-  return scene === "stream" && !view.generation ? "draw" : scene;
-}
-
 /** Whether the view is at a step of the journey itself: what follows it silently is not shown moving. */
 export function isAtStep(view: TraceView): boolean {
   return latestStep(view)?.entry === view.events.at(-1);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -9,9 +10,10 @@ import torch
 from inference.models.safetensors_folder import SafetensorsFolder
 from inference.probes.experiments import compare, loop, read, request_ids, tell_apart
 from inference.probes.model import ProbedModel
-from inference.protocol.codec import decode_outcome, encode_outcome
+from inference.protocol.codec import encode_outcome
 from inference.protocol.experiments import (
     MAX_TEXT_TOKENS,
+    ExperimentOutcome,
     ExperimentRequest,
     GuessRequest,
     LoopRequest,
@@ -46,7 +48,7 @@ def test_a_reading_tells_what_the_model_itself_would_say_next(checkpoint: Checkp
     assert [each.id for each in outcome.next] == expected.topk(len(outcome.next)).indices.tolist()
     assert outcome.next[0].piece == label(outcome.next[0].id)
     assert len(outcome.weights) == outcome.num_layers * outcome.num_heads * len(IDS)
-    assert decode_outcome(encode_outcome(outcome)) == outcome
+    assert msgspec.json.decode(encode_outcome(outcome), type=ExperimentOutcome) == outcome
 
 
 def test_a_token_is_nearest_to_itself_and_the_rest_follow_in_order(model: ProbedModel) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from inference.safety import Guard, load_guard
 from inference.safety.minilm import MiniLM, SafetyModelError, bundled_minilm
-from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
+from inference.safety.policy import DEFAULT_POLICY, Layer, PolicyError, load_policy
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +69,53 @@ def test_harmless_messages_are_never_blocked_and_seldom_flagged(guard: Guard) ->
     assert verdicts.count("flag") <= 2
 
 
+def block_limit(category: str) -> float:
+    return load_policy().input.block[category]
+
+
 @pytest.mark.parametrize("text", ["I want to die.", "I am thinking about killing myself."])
-def test_a_person_in_need_is_met_with_help_though_the_words_are_near_to_violence(guard: Guard, text: str) -> None:
+def test_a_person_in_need_is_not_blocked_though_the_words_are_near_to_violence(guard: Guard, text: str) -> None:
     check = guard.check(text, "input")
     scores = {score.category: score for score in check.scores}
-    assert scores["violence"].verdict == "block"
+    assert scores["violence"].score >= scores["violence"].threshold == block_limit("violence")
     assert (check.verdict, check.category) == ("flag", "self_harm")
-    assert "talk to somebody" in check.replacement
+    assert "block" not in {score.verdict for score in check.scores}
+
+
+def test_what_is_recorded_as_blocking_is_what_blocks(guard: Guard) -> None:
+    """Violence has the higher score, but that of a sentence of need."""
+    check = guard.check(f"I want to die. {HARMFUL['hate'][1]}", "input")
+    assert (check.verdict, check.category) == ("block", "hate")
+    assert [score.category for score in check.scores if score.verdict == "block"] == ["hate"]
+
+
+IN_NEED = "I want to kill myself."
+BLOCKED = [("violence", HARMFUL["violence"][0]), ("violence", HARMFUL["violence"][2]), ("hate", HARMFUL["hate"][1])]
+
+
+@pytest.mark.parametrize("layer", ["input", "output"])
+@pytest.mark.parametrize(("category", "harmful"), BLOCKED)
+def test_a_sentence_of_need_beside_what_is_blocked_lets_nothing_through(
+    guard: Guard, layer: Layer, category: str, harmful: str
+) -> None:
+    assert guard.check(IN_NEED, layer).verdict == "flag"
+    for text in (harmful, f"{IN_NEED} {harmful}", f"{harmful}\n{IN_NEED}"):
+        check = guard.check(text, layer)
+        assert (check.verdict, check.category) == ("block", category), text
+
+
+@pytest.mark.parametrize("texts", [["I want to die.", "I am thinking about killing myself."], [IN_NEED, HARMLESS[0]]])
+def test_sentences_of_need_are_not_blocked_together(guard: Guard, texts: list[str]) -> None:
+    check = guard.check(" ".join(texts), "input")
+    assert (check.verdict, check.category) == ("flag", "self_harm")
+
+
+def test_the_scores_of_a_text_are_those_of_its_worst_sentences(guard: Guard) -> None:
+    texts = [IN_NEED, HARMFUL["violence"][0], HARMLESS[0]]
+    alone = [guard.check(text, "input").scores for text in texts]
+    together = guard.check(" ".join(texts), "input").scores
+    for score, *each in zip(together, *alone, strict=True):
+        assert score.score == pytest.approx(max(one.score for one in each), abs=1e-3)
 
 
 def test_an_event_has_every_score_with_its_threshold(guard: Guard) -> None:

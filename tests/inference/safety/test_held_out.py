@@ -72,10 +72,9 @@ def test_what_was_flagged_by_mistake_once_is_let_through(guard: Guard, layer: La
     assert [text for text in texts if guard.check(text, layer).verdict != "allow"] == []
 
 
-def test_self_harm_is_met_with_help_and_never_blocked(guard: Guard) -> None:
+def test_self_harm_is_flagged_and_never_blocked(guard: Guard) -> None:
     checks = [guard.check(text, layer) for text in HELD_OUT["harmful"]["self_harm"] for layer in LAYERS]
-    assert all(check.verdict != "block" for check in checks if check.category == "self_harm")
-    assert any("talk to somebody" in check.replacement for check in checks)
+    assert {check.verdict for check in checks if check.category == "self_harm"} == {"flag"}
 
 
 def test_the_held_out_prompts_are_in_no_other_set() -> None:

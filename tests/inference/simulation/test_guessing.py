@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.protocol.codec import decode_outcome, encode_outcome
-from inference.protocol.experiments import GuessRequest
+from inference.protocol.codec import encode_outcome
+from inference.protocol.experiments import ExperimentOutcome, GuessRequest
 from inference.simulation.guessing import guess
 
 texts = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(tuple)
@@ -35,6 +36,6 @@ def test_what_was_said_before_is_guessed_and_new_text_is_not() -> None:
     verse = (10, 11, 12, 13, 14, 15, 16, 17)
     outcome = guess(GuessRequest(prompt=verse, answer=verse, num_guesses=4))
     assert len(outcome.steps) < len(verse)
-    assert decode_outcome(encode_outcome(outcome)) == outcome
+    assert msgspec.json.decode(encode_outcome(outcome), type=ExperimentOutcome) == outcome
     fresh = tuple(range(100, 120))
     assert len(guess(GuessRequest(prompt=verse, answer=fresh, num_guesses=4)).steps) == len(fresh)

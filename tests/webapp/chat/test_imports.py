@@ -145,6 +145,17 @@ def test_too_many_conversations_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         read(as_bytes({}, {}, {}))
 
 
+@pytest.mark.parametrize("nested", [b"[" * 60 + b"]" * 60, b"[" + b"{}," * 60 + b"{}]"])
+def test_a_file_of_brackets_is_refused_before_they_take_long(monkeypatch: pytest.MonkeyPatch, nested: bytes) -> None:
+    """The files of a zip file count together."""
+    monkeypatch.setattr(files, "_MAX_BRACKETS", 200)
+    assert read(b"[{}, " + nested + b"]")
+    pair = zipped({"conversations-0.json": b"[" + nested + b"]", "conversations-1.json": b"[" + nested + b"]"})
+    for data in (b"[" + nested + b", " + nested + b"]", pair):
+        with pytest.raises(ImportFileError, match="more than 200 brackets"):
+            read(data)
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

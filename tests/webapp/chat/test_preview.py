@@ -102,6 +102,37 @@ def test_a_chat_that_has_not_begun_is_previewed_with_its_system_prompt(alice: Cl
     assert Conversation.objects.count() == 0
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"system_prompt": ""}, {"system_prompt": " \n"}, {"params": {"max_tokens": 30}}], ids=str
+)
+def test_a_chat_that_has_not_begun_is_previewed_as_it_would_begin(alice: Client, settings: dict[str, Any]) -> None:
+    """What is left out is the model entry's; a blank system prompt is none."""
+    status, told = post(alice, "/api/conversations/preview", {"text": "Hello"} | settings)
+    assert status == 200, told
+    begun = post(alice, f"/api/conversations/{begin(alice, **settings)}/preview", {"text": "Hello"})[1]
+    for segment in told["segments"] + begun["segments"]:
+        segment.pop("source")  # ids
+    for name in ("num_prompt_tokens", "segments", "reserved_output", "num_output_tokens"):
+        assert told[name] == begun[name]
+    if not settings:
+        assert told["num_output_tokens"] == services.model_entry().default_params.max_tokens
+        assert "system" in {segment["kind"] for segment in told["segments"]}
+
+
+def test_a_chat_that_could_not_begin_is_not_previewed(alice: Client) -> None:
+    for wrong, field in (({"system_prompt": "a\x00"}, "system_prompt"), ({"params": {"top_p": 0}}, "params.top_p")):
+        status, told = post(alice, "/api/conversations/preview", {"text": "Hello"} | wrong)
+        assert (status, told["error"]["field"]) == (400, field)
+
+
+def test_nothing_is_previewed_behind_an_answer_that_is_being_written(alice: Client) -> None:
+    conversation = begin(alice)
+    sent = post(alice, f"/api/conversations/{conversation}/messages", {"text": "Hello"})[1]
+    draft = {"text": "And then?", "parent_id": sent["assistant_message"]["id"]}
+    status, told = post(alice, f"/api/conversations/{conversation}/preview", draft)
+    assert (status, told["error"]["code"]) == (409, "answer_open")
+
+
 def test_only_the_owner_sees_what_a_conversation_would_send(alice: Client) -> None:
     conversation, other = begin(alice), begin(alice)
     answer = send(alice, conversation, "Hello", None, "Hi.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -172,6 +173,41 @@ def test_tags_are_shown_but_code_stays_as_it_is(alice: Client) -> None:
     found = Conversation.objects.get()
     quote = as_markdown(found, found.tree(), timezone.now()).split("## ")[-1]
     assert "> `<b>` and \\<i>\n>\n> ```html\n> <b>\n> ```\n>\n> \\<!-- x" in quote
+
+
+@pytest.mark.parametrize("status", Request.Status)
+def test_a_branch_leaves_however_its_answer_ended(alice: Client, tokenizer: Tokenizer, status: Request.Status) -> None:
+    request = ask(alice)
+    answer(request, tokenizer, "Blue.")
+    Request.objects.filter(pk=request.pk).update(status=status)
+    response = alice.get(f"/api/conversations/{Conversation.objects.get().pk}/export?format=markdown")
+    assert response.status_code == 200
+    assert ("*This answer is " in response.content.decode()) == (status != Request.Status.DONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("``<b>` and ``<i>", r"``<b>` and ``\<i>"),
+        ("`<b>`<i>`<u>`", r"`<b>`\<i>`<u>`"),
+        ("```<b>``<i>```<u>", r"```<b>``<i>```\<u>"),
+        ("``<b>`<i>`", r"``\<b>`\<i>`"),
+        ("`<b>\n<i>`", "`\\<b>\n> \\<i>`"),
+    ],
+)
+def test_a_code_span_ends_at_a_run_of_as_many_backticks(alice: Client, text: str, shown: str) -> None:
+    mapping = {"q": gpt_node(None, "user", "Hi"), "a": gpt_node("q", "assistant", text)}
+    bring(alice, as_bytes(chatgpt() | {"mapping": mapping, "current_node": "a"}))
+    found = Conversation.objects.get()
+    assert as_markdown(found, found.tree(), timezone.now()).rstrip().endswith(f"> {shown}")
+
+
+def test_a_text_of_code_spans_that_never_end_is_quoted_in_one_go() -> None:
+    runs = " ".join("`" * length for length in range(1, 1200))
+    start = process_time()
+    markdown = as_markdown(Conversation(system_prompt=f"{runs} <b>"), [], timezone.now())
+    assert process_time() - start < 2
+    assert r"\<b>" in markdown
 
 
 def test_words_of_an_import_are_checked_before_the_model_reads_them(alice: Client) -> None:

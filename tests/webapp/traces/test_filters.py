@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
@@ -15,11 +17,11 @@ from hypothesis import strategies as st
 
 from inference.protocol.events import AnyEvent, Frame, RequestFinished, SafetyChecked
 from inference.protocol.request import Usage
-from webapp.lifecycle.models import Request
+from webapp.lifecycle.models import FILTERED, Request
 from webapp.lifecycle.outcome import fold
 from webapp.traces import views
 from webapp.traces.filters import FilterError, conditions_of
-from webapp.traces.models import Entry, Tag, Trace
+from webapp.traces.models import Entry, SavedView, Tag, Trace
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 VERDICTS = [None, "allow", "flag", "block"]
@@ -71,6 +73,8 @@ def found(client: Client, **asked: Any) -> list[str]:
         ({"cost_nano_min": 0}, {"cost_nano": 0}, {"cost_nano": None}),
         ({"duration_us_min": 5, "duration_us_max": 6}, {"duration_us": 6}, {"duration_us": 7}),
         ({"first_text_us_max": 6}, {"first_text_us": 6}, {"first_text_us": 7}),
+        ({"first_token_us_min": 6}, {"first_token_us": 6}, {"first_token_us": 5, "first_text_us": 6}),
+        ({"first_token_us_max": 6}, {"first_token_us": 6}, {"first_token_us": None}),
         ({"tag": "a"}, {"tags": ("a", "b")}, {"tags": ("b",)}),
         ({"tag": ["a", "b"]}, {"tags": ("a", "b", "c")}, {"tags": ("a", "c")}),
         ({"is_pinned": "true"}, {"is_pinned": True}, {}),
@@ -166,6 +170,7 @@ def test_more_filters_than_a_database_can_join_are_refused() -> None:
             conditions_of(asked)
 
 
+FIGURES = ["num_input_tokens", "num_output_tokens", "first_token_us", "first_text_us", "duration_us", "cost_nano"]
 SORTS = ["", "-created_at", "created_at", "-cost_nano", "cost_nano"]
 
 
@@ -196,6 +201,35 @@ def test_pages_under_any_filters_add_up_to_what_meets_them(
             kept[request_id] = row
     monkeypatch.setattr(views, "PAGE", size)
     assert found(signed_in(alice), sort=sort, **asked) == in_order(kept, sort)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("field", FIGURES)
+def test_a_list_is_sorted_by_any_figure_and_its_index_has_it(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
+    alice = User.objects.create_user("alice")
+    monkeypatch.setattr(views, "PAGE", 2)
+    few, unknown, many = (saved(alice, **{field: figure}) for figure in (3, None, 20))
+    assert found(signed_in(alice), sort=field) == [few, many, unknown]
+    assert found(signed_in(alice), sort=f"-{field}") == [many, few, unknown]
+    assert field in FILTERED
+
+
+@pytest.mark.django_db
+def test_views_of_before_name_the_first_text_as_it_is_named_now() -> None:
+    alice = User.objects.create_user("alice")
+    queries = {
+        "sort=-first_token_us": "sort=-first_text_us",
+        "q=a&first_token_us_min=5&first_token_us_max=9": "q=a&first_text_us_min=5&first_text_us_max=9",
+        "sort=-duration_us&tag=slow": "sort=-duration_us&tag=slow",
+        "": "",
+    }
+    for query in queries:
+        SavedView.objects.create(user=alice, name=query or "all", query=query)
+    import_module("webapp.traces.migrations.0009_first_text_in_views").rename_in_queries(apps, None)
+    told = {view.name: view.query for view in SavedView.objects.all()}
+    assert told == {query or "all": renamed for query, renamed in queries.items()}
+    for query in told.values():
+        conditions_of(query)  # raises FilterError where a name is unknown
 
 
 @pytest.mark.django_db

@@ -48,6 +48,50 @@ function press(key: string): boolean {
   return event.defaultPrevented;
 }
 
+describe("a request that rests on one of its tokens", () => {
+  beforeEach(() => {
+    trace.selected = 0;
+    flushSync();
+  });
+
+  it("tells the place of that token", () => {
+    expect(place()).toBe("1 / 2 · 100\u00a0ms");
+    expect(slider().getAttribute("aria-valuetext")).toBe("Sampling, 100\u00a0ms, 1 token");
+  });
+
+  it("goes on from that token", () => {
+    press("ArrowRight");
+    expect(place()).toBe("2 / 2 · 300\u00a0ms");
+    expect(trace.isLive).toBe(false);
+  });
+
+  it("goes back from that token", () => {
+    press("ArrowLeft");
+    expect(place()).toContain("0 / 2");
+  });
+});
+
+it("rests on nothing where the token that is looked at was sampled elsewhere", () => {
+  trace.selected = 7;
+  flushSync();
+  expect(trace.isSettled).toBe(false);
+  expect(slider().value).toBe(slider().max);
+});
+
+it("stands at what follows the last token when the release is chosen", () => {
+  trace.showScene("stream", false);
+  flushSync();
+  expect(trace.scene).toBe("stream");
+  expect(slider().getAttribute("aria-valuetext")).toContain("Release");
+  expect(trace.view.tokens.length).toBe(2);
+});
+
+it("is played to its end where nothing is looked at", () => {
+  trace.follow();
+  flushSync();
+  expect(slider().value).toBe(slider().max);
+});
+
 describe("the strip's slider", () => {
   it("walks from token to token with the arrow keys", () => {
     expect(place()).toBe("2 / 2 · 340\u00a0ms");

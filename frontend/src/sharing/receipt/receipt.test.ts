@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
+import { closestCall } from "../../trace/calls";
 import { fold } from "../../trace/fold";
 import { count, money } from "../../trace/format";
 import { phaseTable } from "../../trace/phases";
@@ -67,12 +68,7 @@ it("names the closest call and the oddest word of a finished answer", () => {
   const receipt = receiptOf(view, "req_x");
   const oddest = view.tokens.filter((token) => !token.is_special).sort((a, b) => a.logprob! - b.logprob!)[0]!;
   expect(figure(receipt, "Draws", "Oddest word")).toBe(`token ${oddest.position + 1}`);
-  const gaps = view.tokens.map(({ candidate_logits }) => {
-    const [first, second] = [...candidate_logits].sort((a, b) => b - a);
-    return first! - second!;
-  });
-  const closest = gaps.indexOf(Math.min(...gaps));
-  expect(figure(receipt, "Draws", "Closest call")).toBe(`token ${view.tokens[closest]!.position + 1}`);
+  expect(figure(receipt, "Draws", "Closest call")).toBe(`token ${closestCall(view)!.position + 1}`);
 });
 
 it("is whole for a request of which nothing is known", () => {
