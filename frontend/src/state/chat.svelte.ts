@@ -2,7 +2,7 @@
 import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
-import { cutOf, outcomeOf } from "../trace/outcome";
+import { outcomeOf } from "../trace/outcome";
 import type { SamplingParams } from "../protocol/events";
 import { numKept } from "../trace/view";
 import {
@@ -17,7 +17,7 @@ import {
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
-import { textSoFar } from "./answers";
+import { endingOf, textSoFar } from "./answers";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "./request-trace.svelte";
@@ -284,21 +284,30 @@ export class Chat {
     }
   }
 
-  /** Whether the answer did not end by itself, and its tokens are here to go on from. */
+  /** Whether the answer did not end by itself, and has tokens to go on from. */
   canGoOn(message: Message): boolean {
-    const whole = message.request_id ? this.traces[message.request_id]?.whole : undefined;
-    if (!whole?.accepted || !whole.tokens.length || this.running) return false;
-    return ["stopped", "repetition"].includes(outcomeOf(whole)) || cutOf(whole)?.by === "setting";
+    if (!message.request_id || this.running) return false;
+    const trace = this.traces[message.request_id] ?? null;
+    const num = trace?.isOver ? trace.whole.tokens.length : (message.figures?.usage?.output ?? 0);
+    const { outcome, cut } = endingOf(message, trace);
+    return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
   }
 
   /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
   async goOn(message: Message, keydownAt: number): Promise<void> {
-    const whole = this.traces[message.request_id!]!.whole;
-    const position = numKept(whole) + whole.tokens.length;
-    const params = { ...whole.accepted!.params, max_tokens: position + this.params.max_tokens };
-    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
     this.problem = null;
-    const text = textSoFar(message, this.traces[message.request_id!]!);
+    const trace = this.traceOf(message)!;
+    if (!trace.isOver) await trace.completion;
+    const { whole } = trace;
+    if (this.isClosed) return;
+    if (!whole.accepted) {
+      this.problem = { message: "The answer could not be read. Try again.", setting: null };
+      return;
+    }
+    const position = numKept(whole) + whole.tokens.length;
+    const params = { ...whole.accepted.params, max_tokens: position + this.params.max_tokens };
+    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
+    const text = textSoFar(message, trace);
     this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);
   }
 

@@ -486,3 +486,26 @@ it("tries again with another draw, also where the settings name a seed", async (
   const seeds = asked.filter(({ path }) => path.endsWith("/regenerate")).map(({ body }) => body.params);
   expect(seeds).toMatchObject([{ seed: null }, { seed: 7 }]);
 });
+
+it("goes on from an answer whose events were let go, once they are read again", async () => {
+  [0, 1, 2].forEach(end);
+  const usage = { uncached_input: 6, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
+  const figures = { ...FIGURES, usage, finish_reason: "length", max_tokens: 2 } as Message["figures"];
+  kept.messages = [...chat.conversation!.messages, { ...endedAnswers(1)[0]!, figures }];
+  await chat.refresh();
+  const cut = chat.conversation!.messages.find(({ id }) => id === "b0")!;
+  expect(chat.canGoOn(cut)).toBe(true);
+  chat.params.max_tokens = 100;
+  const going = chat.goOn(cut, 0);
+  // No trace was saved, so it is followed.
+  await vi.waitFor(() => expect(follows()).toHaveLength(4));
+  expect(asked.some(({ path }) => path.endsWith("/fork"))).toBe(false);
+  const { tag } = follows()[3]!;
+  const params = { ...PARAMS, max_tokens: 2 };
+  const events = [{ ...ACCEPTED, params }, token(0, 1), token(1, 2), RELEASED, ...ended("length")];
+  FakeSocket.last.tell({ tag, seq: 1, events });
+  FakeSocket.last.tell({ tag, end: true });
+  await going;
+  const { body } = asked.findLast(({ path }) => path.endsWith("/fork"))!;
+  expect(body).toMatchObject({ position: 2, params: { max_tokens: 102 } });
+});

@@ -70,6 +70,9 @@ export class RequestTrace {
   private isCalm = false;
   private stream: EventStream | null = null;
   private isClosed = false;
+  private complete: () => void = () => {};
+  /** Kept when no more events come: all are here, the server sends none, or the trace was closed. */
+  readonly completion = new Promise<void>((resolve) => (this.complete = resolve));
 
   constructor(readonly requestId: string) {}
 
@@ -80,7 +83,7 @@ export class RequestTrace {
     trace.read(
       frames.flatMap(({ seq, events }) => events.map((event, index) => ({ event, seq: seq + index }))),
     );
-    trace.isEnded = true;
+    trace.end();
     return trace;
   }
 
@@ -96,12 +99,13 @@ export class RequestTrace {
       },
       onEnd: () => {
         this.arrivals.flush();
-        this.isEnded = true;
+        this.end();
         this.onEnd?.();
       },
       onLost: (isLost: boolean) => (this.isLost = isLost),
       onRefused: (message: string) => {
         this.refusal = message;
+        this.complete();
         this.onRefused?.();
       },
     };
@@ -120,11 +124,17 @@ export class RequestTrace {
       seq += size;
     }
     this.read(events.map((event, index) => ({ event, seq: index + 1 })));
+    this.end();
+  }
+
+  private end(): void {
     this.isEnded = true;
+    this.complete();
   }
 
   close(): void {
     this.isClosed = true;
+    this.complete();
     this.stream?.close();
     this.isPlaying = false;
   }
