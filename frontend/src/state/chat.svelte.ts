@@ -235,6 +235,13 @@ export class Chat {
     return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
   }
 
+  /** All that the next request holds beside its text: with another basis something else would be sent. */
+  get basis(): string {
+    const { conversation, params } = this;
+    const prompt = conversation?.system_prompt ?? this.systemPrompt;
+    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, prompt, params]);
+  }
+
   private parentOf({ editedId }: Unsent): string | null {
     const edited = this.conversation?.messages.find(({ id }) => id === editedId);
     return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
@@ -242,13 +249,17 @@ export class Chat {
 
   /** Keeps the settings, which hold from the next message on. */
   async configure(): Promise<void> {
-    if (!this.conversation) return;
+    const { conversation } = this;
+    if (!conversation) return;
     const change = { ...this.asking, system_prompt: this.systemPrompt };
     this.problem = null;
-    await api.changeConversation(this.conversation.id, change).catch((error: unknown) => {
+    try {
+      await api.changeConversation(conversation.id, change);
+      conversation.system_prompt = change.system_prompt;
+    } catch (error) {
       const { message, setting } = refusalOf(error);
       this.problem = { message: `The settings were not kept: ${message}`, setting };
-    });
+    }
   }
 
   /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */

@@ -509,3 +509,23 @@ it("goes on from an answer whose events were let go, once they are read again", 
   const { body } = asked.findLast(({ path }) => path.endsWith("/fork"))!;
   expect(body).toMatchObject({ position: 2, params: { max_tokens: 102 } });
 });
+
+it("has another basis for the next request with other settings, another branch, and a system prompt once it is kept", async () => {
+  end(0);
+  const seen = [chat.basis];
+  const isNew = () => {
+    const { basis } = chat;
+    const known = seen.includes(basis);
+    seen.push(basis);
+    return !known;
+  };
+  expect(isNew()).toBe(false);
+  chat.params.temperature = 1.5;
+  expect(isNew()).toBe(true);
+  await chat.show(chat.conversation!.messages.find(({ id }) => id === "a1")!);
+  expect(isNew()).toBe(true);
+  chat.systemPrompt = "Rhyme.";
+  expect(isNew()).toBe(false);
+  await chat.configure();
+  expect(isNew()).toBe(true);
+});
