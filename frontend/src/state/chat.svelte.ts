@@ -45,6 +45,9 @@ export class Chat {
   /** The request that the inspector shows: its events stay. */
   inspected: string | null = null;
   private readonly recent = new Recent();
+  /** Requests whose answers are tinted and in sight: their events stay, too. */
+  private readonly seen = new Set<string>();
+  private leaving: Promise<void> | null = null;
 
   /** Its page was left: what still comes is not shown, and no page is changed by it. */
   isClosed = false;
@@ -163,6 +166,22 @@ export class Chat {
     if (!this.traces[message.request_id]) this.follow(message, null);
     this.recent.touch(message.request_id);
     return this.traces[message.request_id] ?? null;
+  }
+
+  /** An answer that is tinted came into sight, or left it. */
+  see(message: Message, isInSight: boolean): void {
+    if (isInSight) {
+      this.seen.add(message.request_id!);
+      this.traceOf(message);
+    } else if (this.seen.delete(message.request_id!)) this.letGoSoon();
+  }
+
+  /** Many answers leave the sight at once. */
+  private letGoSoon(): void {
+    this.leaving ??= Promise.resolve().then(() => {
+      this.leaving = null;
+      return this.letGo();
+    });
   }
 
   private get asking(): Asking {
@@ -378,8 +397,9 @@ export class Chat {
   /** The events of all but the last few answers; their messages keep what the conversation shows of them. */
   private async letGo(): Promise<void> {
     const { path } = this;
-    const isFree = (id: string) =>
-      this.traces[id]?.isEnded === true && id !== this.inspected && id !== path.at(-1)?.request_id;
+    const isShown = (id: string) =>
+      id === this.inspected || this.seen.has(id) || id === path.at(-1)?.request_id;
+    const isFree = (id: string) => this.traces[id]?.isEnded === true && !isShown(id);
     const surplus = this.recent.surplus(MOST_TRACES, isFree);
     if (!surplus.length || this.isClosed || !(await this.completes(surplus))) return;
     for (const id of surplus.filter(isFree)) {

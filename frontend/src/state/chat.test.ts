@@ -529,3 +529,21 @@ it("has another basis for the next request with other settings, another branch, 
   await chat.configure();
   expect(isNew()).toBe(true);
 });
+
+it("keeps the events of all answers in sight, however many, and lets go of those that leave it", async () => {
+  [0, 1, 2].forEach(end);
+  kept.messages = [...chat.conversation!.messages, ...endedAnswers(8)];
+  await chat.refresh();
+  const answers = chat.conversation!.messages.filter(({ id }) => id.startsWith("b"));
+  const ids = answers.map(({ request_id }) => request_id!);
+  for (const each of answers) chat.see(each, true);
+  await vi.waitFor(() => expect(follows()).toHaveLength(11));
+  follows().forEach((_, place) => place > 2 && end(place));
+  await vi.waitFor(() => expect(ids.every((id) => chat.traces[id]?.isEnded)).toBe(true));
+  // All that follows from the ends has been done then.
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(ids.filter((id) => chat.traces[id])).toEqual(ids);
+  for (const each of answers) chat.see(each, false);
+  await vi.waitFor(() => expect(Object.keys(chat.traces)).toHaveLength(MOST_TRACES + 1));
+  expect(follows()).toHaveLength(11);
+});
