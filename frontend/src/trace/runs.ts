@@ -4,7 +4,7 @@ import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
-import { answerPieces, type TraceView } from "./view";
+import { answerPieces, numRead, type TraceView } from "./view";
 
 /** One run's answer, without the candidates of its tokens: a set may have 64 of them. */
 export interface RunAnswer {
@@ -23,6 +23,7 @@ export interface RunAnswer {
   duration: number;
   cost: number | null;
   currency: string;
+  /** With what a fork took over, as it is read, too. */
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;
@@ -48,7 +49,7 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
     duration: view.at,
     cost: bill?.total_nano ?? null,
     currency: bill?.currency ?? "",
-    numPrompt: prompt?.ids.length ?? null,
+    numPrompt: prompt ? numRead(view) : null,
     numCached: generation?.is_cache_known ? (cache?.num_cached_tokens ?? null) : null,
     savedNano: savedOf(view),
     compute: started
