@@ -101,7 +101,8 @@ it("knows of a message alone whether any text was let out", () => {
   const isAll = (more: object, figures: object) =>
     endOfMessage(kept({ status: "withheld", ...more }, figures)).isAllWithheld;
   expect(isAll({}, {})).toBe(false);
-  expect(isAll({ text: "" }, { first_text_us: null })).toBe(true);
+  // The policy's own words stand in its text.
+  expect(isAll({ text: "Withheld." }, { first_text_us: null })).toBe(true);
   // What a fork took over had been let out before.
-  expect(isAll({}, { first_text_us: null })).toBe(false);
+  expect(isAll({ num_kept: 2 }, { first_text_us: null })).toBe(false);
 });

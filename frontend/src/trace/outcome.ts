@@ -76,10 +76,10 @@ export function endOf(view: TraceView): Ending {
 
 /** The same by what is kept with a message, whose events are not read. */
 export function endOfMessage(message: Message): Ending {
-  const { text, figures } = message;
+  const { num_kept, figures } = message;
   const outcome = outcomeOfMessage(message);
-  // Without a first text nothing of its own was let out.
-  const isAllWithheld = outcome === "withheld" && figures?.first_text_us === null && !text;
+  // Its text does not tell: the policy's own words stand in it.
+  const isAllWithheld = outcome === "withheld" && figures?.first_text_us === null && !num_kept;
   return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message) };
 }
 
