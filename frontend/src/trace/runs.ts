@@ -94,9 +94,15 @@ export interface RunEnd {
   answer: Pick<RunAnswer, "ids" | "outcome"> | null;
 }
 
+/** How runs may end without one. */
+const SHORT_ENDS = ["stopped", "failed", "blocked", "withheld"] as const;
+
+const endedWords = (num: number, state: (typeof SHORT_ENDS)[number]) =>
+  `${counted(num, "run")} ${state === "failed" ? "failed" : `${num === 1 ? "was" : "were"} ${state}`}`;
+
 /** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
 export function leftOutSentence(runs: RunEnd[]): string {
-  const told = (["stopped", "failed"] as const).flatMap((state) => {
+  const told = SHORT_ENDS.flatMap((state) => {
     const ended = runs.filter((run) => run.state === state && !(run.answer && isWhole(run.answer)));
     const num = ended.length;
     const begun = ended.filter(({ answer }) => answer?.ids.length).length;
@@ -107,9 +113,7 @@ export function leftOutSentence(runs: RunEnd[]): string {
       before ? `${count(before)} before its first token` : "",
       unread ? `${count(unread)} not read` : "",
     ].filter(Boolean);
-    return num
-      ? `${counted(num, "run")} ${state === "failed" ? "failed" : num === 1 ? "was stopped" : "were stopped"}, ${where.join(" and ")}`
-      : [];
+    return num ? `${endedWords(num, state)}, ${where.join(" and ")}` : [];
   });
   return told.length ? `${told.join("; ")}: not among what follows.` : "";
 }
