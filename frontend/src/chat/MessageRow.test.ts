@@ -44,7 +44,14 @@ function show(status: Message["status"], finish_reason: string): void {
   chat.conversation = { id: "c", leaf_id: "b", messages: [answer] } as unknown as Chat["conversation"];
   const shared = { onInspect: vi.fn(), onShow: vi.fn(), onEdit: vi.fn(), onRegenerate: vi.fn() };
   const [message] = chat.conversation!.messages;
-  const props = { chat, message: message!, isInspected: false, onLimit: vi.fn(), ...shared };
+  const props = {
+    chat,
+    message: message!,
+    isInspected: false,
+    tokenizerUrl: "",
+    onLimit: vi.fn(),
+    ...shared,
+  };
   row = mount(MessageRow, { target: document.body, props });
   flushSync();
 }
