@@ -2,7 +2,7 @@
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
 import { closestCall } from "../trace/calls";
-import { beatOf, FIRST_CUE, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
+import { beatOf, FIRST_CUE, isCaughtUp, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
 import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { nextStep, stepBefore } from "../trace/log-steps";
@@ -68,6 +68,8 @@ export class RequestTrace {
   private lastTick = 0;
   private cue: Cue = FIRST_CUE;
   private isCalm = false;
+  /** Following, all is shown that has come: no frame is asked for before there is more. */
+  private isIdle = false;
   private stream: EventStream | null = null;
   private isClosed = false;
   private complete: () => void = () => {};
@@ -106,6 +108,7 @@ export class RequestTrace {
       onRefused: (message: string) => {
         this.refusal = message;
         this.complete();
+        this.wake();
         this.onRefused?.();
       },
     };
@@ -130,6 +133,7 @@ export class RequestTrace {
   private end(): void {
     this.isEnded = true;
     this.complete();
+    this.wake();
   }
 
   close(): void {
@@ -157,6 +161,7 @@ export class RequestTrace {
     this.duration = time;
     this.whole = whole;
     if (this.isLive) this.toLive();
+    this.wake();
   }
 
   /** The browser's own timing, which this page knows before the server does. */
@@ -207,6 +212,7 @@ export class RequestTrace {
   /** Show the moment `time`, µs since acceptance. */
   seek(time: number): void {
     this.isFollowing = false;
+    this.wake();
     const target = Math.min(Math.max(0, time), this.duration);
     const end = this.log.findIndex((entry) => entry.time > target);
     this.show(end < 0 ? this.log.length : end, target);
@@ -289,10 +295,16 @@ export class RequestTrace {
   }
 
   private run(): void {
-    if (this.isPlaying) return;
+    if (this.isPlaying && !this.isIdle) return;
     this.isPlaying = true;
+    this.isIdle = false;
     this.lastTick = performance.now();
     requestAnimationFrame((now) => this.tick(now));
+  }
+
+  /** There may be more to show. */
+  private wake(): void {
+    if (this.isPlaying && this.isIdle) this.run();
   }
 
   pause(): void {
@@ -307,7 +319,8 @@ export class RequestTrace {
     if (this.isFollowing) this.goOnFollowing(elapsed);
     else if (this.speed === "explain") this.explain(elapsed);
     else this.advance(elapsed, this.speed);
-    if (this.isPlaying) requestAnimationFrame((next) => this.tick(next));
+    this.isIdle = this.isFollowing && isCaughtUp(this.story, this.cue);
+    if (this.isPlaying && !this.isIdle) requestAnimationFrame((next) => this.tick(next));
   }
 
   private advance(elapsedMs: number, speed: number): void {
@@ -326,7 +339,8 @@ export class RequestTrace {
     if (shown !== before) this.show(shown, this.log[shown - 1]!.time);
     this.isFast = isFast(this.story, this.cue);
     this.beat = this.isFast ? 1 : beatOf(this.cue);
-    if (isFollowed(this.story, this.cue)) this.settle();
+    const isCut = (this.isEnded || this.refusal !== "") && isCaughtUp(this.story, this.cue);
+    if (isCut || isFollowed(this.story, this.cue)) this.settle();
     else if (this.isCalm && this.isFast) this.toLive();
   }
 
