@@ -19,7 +19,7 @@ interface BuiltIn {
 export const BUILT_IN: BuiltIn[] = [
   {
     name: "Precise",
-    help: "Temperature 0: always the most likely token.",
+    help: "Temperature 0: the most likely token after the penalties.",
     change: { temperature: 0 },
   },
   { name: "Balanced", help: "The model's own defaults.", change: {} },

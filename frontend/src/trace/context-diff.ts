@@ -2,7 +2,7 @@
 import type { Segment } from "../protocol/events";
 import { commonStart, diff, type Hunk } from "./diff";
 import { count, counted } from "./format";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 export interface ContextDiff {
   hunks: Hunk[];
@@ -114,8 +114,9 @@ function sharedText(found: ContextDiff, numShared: number): string {
   return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared + 1} on are misses.`;
 }
 
-function tookText(name: string, { cache, prompt }: TraceView, numHits: number): string {
-  const numComputed = prompt!.ids.length - cache!.num_cached_tokens;
+function tookText(name: string, view: TraceView, numHits: number): string {
+  const { cache } = view;
+  const numComputed = numRead(view) - cache!.num_cached_tokens;
   if (!cache!.num_cached_tokens)
     return `${name} took nothing from the cache and computed all ${counted(numComputed, "token")}.`;
   return `${name} took ${counted(cache!.num_cached_tokens, "token")} (${blocks(numHits)}) and computed ${count(numComputed)}.`;

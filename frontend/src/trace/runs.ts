@@ -4,7 +4,7 @@ import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
-import { answerPieces, type TraceView } from "./view";
+import { answerPieces, numRead, type TraceView } from "./view";
 
 /** One run's answer, without the candidates of its tokens: a set may have 64 of them. */
 export interface RunAnswer {
@@ -23,6 +23,7 @@ export interface RunAnswer {
   duration: number;
   cost: number | null;
   currency: string;
+  /** With what a fork took over, as it is read, too. */
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;
@@ -48,7 +49,7 @@ export function answerOf(view: TraceView, index: number, requestId: string): Run
     duration: view.at,
     cost: bill?.total_nano ?? null,
     currency: bill?.currency ?? "",
-    numPrompt: prompt?.ids.length ?? null,
+    numPrompt: prompt ? numRead(view) : null,
     numCached: generation?.is_cache_known ? (cache?.num_cached_tokens ?? null) : null,
     savedNano: savedOf(view),
     compute: started
@@ -93,9 +94,15 @@ export interface RunEnd {
   answer: Pick<RunAnswer, "ids" | "outcome"> | null;
 }
 
+/** How runs may end without one. */
+const SHORT_ENDS = ["stopped", "failed", "blocked", "withheld"] as const;
+
+const endedWords = (num: number, state: (typeof SHORT_ENDS)[number]) =>
+  `${counted(num, "run")} ${state === "failed" ? "failed" : `${num === 1 ? "was" : "were"} ${state}`}`;
+
 /** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
 export function leftOutSentence(runs: RunEnd[]): string {
-  const told = (["stopped", "failed"] as const).flatMap((state) => {
+  const told = SHORT_ENDS.flatMap((state) => {
     const ended = runs.filter((run) => run.state === state && !(run.answer && isWhole(run.answer)));
     const num = ended.length;
     const begun = ended.filter(({ answer }) => answer?.ids.length).length;
@@ -106,9 +113,7 @@ export function leftOutSentence(runs: RunEnd[]): string {
       before ? `${count(before)} before its first token` : "",
       unread ? `${count(unread)} not read` : "",
     ].filter(Boolean);
-    return num
-      ? `${counted(num, "run")} ${state === "failed" ? "failed" : num === 1 ? "was stopped" : "were stopped"}, ${where.join(" and ")}`
-      : [];
+    return num ? `${endedWords(num, state)}, ${where.join(" and ")}` : [];
   });
   return told.length ? `${told.join("; ")}: not among what follows.` : "";
 }

@@ -1,7 +1,7 @@
 /** The figure under a scene's name in the strip: a word or two, mostly how long it took. */
 import { count, counted, duration, money } from "./format";
 import { checkAtGate, readings, type SceneId } from "./scenes";
-import type { TraceView } from "./view";
+import { numRead, type TraceView } from "./view";
 
 /** Null: nothing of the scene is recorded yet. */
 export function stripFigure(view: TraceView, id: SceneId): string | null {
@@ -18,8 +18,8 @@ const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
   check: (view) => took(checkAtGate(view)),
   queue: ({ queued, started }) =>
     started && queued ? duration(started.at - queued.at) : queued ? "waiting" : null,
-  cache: ({ cache, prompt }) =>
-    cache && `${count(cache.num_cached_tokens)}${prompt ? ` of ${count(prompt.ids.length)}` : ""}`,
+  cache: (view) =>
+    view.cache && `${count(view.cache.num_cached_tokens)}${view.prompt ? ` of ${count(numRead(view))}` : ""}`,
   prefill: (view) => {
     const chunks = readings(view);
     return chunks.length ? duration(chunks.reduce((sum, { step_us }) => sum + step_us, 0)) : null;

@@ -2,12 +2,13 @@
 import { count, counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../walk";
 import { savedTime } from "../../trace/saved-time";
+import { numRead } from "../../trace/view";
 
 export const tellBlocks: Teller = (view) => {
   const { cache, prompt, prefill, tokens, events } = view;
   if (!cache) return missing(view, "What the cache held");
   const size = cache.block_size;
-  const numPrompt = prompt?.ids.length ?? prefill[0]?.total ?? 0;
+  const numPrompt = prompt ? numRead(view) : (prefill[0]?.total ?? 0);
   const numHit = cache.hits.filter(Boolean).length;
   /** Of a block that was full only in part, in another of your requests that was running. */
   const numBesides = cache.num_cached_tokens - numHit * size;
@@ -15,7 +16,7 @@ export const tellBlocks: Teller = (view) => {
   const end = prefill.at(-1)?.at ?? cache.at;
   const lines: Line[] = [
     line(
-      `Its prompt of ${counted(numPrompt, "token")} fills ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
+      `${view.forked ? `Its prompt and the answer it goes on from, ${counted(numPrompt, "token")}, fill` : `Its prompt of ${counted(numPrompt, "token")} fills`} ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
       0,
       cache.at,
     ),
