@@ -39,6 +39,16 @@ def open_card(page: Page) -> Locator:
     return card
 
 
+def open_card_that_knows_the_cache(page: Page) -> Locator:
+    """A worker under load may not tell in time what is cached: the card then says so, and is asked again."""
+    for _ in range(60):
+        card = open_card(page)
+        if "Unknown: no worker tells." not in card.inner_text():
+            break
+        page.keyboard.press("Escape")
+    return card
+
+
 def number(pattern: str, text: str) -> int:
     found = re.search(pattern, text)
     assert found is not None, (pattern, text)
@@ -50,7 +60,7 @@ def test_what_is_told_is_what_is_sent_and_found_in_the_cache(page: Page, base: s
     for text in ("Name three colours of the sea, each in a sentence of its own.", "And of the sky?"):
         ask(page, text)
     page.get_by_test_id("composer").fill("Tell me more about the second one.")
-    told = open_card(page).inner_text()
+    told = open_card_that_knows_the_cache(page).inner_text()
     num_prompt = number(r"([\d,]+) of 8,192 tokens", told)
     num_cached = number(r"([\d,]+) of [\d,]+ tokens are in the cache", told)
     assert 0 < num_cached < num_prompt

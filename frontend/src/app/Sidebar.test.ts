@@ -7,9 +7,10 @@ const conversations = new Conversations();
 const onSignOut = vi.fn();
 let sidebar: object;
 let isStreaming = true;
+let saidAt = "";
 
 vi.stubGlobal("fetch", () => {
-  const listed = [{ id: "a", title: "", updated_at: "", is_streaming: isStreaming }];
+  const listed = [{ id: "a", title: "", updated_at: saidAt, is_streaming: isStreaming }];
   return Promise.resolve(new Response(JSON.stringify({ conversations: listed })));
 });
 
@@ -46,4 +47,13 @@ it("says when somebody signs out, before the page is left", () => {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.requestSubmit();
   expect(onSignOut).toHaveBeenCalledOnce();
+});
+
+it("names each list of conversations by the days on which something was said in them", async () => {
+  saidAt = new Date(Date.now() - 3 * 86_400_000).toISOString();
+  show();
+  await conversations.load();
+  await vi.waitFor(() => expect(document.querySelector("[aria-labelledby]")).not.toBeNull());
+  const ids = document.querySelector("[aria-labelledby]")!.getAttribute("aria-labelledby")!.split(/\s/);
+  expect(ids.map((id) => document.getElementById(id)?.textContent)).toEqual(["Previous 7 days"]);
 });

@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
+import * as tokenizer from "../tokenizer/browser-tokenizer";
 import Composer from "./Composer.svelte";
 
 // jsdom has no layout and no media.
@@ -12,6 +13,8 @@ function show(more: object = {}) {
   const onSend = vi.fn(() => Promise.resolve());
   const props = {
     tokenizerUrl: "",
+    systemPrompt: "",
+    basis: "",
     usedTokens: null,
     window: null,
     numWriting: 0,
@@ -85,4 +88,21 @@ it("says how many answers Stop ends", () => {
   expect([...document.querySelectorAll("button")].map((button) => button.textContent)).toContain(
     "Stop all 3",
   );
+});
+
+it("counts a new chat's system prompt with the words, and says that it is not all", async () => {
+  vi.spyOn(tokenizer, "loadCounter").mockResolvedValue({
+    encode: (words: string) => words.split(" "),
+  } as never);
+  const { area } = show({ systemPrompt: "Be brief and kind.", window: 8192 });
+  write(area, "Hello you");
+  area.dispatchEvent(new FocusEvent("focus"));
+  const gauge = () => document.querySelector<HTMLElement>(".gauge")!;
+  await vi.waitFor(() => expect(gauge().textContent).toContain("≥\u00a06 / 8,192"));
+  expect(gauge().title).toContain("at least 6 of 8,192 tokens");
+});
+
+it("counts what a chat took already, as its last request tells", () => {
+  show({ systemPrompt: "Be brief and kind.", usedTokens: 40, window: 8192 });
+  expect(document.querySelector(".gauge .number")!.textContent).toBe("40 / 8,192");
 });

@@ -20,7 +20,14 @@ const PREVIEW: Preview = {
 
 let card: object;
 let answer: { resolve: (made: Preview) => void; reject: (error: unknown) => void; signal: AbortSignal }[];
-const props = $state({ text: "", numAnswers: 1, onAsk: vi.fn(onAsk), onClose: vi.fn() });
+const props = $state({
+  text: "",
+  basis: "",
+  isWriting: false,
+  numAnswers: 1,
+  onAsk: vi.fn(onAsk),
+  onClose: vi.fn(),
+});
 
 function onAsk(_text: string, signal: AbortSignal): Promise<Preview> {
   return new Promise((resolve, reject) => answer.push({ resolve, reject, signal }));
@@ -29,7 +36,7 @@ function onAsk(_text: string, signal: AbortSignal): Promise<Preview> {
 beforeEach(() => {
   vi.useFakeTimers();
   answer = [];
-  Object.assign(props, { text: "Hello", onAsk: vi.fn(onAsk), onClose: vi.fn() });
+  Object.assign(props, { text: "Hello", basis: "", isWriting: false, onAsk: vi.fn(onAsk), onClose: vi.fn() });
   card = mount(NextRequest, { target: document.body, props });
   flushSync();
 });
@@ -89,6 +96,54 @@ it("says why nothing can be sent, and asks nothing for an empty draft", async ()
   await rest();
   expect(props.onAsk).toHaveBeenCalledTimes(1);
   expect(document.body.textContent).toContain("Write a message");
+});
+
+it("asks anew when something else would be sent with the same words", async () => {
+  await rest();
+  answer[0]!.resolve(PREVIEW);
+  await rest();
+  props.basis = "other settings";
+  flushSync();
+  await rest();
+  answer[1]!.resolve({ ...PREVIEW, num_prompt_tokens: 77 });
+  await rest();
+  expect(document.body.textContent).toContain("77 of 8,192 tokens");
+});
+
+it("asks nothing while the answer before is written, and asks at its end", async () => {
+  props.isWriting = true;
+  flushSync();
+  await rest();
+  expect(props.onAsk).not.toHaveBeenCalled();
+  expect(document.body.textContent).toContain("still being written");
+  props.isWriting = false;
+  flushSync();
+  await rest();
+  answer[0]!.resolve(PREVIEW);
+  await rest();
+  expect(document.body.textContent).toContain("40 of 8,192 tokens");
+  expect(document.body.textContent).not.toContain("still being written");
+});
+
+it.each(["busy", "answer_open"])("tries again by itself where the server said %s", async (code) => {
+  await rest();
+  answer[0]!.reject(new ApiError(429, { code, message: "Not yet." }));
+  await rest();
+  await rest();
+  expect(props.onAsk).toHaveBeenCalledTimes(2);
+  answer[1]!.resolve(PREVIEW);
+  await rest();
+  expect(document.body.textContent).toContain("40 of 8,192 tokens");
+});
+
+it("tries nothing again once the draft has changed or the card was closed", async () => {
+  await rest();
+  answer[0]!.reject(new ApiError(429, { code: "busy", message: "Not yet." }));
+  await vi.advanceTimersByTimeAsync(1);
+  write("");
+  await rest();
+  await rest();
+  expect(props.onAsk).toHaveBeenCalledTimes(1);
 });
 
 it("closes on Escape, which does nothing else then", () => {

@@ -21,7 +21,7 @@ beforeEach(() => {
   trace = new RequestTrace("req_a");
   receive(ACCEPTED);
   propose(0);
-  bar = mount(StepBar, { target: document.body, props: { trace } });
+  bar = mount(StepBar, { target: document.body, props: { trace, tokenizerUrl: "" } });
   flushSync();
 });
 afterEach(() => {

@@ -68,7 +68,7 @@ export const FIELDS = [
     key: "seed",
     label: "Seed",
     step: 1,
-    help: "The same seed, settings and prompt give the same answer, as long as the cache still has the chat's earlier answers. Empty: another one each time.",
+    help: "The same seed, settings and prompt repeat the answer while the cache holds the chat's earlier answers. Empty: a new seed each time.",
   },
 ] as const;
 

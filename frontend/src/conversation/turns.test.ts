@@ -87,6 +87,15 @@ it("sums what came from the cache over the turns that tell", () => {
   expect(cacheSentence([imported])).toBe("");
 });
 
+it("takes no cache for empty of which the server does not tell", () => {
+  const untold = turn({ usage: usage(0, 100), is_cache_known: false });
+  expect(cacheText(untold)).toBe("not known");
+  expect(cacheSentence([turn({}), untold])).toContain("Of 100 prompt tokens, 80");
+  expect(cacheSentence([untold])).toBe("");
+  const trimmed = [turn({}), turn({ context: context(2), usage: usage(0, 100), is_cache_known: false })];
+  expect(trimSentences(trimmed)[0]).toMatch(/that did not fit\.$/);
+});
+
 it("says what left the prompt and what of it the cache then had", () => {
   const turns = [
     turn({ context: context(0) }),

@@ -1,6 +1,6 @@
 /** What the turns of a conversation add up to, in numbers and sentences. Only what was recorded is told. */
-import type { Usage } from "../protocol/events";
 import { count, counted, money, percent } from "../trace/format";
+import { inputOf } from "../trace/usage";
 import type { Costs, Turn } from "../transport/api";
 
 export interface PromptPart {
@@ -23,19 +23,13 @@ export function promptParts({ context, usage }: Turn): PromptPart[] | null {
       ...(kept ? [{ name: "kept" as const, value: kept }] : []),
     ];
   }
-  return usage && { name: "prompt", value: inputOf(usage) }.value > 0
-    ? [{ name: "prompt", value: inputOf(usage) }]
-    : null;
+  return usage && inputOf(usage) > 0 ? [{ name: "prompt", value: inputOf(usage) }] : null;
 }
 
 /** All that was read, a fork's kept answer behind its prompt too; null: not known. */
 export function promptLength({ context, usage }: Pick<Turn, "context" | "usage">): number | null {
   const read = usage ? inputOf(usage) : 0;
   return Math.max(read, context?.num_prompt_tokens ?? 0) || null;
-}
-
-export function inputOf(usage: Usage): number {
-  return usage.uncached_input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
 }
 
 export interface Total {
@@ -73,18 +67,23 @@ export function totalText({ amounts, numUnpriced }: Total): string {
   return told.join(" + ") || "nothing";
 }
 
-/** Of the prompt's tokens, how many came from the cache. */
-export function cacheText({ usage }: Turn): string {
-  if (!usage || !inputOf(usage)) return "not known";
-  return percent(usage.cache_read / inputOf(usage));
+/** Of the prompt's tokens, how many came from the cache; null: not known. */
+export function cachedOf({ usage, is_cache_known }: Turn): { cached: number; all: number } | null {
+  if (!usage || !inputOf(usage) || is_cache_known === false) return null;
+  return { cached: usage.cache_read, all: inputOf(usage) };
+}
+
+export function cacheText(turn: Turn): string {
+  const read = cachedOf(turn);
+  return read ? percent(read.cached / read.all) : "not known";
 }
 
 /** What all prompts together read from the cache. */
 export function cacheSentence(turns: readonly Turn[]): string {
-  const usages = turns.flatMap(({ usage }) => usage ?? []);
-  const all = usages.reduce((total, usage) => total + inputOf(usage), 0);
-  if (!all) return "";
-  const read = usages.reduce((total, { cache_read }) => total + cache_read, 0);
+  const known = turns.flatMap((turn) => cachedOf(turn) ?? []);
+  if (!known.length) return "";
+  const all = known.reduce((total, turn) => total + turn.all, 0);
+  const read = known.reduce((total, { cached }) => total + cached, 0);
   return `Of ${counted(all, "prompt token")}, ${count(read)} (${percent(read / all)}) came from the cache.`;
 }
 
@@ -108,8 +107,9 @@ export function trimSentences(turns: readonly Turn[]): string[] {
 function trimSentence(turn: Turn, before: Turn | undefined, number: number): string {
   const { num_dropped, num_dropped_tokens } = turn.context!;
   const left = `Turn ${number} left out ${counted(num_dropped, "message")} (${counted(num_dropped_tokens, "token")}) that did not fit.`;
-  if (!turn.usage || !before?.usage || !inputOf(before.usage)) return left;
-  const share = ({ usage }: Turn) =>
-    `${count(usage!.cache_read)} of ${counted(inputOf(usage!), "prompt token")}`;
-  return `${left} It read ${share(turn)} from the cache; the turn before read ${share(before)}.`;
+  const [now, then] = [cachedOf(turn), before ? cachedOf(before) : null];
+  if (!now || !then) return left;
+  const share = ({ cached, all }: { cached: number; all: number }) =>
+    `${count(cached)} of ${counted(all, "prompt token")}`;
+  return `${left} It read ${share(now)} from the cache; the turn before read ${share(then)}.`;
 }

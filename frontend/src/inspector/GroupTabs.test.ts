@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { ACCEPTED, foldAll, token } from "../trace/fixtures";
+import { ACCEPTED, failed, foldAll, token } from "../trace/fixtures";
 import { emptyView } from "../trace/view";
 import GroupTabs from "./GroupTabs.svelte";
 import { GROUPS, offered, panelsFor, type PanelName } from "./panels";
@@ -11,8 +11,9 @@ afterEach(() => {
   strip = null;
 });
 
-function shown(whole = emptyView(), name: PanelName = "Journey") {
-  strip = mount(GroupTabs, { target: document.body, props: { panels: panelsFor(true), shown: name, whole } });
+function shown(whole = emptyView(), name: PanelName = "Journey", hasServer = true) {
+  const props = { panels: panelsFor(hasServer), shown: name, whole };
+  strip = mount(GroupTabs, { target: document.body, props });
   flushSync();
 }
 
@@ -69,4 +70,14 @@ it("offers of a group what the request has, and comes back to where the group wa
 it("keeps the panel that is shown although the request has nothing for it", () => {
   shown(emptyView(), "Tools");
   expect(names()).toContain("Tools");
+});
+
+it("opens no group that has nothing to show, as that of a request that never reached the model, without a server", () => {
+  shown(foldAll([ACCEPTED, failed("safety", "blocked")]), "Journey", false);
+  const model = document.querySelector<HTMLButtonElement>('[data-group="Model"]')!;
+  expect(model.disabled).toBe(true);
+  toGroup("Model");
+  expect(open()).toBe("Journey");
+  const others = [...document.querySelectorAll<HTMLButtonElement>("[data-group]")];
+  expect(others.filter(({ disabled }) => disabled)).toEqual([model]);
 });

@@ -43,7 +43,7 @@ export const TERMS = {
   },
   savedTime: {
     sentence:
-      "What the steps took that read these tokens, each step shared evenly among its tokens. Generated tokens were never read: of them it is not known.",
+      "What the steps took that read these tokens, each step shared evenly among its tokens. The time of generated tokens is unknown, because no step read them.",
     exhibit: "cache",
   },
   block: {
@@ -112,7 +112,7 @@ export const TERMS = {
   },
   gate: {
     sentence:
-      "Who asks, and whether a limit is used up. The prompt may be prepared meanwhile; nothing goes to the model before.",
+      "The gate checks the session and the limits. The prompt may be prepared meanwhile. The model gets nothing before the gate has passed.",
     exhibit: "gate",
   },
   safetyCheck: {
@@ -354,7 +354,8 @@ export const TERMS = {
     exhibit: "sampling",
   },
   dry: {
-    sentence: "A token that would extend a sequence the answer has already loses more, the longer that is.",
+    sentence:
+      "DRY lowers the logit of a token that would extend a repeated sequence. A longer sequence lowers it more.",
     exhibit: "sampling",
   },
   temperature: {

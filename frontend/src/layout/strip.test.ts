@@ -5,7 +5,8 @@ import type { AnyEvent, TokenSampled } from "../protocol/events";
 import { token } from "../trace/fixtures";
 import { SCENES } from "../trace/scenes";
 import { Story } from "../trace/story";
-import { placeOf, shownAt, slots, surpriseBars, surpriseOf } from "./strip";
+import { placeOf, shownAt, slots, surpriseBars } from "./strip";
+import { surpriseOf } from "../trace/surprise";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const golden = readdirSync(LOGS).map((name) => {

@@ -5,6 +5,7 @@
 import type { TokenSampled } from "../protocol/events";
 import { SCENES, type SceneId } from "../trace/scenes";
 import type { Segment, Story } from "../trace/story";
+import { surpriseOf } from "../trace/surprise";
 
 export interface Slot {
   scene: SceneId;
@@ -87,10 +88,6 @@ export interface Bar {
 
 /** So much surprise, in bits, fills the strip's height. */
 export const MOST_BITS = 6;
-
-/** Bits of surprise: -log2 of the model's own probability; null: it is not known. */
-export const surpriseOf = ({ logprob }: Pick<TokenSampled, "logprob">): number | null =>
-  logprob === null ? null : -logprob / Math.LN2;
 
 /** At most one column for each two pixels. */
 export function surpriseBars(tokens: readonly TokenSampled[], width: number): Bar[] {

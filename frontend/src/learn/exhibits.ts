@@ -108,7 +108,7 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "safety",
     title: "Safety layers",
-    line: "Who reads your text before the model does, and after.",
+    line: "The safety check reads your text before the model does, and the answer after it.",
     about:
       "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm; a policy file says from which score on a text is flagged or stopped. Type, and the real one judges.",
     scene: "check",

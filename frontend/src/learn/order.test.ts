@@ -44,5 +44,5 @@ it("shows the exhibits in the order of the scenes, at least one for each", () =>
 
 it("says of the gate what the events show: the prompt may be made meanwhile, nothing is computed before", () => {
   expect(TERMS.gate.sentence).toMatch(/prepared meanwhile/);
-  expect(TERMS.gate.sentence).toMatch(/nothing goes to the model before/);
+  expect(TERMS.gate.sentence).toMatch(/gets nothing before the gate has passed/);
 });

@@ -33,7 +33,7 @@ it("tells two queries apart by what they ask, not by its order", () => {
 });
 
 it("turns what is typed into the API's units and back", () => {
-  const [first, , cost] = RANGES as [(typeof RANGES)[0], unknown, (typeof RANGES)[0]];
+  const [first, , , cost] = RANGES as [(typeof RANGES)[0], unknown, unknown, (typeof RANGES)[0]];
   expect(toApi(first, "61.5")).toBe("61500");
   expect(fromApi(first, "61500")).toBe("61.5");
   expect(toApi(cost, "0.0009")).toBe("900000");
@@ -64,8 +64,8 @@ it("says each condition in words, also one it does not know", () => {
 });
 
 it("names the unit of every figure", () => {
-  expect(RANGES.map((range) => unitOf(range, ["EUR", "USD"]))).toEqual(["ms", "s", "EUR or USD"]);
-  expect(RANGES.map((range) => unitOf(range, []))).toEqual(["ms", "s", "in the bill’s currency"]);
+  expect(RANGES.map((range) => unitOf(range, ["EUR", "USD"]))).toEqual(["ms", "ms", "s", "EUR or USD"]);
+  expect(RANGES.map((range) => unitOf(range, []))).toEqual(["ms", "ms", "s", "in the bill’s currency"]);
 });
 
 it("offers what occurs and what is in force, in its own order, by its name where it has one", () => {

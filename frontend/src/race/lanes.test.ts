@@ -1,13 +1,22 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { builtInUse } from "../chat/presets";
-import type { AnyEvent } from "../protocol/events";
+import type { AnyEvent, SamplingParams } from "../protocol/events";
 import { divergence } from "../trace/divergence";
 import { PARAMS } from "../trace/fixtures";
 import { fold } from "../trace/fold";
 import { PRESETS } from "../trace/presets";
 import { emptyView, type TraceView } from "../trace/view";
-import { drawSeed, forkText, paramsOf, presetsOf, problemOf, toldOf } from "./lanes";
+import {
+  beginningFrom,
+  beginningOf,
+  drawSeed,
+  forkText,
+  paramsOf,
+  presetsOf,
+  problemOf,
+  toldOf,
+} from "./lanes";
 
 const LOG = new URL("../../../tests/golden/logs/finished.json", `file://${import.meta.dirname}/`).pathname;
 
@@ -71,4 +80,22 @@ it("tells where two lanes part, that they never did, and nothing while they run 
 it("tells a lane's tokens, speed and end from its trace", () => {
   expect(toldOf(emptyView())).toBe("Waiting");
   expect(toldOf(golden())).toMatch(/^\d+ tokens? · first text after .+ · end of turn$/);
+});
+
+it("begins with the model's own settings and prompt, or with those of the request it was opened from", () => {
+  const defaults = { temperature: 0.5, max_tokens: 64 } as SamplingParams;
+  const model = { default_params: defaults, default_system_prompt: "Be brief." };
+  expect(beginningOf(model)).toEqual({ text: "", systemPrompt: "Be brief.", params: defaults });
+  const view = golden();
+  const [segment] = view.context!.segments;
+  const segments = [
+    { ...segment!, kind: "system" as const, source: "conversation:system", text: "Rhyme." },
+    { ...segment!, kind: "user" as const, source: "message:a", text: "Sea" },
+  ];
+  expect(beginningFrom({ ...view, context: { ...view.context!, segments } })).toEqual({
+    text: "Sea",
+    systemPrompt: "Rhyme.",
+    params: view.accepted!.params,
+  });
+  expect(beginningFrom({ ...view, context: null })).toMatchObject({ text: "", systemPrompt: "" });
 });

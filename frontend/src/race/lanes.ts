@@ -4,9 +4,11 @@ import { chanceOf, type Divergence } from "../trace/divergence";
 import { endText } from "../trace/figures";
 import { counted, duration, percent } from "../trace/format";
 import { PRESETS } from "../trace/presets";
+import { messageOf } from "../trace/reading";
 import { tokensPerSecond } from "../trace/sentences";
 import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
+import type { Model } from "../transport/api";
 
 export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
 
@@ -31,13 +33,32 @@ export function problemOf({ temperature, top_p, min_p }: Setting): string {
   return min_p >= 0 && min_p <= 1 ? "" : "Min-p must be between 0 and 1.";
 }
 
-/** All else is as it is elsewhere. seed: the same draws in each lane; null: each its own. */
-export function paramsOf(
-  defaults: SamplingParams,
-  settings: Setting[],
-  seed: number | null,
-): SamplingParams[] {
-  return settings.map((setting) => ({ ...defaults, ...setting, seed }));
+/** With what a race begins, but for what its lanes set. */
+export interface Beginning {
+  text: string;
+  systemPrompt: string;
+  params: SamplingParams;
+}
+
+type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
+
+export function beginningOf({ default_params, default_system_prompt }: Defaults): Beginning {
+  return { text: "", systemPrompt: default_system_prompt, params: default_params };
+}
+
+/** As a saved request had it. */
+export function beginningFrom(view: TraceView): Beginning {
+  const system = view.context?.segments.find(({ source }) => source === "conversation:system");
+  return {
+    text: messageOf(view) ?? "",
+    systemPrompt: system?.text ?? "",
+    params: view.accepted!.params,
+  };
+}
+
+/** seed: the same draws in each lane; null: each its own. */
+export function paramsOf(common: SamplingParams, settings: Setting[], seed: number | null): SamplingParams[] {
+  return settings.map((setting) => ({ ...common, ...setting, seed }));
 }
 
 /** A lane's state in a line. */

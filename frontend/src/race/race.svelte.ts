@@ -5,12 +5,17 @@ import { divergence, type Divergence } from "../trace/divergence";
 import { isOver } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";
+import type { Setting } from "./lanes";
 
 export class Race {
   lanes = $state.raw<RequestTrace[]>([]);
+  /** With which each lane was sent. */
+  settings = $state.raw<Setting[]>([]);
   conversation = $state<string | null>(null);
   isStarting = $state(false);
   problem = $state("");
+  /** Its page was left: nothing shows what still comes. */
+  private isClosed = false;
 
   constructor(private readonly socket: Socket) {}
 
@@ -26,7 +31,7 @@ export class Race {
 
   async start(text: string, systemPrompt: string, params: SamplingParams[]): Promise<void> {
     if (this.isRunning) return;
-    this.close();
+    this.clear();
     this.isStarting = true;
     this.problem = "";
     try {
@@ -36,7 +41,9 @@ export class Race {
         { text, parent_id: null, params_each: params, client: {} },
         crypto.randomUUID(),
       );
+      if (this.isClosed) return;
       this.conversation = id;
+      this.settings = params;
       this.lanes = [sent.assistant_message, ...sent.siblings].map(({ request_id }) => {
         const trace = new RequestTrace(request_id!);
         trace.open(this.socket);
@@ -55,7 +62,13 @@ export class Race {
   }
 
   close(): void {
+    this.isClosed = true;
+    this.clear();
+  }
+
+  private clear(): void {
     for (const lane of this.lanes) lane.close();
     this.lanes = [];
+    this.settings = [];
   }
 }

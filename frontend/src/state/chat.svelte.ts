@@ -2,7 +2,7 @@
 import { ClientClock } from "../chat/client-timing";
 import { refusalOf, type Refusal } from "../chat/settings";
 import { branch, newestLeaf, siblings } from "../chat/tree";
-import { cutOf, outcomeOf } from "../trace/outcome";
+import { outcomeOf } from "../trace/outcome";
 import type { SamplingParams } from "../protocol/events";
 import { numKept } from "../trace/view";
 import {
@@ -17,7 +17,7 @@ import {
   type Started,
 } from "../transport/api";
 import type { Socket } from "../transport/socket";
-import { textSoFar } from "./answers";
+import { endingOf, textSoFar } from "./answers";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "./request-trace.svelte";
@@ -45,6 +45,9 @@ export class Chat {
   /** The request that the inspector shows: its events stay. */
   inspected: string | null = null;
   private readonly recent = new Recent();
+  /** Requests whose answers are tinted and in sight: their events stay, too. */
+  private readonly seen = new Set<string>();
+  private leaving: Promise<void> | null = null;
 
   /** Its page was left: what still comes is not shown, and no page is changed by it. */
   isClosed = false;
@@ -165,6 +168,22 @@ export class Chat {
     return this.traces[message.request_id] ?? null;
   }
 
+  /** An answer that is tinted came into sight, or left it. */
+  see(message: Message, isInSight: boolean): void {
+    if (isInSight) {
+      this.seen.add(message.request_id!);
+      this.traceOf(message);
+    } else if (this.seen.delete(message.request_id!)) this.letGoSoon();
+  }
+
+  /** Many answers leave the sight at once. */
+  private letGoSoon(): void {
+    this.leaving ??= Promise.resolve().then(() => {
+      this.leaving = null;
+      return this.letGo();
+    });
+  }
+
   private get asking(): Asking {
     return { params: $state.snapshot(this.params), n: this.n };
   }
@@ -235,6 +254,13 @@ export class Chat {
     return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
   }
 
+  /** All that the next request holds beside its text: with another basis something else would be sent. */
+  get basis(): string {
+    const { conversation, params } = this;
+    const prompt = conversation?.system_prompt ?? this.systemPrompt;
+    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, prompt, params]);
+  }
+
   private parentOf({ editedId }: Unsent): string | null {
     const edited = this.conversation?.messages.find(({ id }) => id === editedId);
     return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
@@ -242,13 +268,17 @@ export class Chat {
 
   /** Keeps the settings, which hold from the next message on. */
   async configure(): Promise<void> {
-    if (!this.conversation) return;
+    const { conversation } = this;
+    if (!conversation) return;
     const change = { ...this.asking, system_prompt: this.systemPrompt };
     this.problem = null;
-    await api.changeConversation(this.conversation.id, change).catch((error: unknown) => {
+    try {
+      await api.changeConversation(conversation.id, change);
+      conversation.system_prompt = change.system_prompt;
+    } catch (error) {
       const { message, setting } = refusalOf(error);
       this.problem = { message: `The settings were not kept: ${message}`, setting };
-    });
+    }
   }
 
   /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */
@@ -284,21 +314,30 @@ export class Chat {
     }
   }
 
-  /** Whether the answer did not end by itself, and its tokens are here to go on from. */
+  /** Whether the answer did not end by itself, and has tokens to go on from. */
   canGoOn(message: Message): boolean {
-    const whole = message.request_id ? this.traces[message.request_id]?.whole : undefined;
-    if (!whole?.accepted || !whole.tokens.length || this.running) return false;
-    return ["stopped", "repetition"].includes(outcomeOf(whole)) || cutOf(whole)?.by === "setting";
+    if (!message.request_id || this.running) return false;
+    const trace = this.traces[message.request_id] ?? null;
+    const num = trace?.isOver ? trace.whole.tokens.length : (message.figures?.usage?.output ?? 0);
+    const { outcome, cut } = endingOf(message, trace);
+    return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
   }
 
   /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
   async goOn(message: Message, keydownAt: number): Promise<void> {
-    const whole = this.traces[message.request_id!]!.whole;
-    const position = numKept(whole) + whole.tokens.length;
-    const params = { ...whole.accepted!.params, max_tokens: position + this.params.max_tokens };
-    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
     this.problem = null;
-    const text = textSoFar(message, this.traces[message.request_id!]!);
+    const trace = this.traceOf(message)!;
+    if (!trace.isOver) await trace.completion;
+    const { whole } = trace;
+    if (this.isClosed) return;
+    if (!whole.accepted) {
+      this.problem = { message: "The answer could not be read. Try again.", setting: null };
+      return;
+    }
+    const position = numKept(whole) + whole.tokens.length;
+    const params = { ...whole.accepted.params, max_tokens: position + this.params.max_tokens };
+    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
+    const text = textSoFar(message, trace);
     this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);
   }
 
@@ -358,8 +397,9 @@ export class Chat {
   /** The events of all but the last few answers; their messages keep what the conversation shows of them. */
   private async letGo(): Promise<void> {
     const { path } = this;
-    const isFree = (id: string) =>
-      this.traces[id]?.isEnded === true && id !== this.inspected && id !== path.at(-1)?.request_id;
+    const isShown = (id: string) =>
+      id === this.inspected || this.seen.has(id) || id === path.at(-1)?.request_id;
+    const isFree = (id: string) => this.traces[id]?.isEnded === true && !isShown(id);
     const surplus = this.recent.surplus(MOST_TRACES, isFree);
     if (!surplus.length || this.isClosed || !(await this.completes(surplus))) return;
     for (const id of surplus.filter(isFree)) {

@@ -486,3 +486,64 @@ it("tries again with another draw, also where the settings name a seed", async (
   const seeds = asked.filter(({ path }) => path.endsWith("/regenerate")).map(({ body }) => body.params);
   expect(seeds).toMatchObject([{ seed: null }, { seed: 7 }]);
 });
+
+it("goes on from an answer whose events were let go, once they are read again", async () => {
+  [0, 1, 2].forEach(end);
+  const usage = { uncached_input: 6, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
+  const figures = { ...FIGURES, usage, finish_reason: "length", max_tokens: 2 } as Message["figures"];
+  kept.messages = [...chat.conversation!.messages, { ...endedAnswers(1)[0]!, figures }];
+  await chat.refresh();
+  const cut = chat.conversation!.messages.find(({ id }) => id === "b0")!;
+  expect(chat.canGoOn(cut)).toBe(true);
+  chat.params.max_tokens = 100;
+  const going = chat.goOn(cut, 0);
+  // No trace was saved, so it is followed.
+  await vi.waitFor(() => expect(follows()).toHaveLength(4));
+  expect(asked.some(({ path }) => path.endsWith("/fork"))).toBe(false);
+  const { tag } = follows()[3]!;
+  const params = { ...PARAMS, max_tokens: 2 };
+  const events = [{ ...ACCEPTED, params }, token(0, 1), token(1, 2), RELEASED, ...ended("length")];
+  FakeSocket.last.tell({ tag, seq: 1, events });
+  FakeSocket.last.tell({ tag, end: true });
+  await going;
+  const { body } = asked.findLast(({ path }) => path.endsWith("/fork"))!;
+  expect(body).toMatchObject({ position: 2, params: { max_tokens: 102 } });
+});
+
+it("has another basis for the next request with other settings, another branch, and a system prompt once it is kept", async () => {
+  end(0);
+  const seen = [chat.basis];
+  const isNew = () => {
+    const { basis } = chat;
+    const known = seen.includes(basis);
+    seen.push(basis);
+    return !known;
+  };
+  expect(isNew()).toBe(false);
+  chat.params.temperature = 1.5;
+  expect(isNew()).toBe(true);
+  await chat.show(chat.conversation!.messages.find(({ id }) => id === "a1")!);
+  expect(isNew()).toBe(true);
+  chat.systemPrompt = "Rhyme.";
+  expect(isNew()).toBe(false);
+  await chat.configure();
+  expect(isNew()).toBe(true);
+});
+
+it("keeps the events of all answers in sight, however many, and lets go of those that leave it", async () => {
+  [0, 1, 2].forEach(end);
+  kept.messages = [...chat.conversation!.messages, ...endedAnswers(8)];
+  await chat.refresh();
+  const answers = chat.conversation!.messages.filter(({ id }) => id.startsWith("b"));
+  const ids = answers.map(({ request_id }) => request_id!);
+  for (const each of answers) chat.see(each, true);
+  await vi.waitFor(() => expect(follows()).toHaveLength(11));
+  follows().forEach((_, place) => place > 2 && end(place));
+  await vi.waitFor(() => expect(ids.every((id) => chat.traces[id]?.isEnded)).toBe(true));
+  // All that follows from the ends has been done then.
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(ids.filter((id) => chat.traces[id])).toEqual(ids);
+  for (const each of answers) chat.see(each, false);
+  await vi.waitFor(() => expect(Object.keys(chat.traces)).toHaveLength(MOST_TRACES + 1));
+  expect(follows()).toHaveLength(11);
+});

@@ -3,6 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Frame } from "../protocol/events";
 import { ACCEPTED, token } from "../trace/fixtures";
 import { sceneAt } from "../trace/scenes";
+import { FakeSocket } from "../transport/fake-socket";
+import { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";
 
 const LOG = new URL("../../../tests/golden/logs/finished.json", `file://${import.meta.dirname}/`).pathname;
@@ -180,6 +182,39 @@ describe("following a request that runs", () => {
     live.receive(events[0]!, 1);
     pass(100);
     expect(live.view.events.length).toBe(1);
+  });
+
+  it("asks for no frames while nothing comes, and goes on by itself when something does", () => {
+    const live = new RequestTrace("req_a");
+    live.startFollowing();
+    live.receive(events[0]!, 1);
+    pass(5000);
+    expect([live.isFollowing, live.isPlaying, frame]).toEqual([true, true, null]);
+    live.receive(events[1]!, 2);
+    expect(frame).not.toBeNull();
+    pass(2000);
+    live.pause();
+    live.play();
+    pass(2000);
+    events.slice(2).forEach((event, index) => live.receive(event, index + 3));
+    pass(60_000);
+    expect([live.isLive, live.view.text]).toEqual([true, live.whole.text]);
+  });
+
+  it("ends where the server sends no more, though the request is not over", () => {
+    vi.stubGlobal("WebSocket", FakeSocket);
+    const socket = new Socket();
+    socket.open();
+    FakeSocket.last.accept();
+    const live = new RequestTrace("req_a");
+    live.open(socket);
+    live.startFollowing();
+    live.receive(events[0]!, 1);
+    pass(5000);
+    const { tag } = FakeSocket.last.sent.at(-1)!;
+    FakeSocket.last.tell({ tag, error: { message: "The trace is gone." } });
+    pass(5000);
+    expect([live.refusal, live.isFollowing, live.isPlaying]).toEqual(["The trace is gone.", false, false]);
   });
 
   it("ends where the reader takes the playhead, pauses where they pause, and can be skipped", () => {

@@ -2,7 +2,7 @@
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
 import { closestCall } from "../trace/calls";
-import { beatOf, FIRST_CUE, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
+import { beatOf, FIRST_CUE, isCaughtUp, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
 import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
 import { nextStep, stepBefore } from "../trace/log-steps";
@@ -68,8 +68,13 @@ export class RequestTrace {
   private lastTick = 0;
   private cue: Cue = FIRST_CUE;
   private isCalm = false;
+  /** Following, all is shown that has come: no frame is asked for before there is more. */
+  private isIdle = false;
   private stream: EventStream | null = null;
   private isClosed = false;
+  private complete: () => void = () => {};
+  /** Kept when no more events come: all are here, the server sends none, or the trace was closed. */
+  readonly completion = new Promise<void>((resolve) => (this.complete = resolve));
 
   constructor(readonly requestId: string) {}
 
@@ -80,7 +85,7 @@ export class RequestTrace {
     trace.read(
       frames.flatMap(({ seq, events }) => events.map((event, index) => ({ event, seq: seq + index }))),
     );
-    trace.isEnded = true;
+    trace.end();
     return trace;
   }
 
@@ -96,12 +101,14 @@ export class RequestTrace {
       },
       onEnd: () => {
         this.arrivals.flush();
-        this.isEnded = true;
+        this.end();
         this.onEnd?.();
       },
       onLost: (isLost: boolean) => (this.isLost = isLost),
       onRefused: (message: string) => {
         this.refusal = message;
+        this.complete();
+        this.wake();
         this.onRefused?.();
       },
     };
@@ -120,11 +127,18 @@ export class RequestTrace {
       seq += size;
     }
     this.read(events.map((event, index) => ({ event, seq: index + 1 })));
+    this.end();
+  }
+
+  private end(): void {
     this.isEnded = true;
+    this.complete();
+    this.wake();
   }
 
   close(): void {
     this.isClosed = true;
+    this.complete();
     this.stream?.close();
     this.isPlaying = false;
   }
@@ -147,6 +161,7 @@ export class RequestTrace {
     this.duration = time;
     this.whole = whole;
     if (this.isLive) this.toLive();
+    this.wake();
   }
 
   /** The browser's own timing, which this page knows before the server does. */
@@ -198,6 +213,7 @@ export class RequestTrace {
   /** Show the moment `time`, µs since acceptance. */
   seek(time: number): void {
     this.isFollowing = false;
+    this.wake();
     const target = Math.min(Math.max(0, time), this.duration);
     const end = this.log.findIndex((entry) => entry.time > target);
     this.show(end < 0 ? this.log.length : end, target);
@@ -304,10 +320,16 @@ export class RequestTrace {
   }
 
   private run(): void {
-    if (this.isPlaying) return;
+    if (this.isPlaying && !this.isIdle) return;
     this.isPlaying = true;
+    this.isIdle = false;
     this.lastTick = performance.now();
     requestAnimationFrame((now) => this.tick(now));
+  }
+
+  /** There may be more to show. */
+  private wake(): void {
+    if (this.isPlaying && this.isIdle) this.run();
   }
 
   pause(): void {
@@ -322,7 +344,8 @@ export class RequestTrace {
     if (this.isFollowing) this.goOnFollowing(elapsed);
     else if (this.speed === "explain") this.explain(elapsed);
     else this.advance(elapsed, this.speed);
-    if (this.isPlaying) requestAnimationFrame((next) => this.tick(next));
+    this.isIdle = this.isFollowing && isCaughtUp(this.story, this.cue);
+    if (this.isPlaying && !this.isIdle) requestAnimationFrame((next) => this.tick(next));
   }
 
   private advance(elapsedMs: number, speed: number): void {
@@ -341,7 +364,8 @@ export class RequestTrace {
     if (shown !== before) this.show(shown, this.log[shown - 1]!.time);
     this.isFast = isFast(this.story, this.cue);
     this.beat = this.isFast ? 1 : beatOf(this.cue);
-    if (isFollowed(this.story, this.cue)) this.settle();
+    const isCut = (this.isEnded || this.refusal !== "") && isCaughtUp(this.story, this.cue);
+    if (isCut || isFollowed(this.story, this.cue)) this.settle();
     else if (this.isCalm && this.isFast) this.toLive();
   }
 

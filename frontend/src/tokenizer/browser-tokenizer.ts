@@ -16,7 +16,21 @@ export function buildCounter(definition: TokenizerJson): Counter {
   return { encode: (text) => (text ? tokenizer.encode(text, { add_special_tokens: false }).ids : []) };
 }
 
-export async function loadCounter(url: string): Promise<Counter> {
+/** By address, which has the tokenizer's version in it: a tokenizer of a megabyte is parsed once for all that count. */
+const counters = new Map<string, Promise<Counter>>();
+
+export function loadCounter(url: string): Promise<Counter> {
+  let counter = counters.get(url);
+  if (!counter) {
+    counter = fetchCounter(url);
+    counters.set(url, counter);
+    // What failed is asked for again.
+    counter.catch(() => counters.delete(url));
+  }
+  return counter;
+}
+
+async function fetchCounter(url: string): Promise<Counter> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`the tokenizer could not be loaded (status ${response.status})`);
   return buildCounter((await response.json()) as TokenizerJson);

@@ -2,6 +2,7 @@
 import type { SamplingParams, TokenSampled } from "../protocol/events";
 import { pieceLabel } from "./bytes";
 import { finalProbabilities } from "./probability";
+import { surpriseOf } from "./surprise";
 import { asWord, tokenName } from "./token-name";
 import type { TraceView } from "./view";
 
@@ -29,11 +30,6 @@ export interface Odd {
   /** -log2 of its chance. */
   bits: number;
 }
-
-const BITS = 1 / Math.LN2;
-
-/** Of a log-probability in nats. */
-export const bitsOf = (logprob: number): number => -logprob * BITS;
 
 /**
  * The token at which the two likeliest were closest to each other: at its draw, or by the model alone where no draw had
@@ -129,6 +125,6 @@ export function oddestWord(view: TraceView): Odd | null {
     position: found.position,
     name: asWord(pieceLabel(found.piece)),
     chance: Math.exp(logprob),
-    bits: bitsOf(logprob),
+    bits: surpriseOf(found)!,
   };
 }

@@ -2,6 +2,7 @@
 import { bits as inBits, counted, duration, percent } from "./format";
 import type { TokenSampled } from "../protocol/events";
 import { categoryWords } from "./safety-words";
+import { surpriseOf } from "./surprise";
 import { numKept, type TraceView } from "./view";
 
 export const MEASURES = {
@@ -66,14 +67,15 @@ export const SURE_SHARES = [0.9, 0.5, 0.2, 0.05, 0.01];
 const SURPRISE_EDGES = SURE_SHARES.map(bits);
 
 /** How surprising a token was, as a step of the ramp from 0 (sure) to 5; null: not reported. */
-export function surpriseStep({ logprob }: Pick<TokenSampled, "logprob">): number | null {
-  return logprob === null ? null : stepOf(-logprob / Math.LN2, SURPRISE_EDGES);
+export function surpriseStep(token: Pick<TokenSampled, "logprob">): number | null {
+  const surprise = surpriseOf(token);
+  return surprise === null ? null : stepOf(surprise, SURPRISE_EDGES);
 }
 
 const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => Scale> = {
   probability: ({ tokens }) => ({
     about: "The model's own probability of each token, before any setting",
-    values: tokens.map(({ logprob }) => (logprob === null ? null : -logprob / Math.LN2)),
+    values: tokens.map(surpriseOf),
     edges: SURPRISE_EDGES,
     format: (surprise) => percent(2 ** -surprise),
     within: "≥",

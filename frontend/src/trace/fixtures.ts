@@ -153,3 +153,44 @@ export function ended(finish_reason: GenerationFinished["finish_reason"]): AnyEv
 export function failed(stage: string, code: string, message = "Because."): AnyEvent {
   return { type: "request.failed", at: 340_000, stage, code, message };
 }
+
+/** A fork that reads 40 tokens of prompt and 8 that it took over; of these the cache had all but the last 3. */
+export const FORK: AnyEvent[] = [
+  ACCEPTED,
+  {
+    type: "prompt.tokenized",
+    at: 3000,
+    tokenizer: "t",
+    version: "v",
+    ids: Array.from({ length: 40 }, (_, index) => index),
+    pieces: Array.from({ length: 40 }, () => btoa(" a")),
+    special: [],
+    lossy_bytes: 0,
+    duration_us: 1,
+  },
+  {
+    type: "generation.forked",
+    at: 4000,
+    from_request_id: "req_b",
+    position: 8,
+    ids: Array.from({ length: 8 }, (_, index) => index),
+    pieces: Array.from({ length: 8 }, () => btoa(" b")),
+    text: " b".repeat(8),
+  },
+  { ...LOOKED_UP, num_cached_tokens: 45 },
+  {
+    type: "prefill.advanced",
+    at: 20_000,
+    start: 45,
+    end: 48,
+    total: 48,
+    step_us: 10_000,
+    batch_size: 1,
+    num_step_tokens: 3,
+    tokens_per_second: 1,
+  } as unknown as AnyEvent,
+  token(8, 30_000),
+  token(9, 50_000),
+  RELEASED,
+  ...ended("stop"),
+];

@@ -36,8 +36,11 @@ export function nextCue(story: Story, cue: Cue, elapsedMs: number): Cue {
 export const beatOf = ({ heldMs, lengthMs }: Cue): number => (lengthMs ? Math.min(1, heldMs / lengthMs) : 1);
 
 /** Whether all has been shown for its time, and nothing more comes. */
-export function isFollowed(story: Story, { shown, heldMs, lengthMs }: Cue): boolean {
-  return story.isOver && heldMs >= lengthMs && shown >= (story.segments().at(-1)?.end ?? 0);
+export const isFollowed = (story: Story, cue: Cue): boolean => story.isOver && isCaughtUp(story, cue);
+
+/** Whether all that has come has been shown for its time. */
+export function isCaughtUp(story: Story, { shown, heldMs, lengthMs }: Cue): boolean {
+  return heldMs >= lengthMs && shown >= (story.segments().at(-1)?.end ?? 0);
 }
 
 /** Whether the tokens come at the pace of the ribbon. */

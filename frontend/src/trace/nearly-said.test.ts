@@ -39,6 +39,14 @@ it("adds up to one with the rest, whatever the logits are", () => {
   );
 });
 
+it.each(["logit_bias", "penalties", "dry", "temperature"] as const)(
+  "says how many others there are where %s came first, which takes none away",
+  (name) => {
+    const one = sampled([2, 1, 0], 3, 0);
+    expect(nearlySaid({ ...one, stages: [stage(name, 9, 1, 1)] })!.rest.num).toBe(6);
+  },
+);
+
 it("does not say how many others there are where a stage took some away first, nor anything without candidates", () => {
   const one = sampled([2, 1, 0], 3, 0);
   expect(nearlySaid({ ...one, stages: [stage("top_k", 2, 0.9, 1)] })!.rest.num).toBeNull();

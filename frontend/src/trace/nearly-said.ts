@@ -24,7 +24,7 @@ export interface Nearly {
 
 const NUM_ROWS = 5;
 /** Stages that take no token away. */
-const KEEPS_ALL = ["logit_bias", "penalties", "temperature"];
+const KEEPS_ALL = ["logit_bias", "penalties", "dry", "temperature"];
 
 /** Null where no candidates are recorded, as of a server elsewhere. */
 export function nearlySaid(token: TokenSampled): Nearly | null {

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import type { AnyEvent, ContextAssembled, RequestAccepted } from "../protocol/events";
 import { ACCEPTED, ended, foldAll, PARAMS, RELEASED, token } from "./fixtures";
-import { cutOf, cutSentence, numLeft } from "./outcome";
+import type { Message } from "../transport/api";
+import { cutOf, cutSentence, endOfMessage, numLeft } from "./outcome";
 import { story } from "./sentences";
 import { summaryOfTrace } from "./summary";
 
@@ -51,4 +52,57 @@ it("knows before the answer ends that the window leaves fewer tokens than were a
   const begun = (asked: number) => foldAll(answer(asked, 99).slice(0, 3));
   expect([numLeft(begun(89)), numLeft(begun(90))]).toEqual([null, 89]);
   expect(numLeft(foldAll([ACCEPTED]))).toBeNull();
+});
+
+const FIGURES = {
+  usage: { uncached_input: 6, cache_read: 48, cache_write_5m: 0, cache_write_1h: 0, output: 8 },
+  cost_nano: 856,
+  currency: "USD",
+  finish_reason: "stop",
+  max_tokens: 8,
+  first_text_us: 81_800,
+};
+
+const kept = (more: object, figures: object = {}): Message =>
+  ({
+    status: "done",
+    text: "A word",
+    num_kept: null,
+    ...more,
+    figures: { ...FIGURES, ...figures },
+  }) as unknown as Message;
+
+it.each([
+  ["repetition", kept({}, { finish_reason: "repetition" })],
+  ["length", kept({}, { finish_reason: "length" })],
+  ["withheld", kept({ status: "withheld" })],
+  ["stopped", kept({ status: "stopped" })],
+  ["blocked", kept({ status: "blocked" })],
+  ["failed", kept({ status: "failed" })],
+  ["done", kept({})],
+  ["running", { ...kept({ status: "streaming" }), figures: null }],
+] as const)("knows of a message alone that its answer is %s", (outcome, message) => {
+  expect(endOfMessage(message).outcome).toBe(outcome);
+});
+
+it("knows of a message alone where its answer was cut, and not by what where it had no room", () => {
+  const cut = (more: object, figures: object) =>
+    endOfMessage(kept(more, { finish_reason: "length", ...figures })).cut;
+  expect(cut({}, {})).toEqual({ given: 8, asked: 8, by: "setting" });
+  expect(cut({ num_kept: 4 }, { max_tokens: 12 })).toEqual({ given: 12, asked: 12, by: "setting" });
+  const noRoom = cut({ num_kept: 3 }, { max_tokens: 12 });
+  expect(noRoom).toEqual({ given: 11, asked: 12, by: "room" });
+  expect(cutSentence(noRoom!)).toBe("Stopped at 11 tokens: there was no room for more, 12 were asked for.");
+  expect(cut({}, { usage: null })).toBeNull();
+  expect(cut({}, { finish_reason: "stop" })).toBeNull();
+});
+
+it("knows of a message alone whether any text was let out", () => {
+  const isAll = (more: object, figures: object) =>
+    endOfMessage(kept({ status: "withheld", ...more }, figures)).isAllWithheld;
+  expect(isAll({}, {})).toBe(false);
+  // The policy's own words stand in its text.
+  expect(isAll({ text: "Withheld." }, { first_text_us: null })).toBe(true);
+  // What a fork took over had been let out before.
+  expect(isAll({ num_kept: 2 }, { first_text_us: null })).toBe(false);
 });

@@ -1,4 +1,6 @@
 /** How a request stands or ended, by the same rules as webapp.lifecycle.settle. */
+import type { TextWithheld } from "../protocol/events";
+import type { Message } from "../transport/api";
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
 
@@ -18,7 +20,8 @@ export function outcomeOf(view: TraceView): Outcome {
 export interface Cut {
   given: number;
   asked: number;
-  by: "setting" | "window" | "worker" | "server";
+  /** `room`: there was none, and the events that tell by what are not read. */
+  by: "setting" | "window" | "worker" | "server" | "room";
 }
 
 /** Null: the answer did not end at a limit, or is not known well enough. */
@@ -36,6 +39,7 @@ const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
   window: "the window was full",
   worker: "the worker had no room for more",
   server: "the server behind this model gave no more",
+  room: "there was no room for more",
 };
 
 /** Why an answer was cut. */
@@ -54,6 +58,42 @@ export function numLeft({ accepted, context }: TraceView): number | null {
 /** Whether no text of the answer was ever let out: what a fork took over had been, too. */
 export function isAllWithheld({ withheld, releases, forked }: TraceView): boolean {
   return withheld !== null && !forked?.text && releases.every(({ text }) => !text);
+}
+
+/** What a notice below an answer tells of its end. */
+export interface Ending {
+  outcome: Outcome;
+  /** Null also where its events are not read. */
+  withheld: TextWithheld | null;
+  isAllWithheld: boolean;
+  cut: Cut | null;
+}
+
+export function endOf(view: TraceView): Ending {
+  const { withheld } = view;
+  return { outcome: outcomeOf(view), withheld, isAllWithheld: isAllWithheld(view), cut: cutOf(view) };
+}
+
+/** The same by what is kept with a message, whose events are not read. */
+export function endOfMessage(message: Message): Ending {
+  const { num_kept, figures } = message;
+  const outcome = outcomeOfMessage(message);
+  // Its text does not tell: the policy's own words stand in it.
+  const isAllWithheld = outcome === "withheld" && figures?.first_text_us === null && !num_kept;
+  return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message) };
+}
+
+function outcomeOfMessage({ status, figures }: Message): Outcome {
+  if (status === null || status === "streaming") return "running";
+  const reason = figures?.finish_reason;
+  return status === "done" && (reason === "length" || reason === "repetition") ? reason : status;
+}
+
+function cutOfMessage(message: Message): Cut | null {
+  const { usage = null, max_tokens: asked = null } = message.figures ?? {};
+  if (outcomeOfMessage(message) !== "length" || !usage || asked === null) return null;
+  const given = usage.output + (message.num_kept ?? 0);
+  return { given, asked, by: given >= asked ? "setting" : "room" };
 }
 
 const FAILURES: Record<string, string> = {

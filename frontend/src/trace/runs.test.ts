@@ -30,6 +30,19 @@ it("says how many were stopped and how far they had come, also those that never 
   );
 });
 
+it("says that runs were blocked or withheld before there was an answer", () => {
+  const blocked = run("blocked", { ids: [], outcome: "blocked" });
+  expect(leftOutSentence([run("done", done), blocked])).toBe(
+    "1 run was blocked, 1 before its first token: not among what follows.",
+  );
+  const withheld = run("withheld", { ids: [], outcome: "withheld" });
+  expect(
+    leftOutSentence([blocked, blocked, withheld, run("withheld", { ids: [1], outcome: "withheld" })]),
+  ).toBe(
+    "2 runs were blocked, 2 before its first token; 1 run was withheld, 1 before its first token: not among what follows.",
+  );
+});
+
 it("says nothing of where a run ended whose answer is not read", () => {
   expect(leftOutSentence([run("stopped", null), run("stopped", none), run("failed", null)])).toBe(
     "2 runs were stopped, 1 before its first token and 1 not read; 1 run failed, 1 not read: not among what follows.",

@@ -5,8 +5,9 @@ import { ACCEPTED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "./f
 import { nextStep, stepBefore } from "./log-steps";
 import { progress, shownMs } from "./pace";
 import { caption, pictureWords } from "./scene-words";
-import { figureOf, isAtStep, sceneAt, SCENES } from "./scenes";
+import { isAtStep, sceneAt, SCENES } from "./scenes";
 import { Story } from "./story";
+import { stripFigure } from "./strip-figures";
 import { emptyView } from "./view";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
@@ -63,18 +64,18 @@ describe.each(["blocked", "finished", "lost", "remote", "second_turn", "stopped"
 );
 
 it("tells of each scene only what is recorded", () => {
-  for (const { id } of SCENES) expect(figureOf(emptyView(), id)).toBeNull();
+  for (const { id } of SCENES) expect(stripFigure(emptyView(), id)).toBeNull();
   const view = foldAll([ACCEPTED, token(0, 1), token(1, 2), RELEASED, ...ended("stop")]);
-  expect(figureOf(view, "draw")).toBe("2 drawn");
-  expect(figureOf(view, "stream")).toBe("2 released");
-  expect(figureOf(view, "bill")).toBeNull();
+  expect(stripFigure(view, "draw")).toBe("2 tokens · 1\u00a0µs");
+  expect(stripFigure(view, "stream")).toBe("0 checks");
+  expect(stripFigure(view, "bill")).toBeNull();
   expect(caption(view, "bill")).toBe("Nothing was computed, so there is nothing to pay.");
 });
 
 it("tells of held tokens that they wait, and of withheld ones that they never left", () => {
   const held = foldAll([ACCEPTED, token(0, 1)]);
   expect(caption(held, "stream")).toBe("1 token waits for the safety check before the browser gets it.");
-  expect(figureOf(foldAll([ACCEPTED, token(0, 1), WITHHELD]), "stream")).toBe("1 withheld");
+  expect(stripFigure(foldAll([ACCEPTED, token(0, 1), WITHHELD]), "stream")).toBe("withheld");
 });
 
 it("ends a failed request in the scene in which it failed, with the reason", () => {

@@ -1,8 +1,7 @@
 /** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
 import type { AnyEvent, SafetyChecked } from "../protocol/events";
 import type { StageId } from "../theme/stages";
-import { count, counted, duration, money } from "./format";
-import { numKept, type NumberedEvent, type TraceView } from "./view";
+import type { NumberedEvent, TraceView } from "./view";
 
 export interface Scene {
   id: SceneId;
@@ -84,11 +83,6 @@ export function isAtStep(view: TraceView): boolean {
   return latestStep(view)?.entry === view.events.at(-1);
 }
 
-/** How the scene is told in a word or two; null: nothing of it is recorded yet. */
-export function figureOf(view: TraceView, id: SceneId): string | null {
-  return FIGURES[id](view);
-}
-
 /** What was checked before anything is computed: the message, or the answer that a fork goes on from. */
 export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
   const first = outputChecks[0];
@@ -102,33 +96,3 @@ export const numReleased = ({ releases }: TraceView): number => releases.at(-1)?
 export function readings({ prefill, tokens }: TraceView) {
   return prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
 }
-
-const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
-  message: ({ accepted, gateway }) => (gateway ? duration(gateway.duration_us) : accepted && "sent"),
-  check: (view) => {
-    const check = checkAtGate(view);
-    return check && VERDICTS[check.verdict];
-  },
-  window: ({ context }) => context && `${count(context.num_prompt_tokens)} of ${count(context.window)}`,
-  tokens: (view) => view.prompt && counted(view.prompt.ids.length + numKept(view), "token"),
-  queue: ({ queued, started }) => {
-    if (started && queued) return duration(started.at - queued.at);
-    if (!queued) return null;
-    return queued.queue_depth === null ? "waiting" : `${count(queued.queue_depth)} in front`;
-  },
-  cache: ({ cache }) => cache && `${count(cache.num_cached_tokens)} reused`,
-  prefill: (view) => {
-    const chunks = readings(view);
-    return chunks.length ? duration(chunks.reduce((sum, { step_us }) => sum + step_us, 0)) : null;
-  },
-  draw: ({ tokens }) => (tokens.length ? `${count(tokens.length)} drawn` : null),
-  stream: (view) =>
-    view.withheld
-      ? `${count(view.withheld.num_tokens)} withheld`
-      : view.releases.length
-        ? `${count(numReleased(view))} released`
-        : null,
-  bill: ({ bill }) => bill && (bill.lines.length ? money(bill.total_nano, bill.currency) : "unpriced"),
-};
-
-const VERDICTS = { allow: "allowed", flag: "flagged", rewrite: "rewritten", block: "blocked" };

@@ -1,8 +1,8 @@
 /** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
 import type { SafetyChecked } from "../protocol/events";
-import type { Figures, Message } from "../transport/api";
+import type { Message } from "../transport/api";
 import { count, counted, duration, seconds } from "./format";
-import { cutOf, isAllWithheld, outcomeOf, type Outcome } from "./outcome";
+import { endOf, endOfMessage, type Ending, type Outcome } from "./outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, waitedForChoice, type TraceView } from "./view";
@@ -31,8 +31,8 @@ export function summaryOfTrace(view: TraceView): Summary {
   const num = view.tokens.length;
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
-  const outcome = outcomeOf(view);
-  return summary(outcome, phaseText(view, outcome), [
+  const ending = endOf(view);
+  return summary(ending, ending.outcome === "running" ? phaseOf(view) : phaseAfter(ending), [
     num > 0 && counted(num, "token"),
     firstTextAfter(firstTextUs(view)),
     speed !== null && `${speed.toFixed(0)} tokens/s`,
@@ -43,11 +43,10 @@ export function summaryOfTrace(view: TraceView): Summary {
 
 const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
 
-function phaseText(view: TraceView, outcome: Outcome): string | null {
-  if (outcome === "running") return phaseOf(view);
-  const cut = cutOf(view);
+function phaseAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
+  if (outcome === "running") return null;
   if (cut && cut.by !== "setting") return NO_ROOM;
-  return isAllWithheld(view) ? ALL_WITHHELD : ENDINGS[outcome];
+  return isAllWithheld ? ALL_WITHHELD : ENDINGS[outcome];
 }
 
 /** What a check found that was let through all the same. */
@@ -64,35 +63,26 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage({ status, figures, text, num_kept }: Message): Summary | null {
+export function summaryOfMessage(message: Message): Summary | null {
+  const { status, figures, text } = message;
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
-  const { usage, first_text_us, max_tokens } = figures;
-  const outcome = endOf(status, figures);
-  const isCut = outcome === "length" && usage !== null && max_tokens !== null;
-  const hasNoRoom = isCut && usage.output + (num_kept ?? 0) < max_tokens;
-  // Without a first text nothing was let out.
-  const hasNoText = outcome === "withheld" && first_text_us === null;
-  return summary(outcome, hasNoRoom ? NO_ROOM : hasNoText ? ALL_WITHHELD : ENDINGS[outcome], [
-    outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
+  const { usage, first_text_us } = figures;
+  const ending = endOfMessage(message);
+  return summary(ending, phaseAfter(ending), [
+    ending.outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
     firstTextAfter(first_text_us),
   ]);
 }
 
 function summary(
-  outcome: Outcome,
+  { outcome }: Ending,
   phase: string | null,
   figures: (string | false | null | undefined)[],
 ): Summary {
   const isWrong = ["withheld", "blocked", "failed"].includes(outcome);
   return { phase, isWrong, figures: figures.filter((text): text is string => !!text) };
-}
-
-function endOf(status: Message["status"], { finish_reason }: Figures) {
-  if (status === "stopped") return "stopped";
-  if (status === "failed" || status === "blocked" || status === "withheld") return status;
-  return finish_reason === "length" || finish_reason === "repetition" ? finish_reason : "done";
 }
 
 function phaseOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {

@@ -299,8 +299,8 @@ function tailFrom(
 }
 
 /**
- * The candidates by the logits before DRY and what is wanted: DRY, and penalties where they are others. Those that a penalty takes below the last
- * recorded one stand among the others, whose order is not known. A text: why it cannot be told.
+ * Applies the wanted penalties and DRY to the logits before DRY. Candidates that fall below the last recorded one stand
+ * among the others, whose order is not known. A text: why it cannot be told.
  */
 function penalised(
   weighed: Weighed,

@@ -163,7 +163,10 @@ export interface Turn extends Costs {
   /** Null also for a request of before this was recorded. */
   context: ContextParts | null;
   first_text_us: number | null;
+  /** In step mode with the time that a person took to choose. */
   duration_us: number | null;
+  /** False: the server elsewhere did not tell what its cache had, and `usage` counts all as computed. */
+  is_cache_known?: boolean;
 }
 
 export interface Turns {

@@ -10,12 +10,14 @@ import { emptyView, type TraceView } from "../../trace/view";
 import { massesOf } from "./masses";
 import { front, places, ribbon } from "./ribbon";
 import type { Shape } from "./shapes";
-import { FULL_HEIGHT, LEAST_HEIGHT, stageShapes } from "./stage";
+import { LEAST_HEIGHT, stageShapes } from "./stage";
 
 const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
 const BEATS = [0, 0.05, 0.3, 0.6, 0.8, 0.95, 1];
 const WIDTHS = [1, 280, 358, 700, 1500];
+/** What the pictures were made for. */
+const FULL_HEIGHT = 560;
 const SIZE = { width: 700, height: FULL_HEIGHT };
 
 function eventsOf(name: string): AnyEvent[] {

@@ -13,8 +13,7 @@ import { streamShapes } from "./stream";
 import { tokenShapes } from "./tokens";
 import { windowShapes } from "./window";
 
-/** What the pictures were made for; where there is less room they show fewer rows, down to the least. */
-export const FULL_HEIGHT = 560;
+/** With less room the pictures show fewer rows, down to this height. */
 export const LEAST_HEIGHT = 380;
 const MARGIN = 4;
 /** With less room the ribbon would leave too little for the candidates. */

@@ -1,6 +1,6 @@
 /** How many tokens the request's steps computed, and how many they would have without a cache. */
 import { count, counted, duration } from "../../trace/format";
-import type { TraceView } from "../../trace/view";
+import { numRead, type TraceView } from "../../trace/view";
 import { line, missing, type Teller } from "../walk";
 import { countsOf } from "./counts";
 
@@ -8,12 +8,15 @@ export const tellLoop: Teller = (view) => {
   const { prompt, prefill, tokens } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   if (!prompt || !first || !last) return missing(view, "An answer");
-  const numPrompt = prompt.ids.length;
+  const num = numRead(view);
+  const read = view.forked
+    ? `The prompt and the answer it goes on from, ${counted(num, "token")}, were`
+    : `The prompt’s ${counted(num, "token")} were`;
   const lines = [];
   if (prefill.length)
     lines.push(
       line(
-        `The prompt’s ${counted(numPrompt, "token")} were read once: ${count(numRead(view))} computed, the others found in the cache.`,
+        `${read} read once: ${count(numComputed(view))} computed, the others found in the cache.`,
         prompt.at,
         Math.max(prompt.at, prefill.at(-1)!.at),
       ),
@@ -38,7 +41,7 @@ export const tellLoop: Teller = (view) => {
     );
   lines.push(
     line(
-      `With no cache at all the answer would have computed ${counted(countsOf(numPrompt, tokens.length).uncached, "token")}: the whole text at every step.`,
+      `With no cache at all the answer would have computed ${counted(countsOf(num, tokens.length).uncached, "token")}: the whole text at every step.`,
       first.at,
       last.at,
     ),
@@ -46,7 +49,8 @@ export const tellLoop: Teller = (view) => {
   return lines;
 };
 
-function numRead({ prefill, tokens }: TraceView): number {
+/** Of what was read before the answer. */
+function numComputed({ prefill, tokens }: TraceView): number {
   const own = prefill.filter(({ at }) => !tokens[0] || at <= tokens[0].at);
   return own.reduce((sum, { start, end }) => sum + end - start, 0);
 }

@@ -2,10 +2,11 @@
 import { box, line, shifted, text, type Area, type Shape } from "../../layout/journey/shapes";
 import { stageShapes } from "../../layout/journey/stage";
 import { tokenLines, type WrittenToken } from "../../layout/token-lines";
-import { bitsOf, closestCall, oddestWord } from "../../trace/calls";
+import { closestCall, oddestWord } from "../../trace/calls";
 import { endText } from "../../trace/figures";
 import { counted, duration, money, percent } from "../../trace/format";
 import { messageOf } from "../../trace/reading";
+import { surpriseOf } from "../../trace/surprise";
 import { caption } from "../../trace/scene-words";
 import { SCENES, type SceneId } from "../../trace/scenes";
 import { tokensPerSecond } from "../../trace/sentences";
@@ -96,7 +97,7 @@ function writtenShapes(view: TraceView, area: Area): Shape[] {
 export function writtenTokens({ tokens }: TraceView): WrittenToken[] {
   return tokens.map((token, index) => ({
     label: nameOf(token),
-    bits: token.logprob === null ? null : bitsOf(token.logprob),
+    bits: surpriseOf(token),
     isMarked: index === tokens.length - 1,
   }));
 }

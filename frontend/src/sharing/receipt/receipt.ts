@@ -2,7 +2,8 @@
 import type { BillLine } from "../../protocol/events";
 import { STAGES, type StageId } from "../../theme/stages";
 import { REDACTED_TEXT } from "../../trace/bytes";
-import { bitsOf, closestCall, oddestWord } from "../../trace/calls";
+import { surpriseOf } from "../../trace/surprise";
+import { closestCall, oddestWord } from "../../trace/calls";
 import { endText } from "../../trace/figures";
 import { count, duration, money, percent } from "../../trace/format";
 import { phaseTable } from "../../trace/phases";
@@ -55,7 +56,7 @@ export function receiptOf(view: TraceView, requestId: string): Receipt {
     question: messageOf(view) ?? "The question is not recorded.",
     answer: view.text === REDACTED_TEXT ? "" : view.text,
     sections: [tokens(view), draws(view), times(view), prices(view)],
-    bits: view.tokens.map(({ logprob }) => (logprob === null ? null : bitsOf(logprob))),
+    bits: view.tokens.map(surpriseOf),
     end: isOver(view) ? endText(view) : "still being written",
   };
 }

@@ -1,0 +1,104 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { flushSync, mount, unmount } from "svelte";
+import type { AnyEvent } from "../protocol/events";
+import { Chat } from "../state/chat.svelte";
+import { Outboxes } from "../state/outbox.svelte";
+import { RequestTrace } from "../state/request-trace.svelte";
+import { ACCEPTED, ended, PARAMS, RELEASED, token, WITHHELD } from "../trace/fixtures";
+import type { Message } from "../transport/api";
+import { Socket } from "../transport/socket";
+import MessageRow from "./MessageRow.svelte";
+
+const FIGURES = {
+  usage: { uncached_input: 6, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 },
+  cost_nano: null,
+  currency: "",
+  finish_reason: "stop",
+  max_tokens: 2,
+  first_text_us: 1,
+};
+
+let row: object;
+let chat: Chat;
+
+afterEach(() => {
+  chat.close();
+  return unmount(row);
+});
+
+/** An answer that ended before the page was opened. */
+function show(status: Message["status"], finish_reason: string): void {
+  const defaults = { default_params: PARAMS, default_system_prompt: "" };
+  chat = new Chat(new Socket(), new Outboxes(1).of(null), defaults);
+  const answer = {
+    id: "a",
+    parent_id: "q",
+    role: "assistant",
+    text: " a a",
+    request_id: "req_a",
+    status,
+    error: null,
+    figures: { ...FIGURES, finish_reason },
+    num_kept: null,
+  };
+  chat.conversation = { id: "c", leaf_id: "b", messages: [answer] } as unknown as Chat["conversation"];
+  const shared = { onInspect: vi.fn(), onShow: vi.fn(), onEdit: vi.fn(), onRegenerate: vi.fn() };
+  const [message] = chat.conversation!.messages;
+  const props = {
+    chat,
+    message: message!,
+    isInspected: false,
+    tokenizerUrl: "",
+    onLimit: vi.fn(),
+    ...shared,
+  };
+  row = mount(MessageRow, { target: document.body, props });
+  flushSync();
+}
+
+function read(events: AnyEvent[]): void {
+  const trace = new RequestTrace("req_a");
+  events.forEach((event, index) => trace.receive(event, index + 1));
+  chat.traces.req_a = trace;
+  flushSync();
+}
+
+const notice = () => document.querySelector(".ending, .notice")?.textContent.trim() ?? "";
+const buttons = () =>
+  [...document.querySelectorAll(".ending button")].map((button) => button.textContent.trim());
+const WRITTEN = [
+  { ...ACCEPTED, params: { ...PARAMS, max_tokens: 2 } } as AnyEvent,
+  token(0, 1),
+  token(1, 2),
+  RELEASED,
+];
+
+it.each([
+  ["done", "repetition", "It started repeating itself.", ["Try again", "Go on anyway"]],
+  ["done", "length", "Stopped at 2 tokens.", ["Continue", "Change limit"]],
+  ["stopped", "abort", "Stopped.", ["Continue"]],
+] as const)(
+  "shows how an answer that is %s (%s) ended and what may be done, before its events are read and after",
+  (status, reason, sentence, actions) => {
+    show(status, reason);
+    expect(notice()).toContain(sentence);
+    expect(buttons()).toEqual(actions);
+    const context = { type: "context.assembled", at: 1, window: 99, num_prompt_tokens: 6, segments: [] };
+    const stop = status === "stopped" ? [{ type: "request.cancelled", at: 3, by: "user" }] : [];
+    const events = [...WRITTEN, context, ...stop, ...ended(reason as "length")] as AnyEvent[];
+    // As they come, and when all are there.
+    for (const num of [1, 4, events.length]) {
+      read(events.slice(0, num));
+      expect(notice()).toContain(sentence);
+      expect(buttons()).toEqual(actions);
+    }
+  },
+);
+
+it("says that text was withheld without its events, and reads it aloud to none who had it before", () => {
+  show("withheld", "content_filter");
+  expect(notice()).toContain("withheld the rest of the answer");
+  read([...WRITTEN, WITHHELD, ...ended("content_filter")]);
+  expect(notice()).toContain("withheld the rest of the answer");
+  expect(document.querySelector('[role="alert"]')).toBeNull();
+});
