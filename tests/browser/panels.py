@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 GROUPS = {
     "Story": ("Journey", "Overview"),
     "Prompt": ("Context", "Tokens", "Safety", "Gate"),
-    "Model": ("Sampling", "Layers", "Cache", "Batch", "Speculation", "Grammar", "Tools"),
+    "Model": ("Sampling", "Layers", "Cache", "Batch", "Guessing", "Grammar", "Tools"),
     "Record": ("Timing", "Network", "Bill", "Events"),
 }
 

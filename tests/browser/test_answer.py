@@ -65,7 +65,7 @@ def test_a_word_that_is_pointed_at_tells_what_was_nearly_said(page: Page) -> Non
     page.mouse.move(*place_of(page, 3))
     expect(popover(page)).to_be_visible()
     expect(popover(page).get_by_role("listitem")).to_have_count(6)
-    expect(popover(page).get_by_role("listitem").last).to_have_text(re.compile(r"^49,14\d others"))
+    expect(popover(page).get_by_role("listitem").last).to_have_text(re.compile(r"^all others \(49,14\d\)"))
     expect(popover(page).locator(".chosen")).to_have_count(1)
     assert ranges(page, "linked-token") == 1
     page.mouse.move(2, 2)

@@ -49,12 +49,12 @@ def open_panel(page: Page, address: str, name: str) -> str:
     ("panel", "recorded", "before", "blocked"),
     [
         ("Gate", "requests open at once", "requests open at once", "requests open at once"),
-        ("Context", "56 tokens in changed segments", "Nothing is recorded to compare with", "ended before its context"),
+        ("Context", "56 tokens in changed segments", "First message of this chat", "ended before its context"),
         ("Tokens", "Bytes on their way", "Bytes on their way", "ended before a token was sampled"),
         ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),
         ("Batch", "it never was alone while it wrote", "all for it alone", "ended before any step"),
         ("Sampling", "mean surprise", "mean surprise", "ended before a token was sampled"),
-        ("Speculation", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
+        ("Guessing", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
         ("Grammar", "had no constraint", "had no constraint", "had no constraint"),
         ("Tools", "No tool was called", "No tool was called", "No tool was called"),
         ("Network", "as the log has them", "as the log has them", "as the log has them"),
@@ -207,7 +207,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
         requests.append(sent["assistant_message"]["request_id"])
         page.goto(f"{base}/requests/{requests[-1]}?panel=Context")
         expect(page.get_by_role("tabpanel")).to_contain_text(
-            "Compared with" if len(requests) > 1 else "Nothing is recorded to compare with", timeout=30_000
+            "Compared with" if len(requests) > 1 else "First message of this chat", timeout=30_000
         )
     panel = page.get_by_role("tabpanel")
     expect(panel.locator("pre.gone")).to_contain_text("It is 09:14.")

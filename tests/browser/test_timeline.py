@@ -135,13 +135,13 @@ def test_each_span_is_reached_and_told_by_keys_alone(page: Page, plot: Locator) 
         page.keyboard.press(".")
         heard.append(announced(page).inner_text().replace("\xa0", " "))
     assert heard == [
-        "Browser: key press to send, at -9.0 ms, lasted 3.0 ms",
-        "Browser: POST and its reply, at -6.0 ms, lasted 9.0 ms",
-        "Gateway: gateway, at -2.6 ms, lasted 4.0 ms",
+        "Browser: key press to send, at −9.0 ms, lasted 3.0 ms",
+        "Browser: POST and its reply, at −6.0 ms, lasted 9.0 ms",
+        "Gate: gate, at −2.6 ms, lasted 4.0 ms",
         "Safety, input: check of the message, at 1.4 ms, lasted 2.1 ms",
     ]
     page.keyboard.press(",")
-    expect(announced(page)).to_contain_text("Gateway: gateway")
+    expect(announced(page)).to_contain_text("Gate: gate")
     for _ in range(7):
         page.keyboard.press("ArrowDown")
     expect(announced(page)).to_contain_text("Safety, output")

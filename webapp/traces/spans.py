@@ -35,7 +35,7 @@ from inference.protocol.events import (
 
 STAGES = {
     "browser": "Browser",
-    "gateway": "Gateway",
+    "gateway": "Gate",
     "safety": "Safety, input",
     "context": "Context",
     "prompt": "Tokenizer",

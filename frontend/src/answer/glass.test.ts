@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { runsOf } from "./glass";
+import { clipped, runsOf } from "./glass";
 
 const placed = (steps: (number | null)[]) =>
   steps.map((_, index) => ({ start: index * 3, end: index * 3 + 2, position: index }));
@@ -35,4 +35,28 @@ it("covers every surprising token with its own step, in one text node each", () 
       }
     }),
   );
+});
+
+const side = fc.integer({ min: -200, max: 600 });
+const box = fc
+  .record({ left: side, top: side, width: fc.nat(400), height: fc.nat(40) })
+  .map(({ left, top, width, height }) => new DOMRect(left, top, width, height));
+
+it("tints nothing of a word where the box that scrolls it ends", () => {
+  fc.assert(
+    fc.property(box, box, (word, room) => {
+      const seen = clipped(word, room);
+      if (!seen) {
+        const shared = Math.min(word.right, room.right) - Math.max(word.left, room.left);
+        expect(shared).toBeLessThanOrEqual(0);
+        return;
+      }
+      expect(seen.left).toBeGreaterThanOrEqual(room.left);
+      expect(seen.right).toBeLessThanOrEqual(room.right);
+      expect([seen.top, seen.height]).toEqual([word.top, word.height]);
+    }),
+  );
+  const word = new DOMRect(380, 0, 60, 20);
+  expect(clipped(word, new DOMRect(0, 0, 390, 300))).toMatchObject({ left: 380, width: 10 });
+  expect(clipped(word, null)).toBe(word);
 });

@@ -65,6 +65,11 @@ interface Measured {
 export class Glass {
   private known = new Map<Element, Measured>();
 
+  /** Boxes have moved within a block that keeps its width. */
+  forget(): void {
+    this.known.clear();
+  }
+
   /** isGrowing: what stands before the last few runs stays where it was measured. */
   tints(
     root: HTMLElement,
@@ -113,6 +118,19 @@ function blockOf(node: Node, root: Node): Element | null {
   return at instanceof Element ? at : null;
 }
 
+/** What is seen of a box in the one that scrolls it sideways; null: nothing. */
+export function clipped(box: DOMRect, room: DOMRect | null): DOMRect | null {
+  if (!room) return box;
+  const [left, right] = [Math.max(box.left, room.left), Math.min(box.right, room.right)];
+  return right > left ? new DOMRect(left, box.top, right - left, box.height) : null;
+}
+
+/** A block of code or a wide table, where it is too wide for the page; null: nothing scrolls it. */
+function roomOf(node: Node): DOMRect | null {
+  const scroller = node.parentElement?.closest("pre, .wide");
+  return scroller && scroller.scrollWidth > scroller.clientWidth ? scroller.getBoundingClientRect() : null;
+}
+
 function pathOf(
   { start, end, node }: Run<Part>,
   rendered: RenderedTokens,
@@ -124,7 +142,10 @@ function pathOf(
   range.setStart(node, from);
   if (node instanceof Text) range.setEnd(node, Math.min(node.length, from + end - start));
   else range.selectNodeContents(node);
-  const boxes = [...range.getClientRects()].map((box) => {
+  const room = roomOf(node);
+  const boxes = [...range.getClientRects()].map((whole) => {
+    const box = clipped(whole, room);
+    if (!box) return "";
     const [x, y, width, height] = [box.left - left, box.top - top, box.width, box.height].map((each) =>
       each.toFixed(1),
     );

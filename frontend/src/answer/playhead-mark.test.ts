@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { RequestTrace } from "../state/request-trace.svelte";
 import { ACCEPTED, token } from "../trace/fixtures";
-import { playheadOf } from "./playhead-mark";
+import { dimmedAfter, playheadOf } from "./playhead-mark";
 
 function traced(): RequestTrace {
   const trace = new RequestTrace("req_a");
@@ -32,4 +32,15 @@ it("marks the token that is looked at, and dims nothing at the end", () => {
   trace.follow();
   trace.selected = 1;
   expect(playheadOf(trace)).toEqual({ current: 1, reached: null });
+});
+
+it("dims nothing with the glass on and a word looked at, and dims as ever in a replay and without the glass", () => {
+  const trace = traced();
+  trace.select(0);
+  expect(dimmedAfter(trace, true)).toBeNull();
+  expect(dimmedAfter(trace, false)).toBe(0);
+  const { view, selected, isLive, isAtEnd } = trace;
+  expect(dimmedAfter({ view, selected, isLive, isAtEnd, isPlaying: true }, true)).toBe(0);
+  trace.seek(101);
+  expect(dimmedAfter(trace, true)).toBe(1);
 });

@@ -15,6 +15,7 @@ export interface Moment {
   selected: number | null;
   isLive: boolean;
   isAtEnd: boolean;
+  isPlaying: boolean;
 }
 
 /** Before the first token, reached is the last of those that a fork took over, or -1. */
@@ -23,4 +24,10 @@ export function playheadOf({ view, selected, isLive, isAtEnd }: Moment): Playhea
   const current = selected ?? (isLive ? null : newest);
   if (isAtEnd) return { current, reached: null };
   return { current, reached: newest ?? (view.forked?.ids.length ?? 0) - 1 };
+}
+
+/** The last position that is not dimmed. At rest on one word the glass keeps them all: nothing is played. */
+export function dimmedAfter(moment: Moment, isGlassOn: boolean): number | null {
+  const isAtRest = moment.selected !== null && !moment.isPlaying;
+  return isGlassOn && isAtRest ? null : playheadOf(moment).reached;
 }

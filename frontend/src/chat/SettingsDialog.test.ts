@@ -317,7 +317,7 @@ const press = (name: string) =>
 
 it("applies a preset that comes with the product with one press, and leaves the system prompt", async () => {
   press("Wild");
-  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true));
+  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true, "Wild"));
   expect(params).toEqual({ ...PARAMS, temperature: 1.2, top_p: 1, min_p: 0.05 });
   expect(checked).toEqual([{ params, n: 1, system_prompt: "" }]);
 });
@@ -328,7 +328,7 @@ it("applies a preset of the user's own, whose parameters may be fewer than there
   presets = [{ id: 1, name: "Mine", params: saved, n: 3, system_prompt: "Be mine." }];
   open();
   await vi.waitFor(() => press("Mine"));
-  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true));
+  await vi.waitFor(() => expect(given.onClose).toHaveBeenCalledWith(true, "Mine"));
   expect([params, n]).toEqual([{ ...PARAMS, ...saved }, 3]);
   expect(checked.at(-1)!.system_prompt).toBe("Be mine.");
 });

@@ -1,5 +1,5 @@
 /** What the next request would hold, in words and shares. Pure: knows nothing of the server or the screen. */
-import { count, counted, duration, money } from "../trace/format";
+import { count, counted, money, roughly } from "../trace/format";
 import type { Preview } from "../transport/api";
 
 export interface Part {
@@ -99,6 +99,6 @@ export function waitWords({ wait: { first_text_us, num_recent, num_queued } }: P
   const usual =
     first_text_us === null
       ? "Unknown: too few of your requests have been answered yet."
-      : `About ${duration(first_text_us)} to the first words, as in your last ${counted(num_recent, "request")}.`;
+      : `About ${roughly(first_text_us)} to the first text, as in your last ${counted(num_recent, "request")}.`;
   return [usual, queue].filter(Boolean).join(" ");
 }

@@ -1,5 +1,6 @@
-/** Presets: settings under a name, those that come with the product and a user's own. */
+/** Presets in use: those that come with the product, and a user's own. */
 import type { SamplingParams } from "../protocol/events";
+import type { Preset as BuiltIn } from "../trace/presets";
 import type { Preset } from "../transport/api";
 
 /** What a preset changes; without a system prompt or a number of answers those stay. */
@@ -8,27 +9,6 @@ export interface Use {
   system_prompt?: string;
   n?: number;
 }
-
-interface BuiltIn {
-  name: string;
-  help: string;
-  change: Partial<SamplingParams>;
-}
-
-/** As changes of the model's own defaults. */
-export const BUILT_IN: BuiltIn[] = [
-  {
-    name: "Precise",
-    help: "Temperature 0: the most likely token after the penalties.",
-    change: { temperature: 0 },
-  },
-  { name: "Balanced", help: "The model's own defaults.", change: {} },
-  {
-    name: "Wild",
-    help: "Temperature 1.2, min-p 0.05: unlikely words get their chance.",
-    change: { temperature: 1.2, top_p: 1, min_p: 0.05 },
-  },
-];
 
 export function builtInUse({ change }: BuiltIn, defaults: SamplingParams): Use {
   return { params: { ...defaults, ...change } };

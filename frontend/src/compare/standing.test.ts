@@ -18,19 +18,18 @@ const TRACE = {
 it("tells answers, runs and forks apart, and leaves one alone that stands alone", () => {
   expect(standing(TRACE)).toEqual([]);
   expect(standing({ ...TRACE, answer: { index: 0, num: 1 } })).toEqual([]);
-  expect(standing({ ...TRACE, answer: { index: 1, num: 8 } })).toEqual(["Answer 2 of 8", "seed 7"]);
-  expect(standing({ ...TRACE, answer: { index: 8, num: 9 }, fork_position: 5, seed: null })).toEqual([
+  expect(standing({ ...TRACE, answer: { index: 1, num: 8 } })).toEqual(["Answer 2 of 8"]);
+  expect(standing({ ...TRACE, answer: { index: 8, num: 9 }, fork_position: 5 })).toEqual([
     "Answer 9 of 9",
-    "forked at token 5",
+    "forked at token 6",
   ]);
   const run = { index: 2, num: 4, settings: { temperature: 0, top_k: 5 } };
   expect(standing({ ...TRACE, surface: "replay", run })).toEqual([
     "Run 3 of 4",
     "temperature 0 (greedy)",
     "top-k 5",
-    "seed 7",
   ]);
-  expect(standing({ ...TRACE, surface: "replay", seed: null })).toEqual(["Run again"]);
+  expect(standing({ ...TRACE, surface: "replay" })).toEqual(["Run again"]);
 });
 
 it("gives short names by what differs: the questions, else the places, else the times", () => {

@@ -1,11 +1,11 @@
-/** What a person knows a trace by, in words: which answer or run it is, its fork, its seed, its time. */
+/** What a person knows a trace by, in words: which answer or run it is, its fork, its time. */
 import type { SamplingParams } from "../protocol/events";
 import { differingSettings, settingWords, type SettingName } from "../trace/setting-names";
 import type { RequestSummary } from "../transport/api";
 
 type Placed = Pick<
   RequestSummary,
-  "id" | "title" | "created_at" | "answer" | "run" | "seed" | "fork_position" | "surface"
+  "id" | "title" | "created_at" | "answer" | "run" | "fork_position" | "surface"
 >;
 
 /** One of those that stand beside each other: its letter, and a few words. */
@@ -16,13 +16,12 @@ export interface Column {
 
 /** Tells a trace from those with the same question; empty for one that stands alone. */
 export function standing(trace: Placed): string[] {
-  const { answer, run, seed, fork_position: fork } = trace;
+  const { answer, run, fork_position: fork } = trace;
   const parts = [];
   if (run) parts.push(`Run ${run.index + 1} of ${run.num}`, ...settingsOf(run.settings));
   else if (trace.surface === "replay") parts.push("Run again");
   if (answer && answer.num > 1) parts.push(`Answer ${answer.index + 1} of ${answer.num}`);
-  if (fork !== null) parts.push(`forked at token ${fork}`);
-  if (parts.length && seed != null) parts.push(`seed ${seed}`);
+  if (fork !== null) parts.push(`forked at token ${fork + 1}`);
   return parts;
 }
 

@@ -4,6 +4,7 @@ import {
   cacheSentence,
   cacheText,
   costSentence,
+  promptLength,
   promptParts,
   soFar,
   totalText,
@@ -50,6 +51,13 @@ it("tells the prompt's parts, the whole of it where no parts were recorded, and 
   expect(parts.map(({ value }) => value)).toEqual([15, 60, 25]);
   expect(promptParts(turn({}))).toEqual([{ name: "prompt", value: 100 }]);
   expect(promptParts(imported)).toBeNull();
+  const fork = turn({ context: context(0), usage: usage(120, 40) });
+  expect(promptParts(fork)!.at(-1)).toEqual({ name: "kept", value: 60 });
+  expect(promptLength(fork)).toBe(160);
+  expect([promptLength(turn({ context: context(0), usage: null })), promptLength(imported)]).toEqual([
+    100,
+    null,
+  ]);
   expect(cacheText(imported)).toBe("not known");
 });
 

@@ -4,7 +4,7 @@ import { inputOf } from "../trace/usage";
 import type { Costs, Turn } from "../transport/api";
 
 export interface PromptPart {
-  name: "system" | "history" | "message" | "prompt";
+  name: "system" | "history" | "message" | "kept" | "prompt";
   value: number;
 }
 
@@ -14,14 +14,22 @@ export function promptParts({ context, usage }: Turn): PromptPart[] | null {
     const { kinds, num_prompt_tokens: all } = context;
     const history = kinds.history ?? 0;
     const message = kinds.user ?? 0;
+    const kept = promptLength({ context, usage })! - all;
     // The template's own tokens stand between all others; they are counted with the system prompt.
     return [
       { name: "system", value: all - history - message },
       { name: "history", value: history },
       { name: "message", value: message },
+      ...(kept ? [{ name: "kept" as const, value: kept }] : []),
     ];
   }
   return usage && inputOf(usage) > 0 ? [{ name: "prompt", value: inputOf(usage) }] : null;
+}
+
+/** All that was read, a fork's kept answer behind its prompt too; null: not known. */
+export function promptLength({ context, usage }: Pick<Turn, "context" | "usage">): number | null {
+  const read = usage ? inputOf(usage) : 0;
+  return Math.max(read, context?.num_prompt_tokens ?? 0) || null;
 }
 
 export interface Total {

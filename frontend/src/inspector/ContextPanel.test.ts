@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from "svelte";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { ACCEPTED } from "../trace/fixtures";
+import { ACCEPTED, ended } from "../trace/fixtures";
 import CachePanel from "./CachePanel.svelte";
 import ContextPanel from "./ContextPanel.svelte";
 
@@ -85,6 +85,32 @@ it("says that the turn before was deleted, and keeps the counts", async () => {
   open("req_a");
   await vi.waitFor(() => expect(text()).toContain(`Before, with 50 tokens: ${message}`));
   expect(text()).toContain("40 tokens in changed segments, 0 tokens new, 9 tokens gone");
+});
+
+it("says what a fork read beside the prompt", () => {
+  const forked = {
+    type: "generation.forked",
+    at: 2,
+    position: 3,
+    ids: [7, 8, 9],
+    pieces: ["x", "y", "z"].map(btoa),
+  };
+  const trace = new RequestTrace("");
+  [ACCEPTED, CONTEXT, forked as unknown as AnyEvent].forEach((event, index) =>
+    trace.receive(event, index + 1),
+  );
+  show(ContextPanel, trace);
+  expect(text()).toContain("40 prompt · 3 of the answer it goes on from · 10 kept for the answer");
+  expect(text()).toContain("43.0 % used");
+});
+
+it("knows the first message of a chat, which has no turn before", () => {
+  const first = { ...CONTEXT, segments: [{ ...segment, kind: "user", text: "Why?" }] } as AnyEvent;
+  const trace = new RequestTrace("");
+  [ACCEPTED, first, ...ended("stop")].forEach((event, index) => trace.receive(event, index + 1));
+  show(ContextPanel, trace);
+  expect(text()).toContain("First message of this chat: there is no turn before.");
+  expect(text()).not.toContain("deleted");
 });
 
 it("asks nobody where there is no server", () => {

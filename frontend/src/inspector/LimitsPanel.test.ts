@@ -35,23 +35,23 @@ function shown(limits: Limit[], events: AnyEvent[], at: number): string {
 
 it("shows the level at the moment looked at, place by place where there are few", () => {
   const text = shown(LIMITS, [], 3_000_000);
-  expect(text).toContain("7 requests left of 8 requests");
+  expect(text).toContain("7 of 8 requests left");
   expect(document.querySelectorAll(".few .left").length).toBe(7);
   expect(document.querySelectorAll(".few .held").length).toBe(1);
-  expect(text).toContain("400 tokens left of 6,000 tokens");
+  expect(text).toContain("400 of 6,000 tokens left");
   expect(text).toContain("+100 a second: full again in 56");
 });
 
 it("gives the place back when the request has ended", () => {
   const text = shown(LIMITS, ended("stop"), 3_000_000);
-  expect(text).toContain("8 requests left of 8 requests");
+  expect(text).toContain("8 of 8 requests left");
   expect(document.querySelectorAll(".few .held").length).toBe(0);
 });
 
 it("says of an older trace what is not recorded, and computes nothing", () => {
   const old = { name: "concurrency", limit: 8, remaining: 8, reset_unix_us: null };
   const text = shown([old as Limit], [], 3_000_000);
-  expect(text).toContain("8 requests left of 8 requests");
+  expect(text).toContain("8 of 8 requests left");
   expect(text).toContain("not recorded");
   expect(text).not.toContain("Computed");
 });

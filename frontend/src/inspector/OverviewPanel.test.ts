@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { ACCEPTED, ended, token } from "../trace/fixtures";
+import { ACCEPTED, ended, RELEASED, token } from "../trace/fixtures";
+import { summaryOfTrace } from "../trace/summary";
 import OverviewPanel from "./OverviewPanel.svelte";
 
 let panel: object;
@@ -45,6 +46,18 @@ it("looks for what stands out once a second while an answer is written, and at o
   receive(preempted(150_000), token(3, 160_000), ...ended("stop"));
   expect(told()).toContain("It was preempted 3 times");
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it("has the chat line's own figure of the first text, and beside it when it was seen, each since its moment", () => {
+  const client = { keydown_unix_us: 990_000, first_paint_unix_us: 1_390_000, clock_offset_us: 0 };
+  const observed = { type: "request.observed", at: 600_000, client } as unknown as AnyEvent;
+  receive(ACCEPTED, token(0, 100_000), RELEASED, ...ended("stop"));
+  expect(told()).toMatch(/first text sent\s*310\sms after it was accepted/);
+  expect(told()).not.toContain("first text seen");
+  receive(observed);
+  expect(told()).toMatch(/first text sent\s*310\sms after it was accepted/);
+  expect(told()).toMatch(/first text seen\s*400\sms after Send was pressed/);
+  expect(summaryOfTrace(trace.whole).figures).toContain("0.31\u00a0s to first text");
 });
 
 it("tells what changes before anything is written at once", () => {

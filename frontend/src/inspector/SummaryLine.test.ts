@@ -35,7 +35,7 @@ it.each([
 ] as [string, AnyEvent[], string][])("names %s", (_, events, word) => expect(summary(events)[0]).toBe(word));
 
 it("says nothing but the figures of an answer that ended by itself, also when Stop came too late", () => {
-  const figures = ["2 tokens", "0.31\u00a0s to first word", "5 tokens/s"];
+  const figures = ["2 tokens", "0.31\u00a0s to first text", "5 tokens/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
 });
 
@@ -69,7 +69,7 @@ it("tells an answer that had no room for more from one that reached what was ask
 
 it("shows a message's kept figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
-  const figures = ["8 tokens", "0.08\u00a0s to first word"];
+  const figures = ["8 tokens", "0.08\u00a0s to first text"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);
   const blank = { ...FIGURES, usage: null, cost_nano: null, first_text_us: null };
   expect(summaryOfMessage({ ...message, figures: blank })!.figures).toEqual([]);

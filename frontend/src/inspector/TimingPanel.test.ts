@@ -36,3 +36,14 @@ it("explains the rows that end on the screen by the painting, and those before b
   expect(explanationOf("Network and last paint")).toContain("painting");
   expect(explanationOf("Network, up")).not.toContain("painting");
 });
+
+it("says of each figure from which moment it counts", () => {
+  const events = [ACCEPTED, token(0, 100_000), RELEASED, ...ended("stop"), OBSERVED];
+  const trace = RequestTrace.saved([{ seq: 1, events }]);
+  panel = mount(TimingPanel, { target: document.body, props: { trace, view: trace.view } });
+  flushSync();
+  const told = document.body.textContent;
+  expect(told).toMatch(/first token\s*100\sms after it was accepted/);
+  expect(told).toMatch(/first text sent\s*310\sms after it was accepted/);
+  expect(document.querySelector("thead")!.textContent).toContain("after the key press");
+});

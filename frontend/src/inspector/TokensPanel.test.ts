@@ -47,6 +47,23 @@ it("marks the accepted guess and the cached tokens, each with a legend", () => {
   });
 });
 
+it("tells the prompt and the answer that a fork goes on from apart in what came from the cache", () => {
+  const forked = {
+    type: "generation.forked",
+    at: 2,
+    position: 3,
+    ids: [7, 8, 9],
+    pieces: ["x", "y", "z"].map(btoa),
+  };
+  const lookup = { ...LOOKUP, num_cached_tokens: 5 };
+  shown([PROMPT, forked as unknown as AnyEvent, lookup as unknown as AnyEvent, token(3, 4)], (root) => {
+    const told = root.textContent.replace(/\s+/g, " ");
+    expect(told).toContain(
+      "all 3 came from the prefix cache and were not computed again, and 2 of the 3 tokens of the",
+    );
+  });
+});
+
 it("has no marks and no legends where nothing was guessed or cached", () => {
   shown([PROMPT, token(0, 4)], (root) => {
     expect(root.querySelector(".guessed, .cached")).toBeNull();

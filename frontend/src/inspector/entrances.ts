@@ -26,7 +26,7 @@ const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
   Batch: "batching",
   Layers: "attention",
   Sampling: "sampling",
-  Speculation: "guessing",
+  Guessing: "guessing",
   Network: "streaming",
   Bill: "economics",
 };

@@ -9,7 +9,18 @@ import { loadPanel, PANELS } from "./panels";
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
 /** Heads of columns whose entries explain themselves, and what is a name of a thing and not of a figure. */
-const PLAIN = ["phase", "kind", "others", "started at", "duration", "amount", "now", "before", ""];
+const PLAIN = [
+  "phase",
+  "kind",
+  "all others",
+  "began after its arrival",
+  "began after the key press",
+  "duration",
+  "amount",
+  "now",
+  "before",
+  "",
+];
 
 let panel: object | null = null;
 beforeEach(() => {

@@ -22,7 +22,7 @@ export const PLACES: Record<FindingKind, { panel: PanelName; stage: StageId }> =
   long: { panel: "Timing", stage: "decode" },
   stall: { panel: "Batch", stage: "decode" },
   preempted: { panel: "Batch", stage: "queue" },
-  drafts: { panel: "Speculation", stage: "decode" },
+  drafts: { panel: "Guessing", stage: "decode" },
   grammar: { panel: "Grammar", stage: "decode" },
   tool: { panel: "Tools", stage: "decode" },
   cache: { panel: "Cache", stage: "prefill" },

@@ -72,7 +72,7 @@ export const PANELS = [
     hasContent: (view) => view.prefill.length > 0,
   },
   {
-    name: "Speculation",
+    name: "Guessing",
     group: "Model",
     load: () => import("./SpeculationPanel.svelte"),
     hasContent: (view) => view.drafts.passes.size > 0,

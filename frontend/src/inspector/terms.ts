@@ -309,12 +309,12 @@ export const TERMS = {
   },
   surprise: {
     sentence:
-      "Minus the logarithm of the probability that the model gave the token: 0 nats when it was sure.",
+      "Minus the logarithm of the probability that the model gave the token: 0 bits when it was sure.",
     exhibit: "sampling",
   },
   entropy: {
     sentence:
-      "How spread out the model's own probabilities were before the draw: 0 nats when one token had them all.",
+      "How spread out the model's own probabilities were before the draw: 0 bits when one token had them all.",
     exhibit: "sampling",
   },
   candidate: {

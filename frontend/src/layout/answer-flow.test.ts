@@ -102,7 +102,7 @@ test("a repeat says whether it was one, and where it first was not", () => {
 
 test("the spread and the cache's share are told in words", () => {
   expect(spreadSentence([answer([1, 2]), answer([1, 2]), answer([1, 3])])).toBe(
-    "2 different answers from 3 runs, the most frequent of them 2 times; all begin with the same 1 token.",
+    "2 different answers from 3 runs, the most frequent of them 2 times; all begin with the same token.",
   );
   expect(spreadSentence([answer([1]), answer([2])])).toContain("they part at the first token");
   expect(spreadSentence([answer([])])).toBe("No run has an answer.");

@@ -1,9 +1,11 @@
 /** What the exhibits say of real requests: also of those that were stopped, blocked, lost or made elsewhere. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Frame } from "../protocol/events";
+import type { AnyEvent, Frame } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
+import { ACCEPTED, foldAll, LOOKED_UP } from "../trace/fixtures";
 import type { TraceView } from "../trace/view";
+import { tellBlocks } from "./cache/tell";
 import { EXHIBITS } from "./exhibits";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
@@ -43,4 +45,21 @@ it("tells of the example by its own numbers", () => {
       .join(" ");
   expect(told("tokenizer")).toContain(`into ${whole.prompt!.ids.length} tokens`);
   expect(told("sampling")).toContain(`of ${whole.tokens.length} tokens were the model’s first choice`);
+});
+
+it("counts what a fork read behind its prompt: the answer that it goes on from", () => {
+  const ids = [...Array(20).keys()];
+  const pieces = ids.map(() => "YQ==");
+  const view = foldAll([
+    ACCEPTED,
+    { type: "prompt.tokenized", at: 1, ids, pieces, special: [], duration_us: 1 },
+    { type: "generation.forked", at: 2, position: 20, ids, pieces, text: "" },
+    { ...LOOKED_UP, hits: [true, true] },
+    { type: "prefill.advanced", at: 8000, start: 32, end: 40, total: 40, step_us: 900, batch_size: 1 },
+  ] as unknown as AnyEvent[]);
+  const told = tellBlocks(view).map(({ text }) => text);
+  expect(told[0]).toBe(
+    "Its prompt and the answer it goes on from, 40 tokens, fill 2 blocks of 16 and 8 of another.",
+  );
+  expect(told.join(" ")).toContain("The other 8 were computed");
 });

@@ -44,9 +44,7 @@ it("says how many runs there are and how they ended, newly where some are gone",
 
 it("names rows apart for those who hear them", () => {
   expect(nameOf(SET)).toBe("Why?, 2 runs");
-  expect(nameOf({ ...RUN, run: { index: 0, num: 4, settings: {} }, seed: 5 })).toBe(
-    "Why?, Run 1 of 4, seed 5",
-  );
+  expect(nameOf({ ...RUN, run: { index: 0, num: 4, settings: {} } })).toBe("Why?, Run 1 of 4");
 });
 
 it("gives the year only where it is another", () => {

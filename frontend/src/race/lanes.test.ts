@@ -1,8 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { builtInUse } from "../chat/presets";
 import type { AnyEvent, SamplingParams } from "../protocol/events";
 import { divergence } from "../trace/divergence";
+import { PARAMS } from "../trace/fixtures";
 import { fold } from "../trace/fold";
+import { PRESETS } from "../trace/presets";
 import { emptyView, type TraceView } from "../trace/view";
 import {
   beginningFrom,
@@ -10,7 +13,7 @@ import {
   drawSeed,
   forkText,
   paramsOf,
-  PRESETS,
+  presetsOf,
   problemOf,
   toldOf,
 } from "./lanes";
@@ -27,21 +30,35 @@ function golden(): TraceView {
   return view;
 }
 
+const DEFAULTS = { ...PARAMS, temperature: 0.25, top_p: 0.9, max_tokens: 64 };
+
 it("gives each lane its own settings, and both the same draws where that is asked for", () => {
-  const defaults = { temperature: 0.5, top_p: 0.9, max_tokens: 64 } as SamplingParams;
-  const made = paramsOf(defaults, [PRESETS[0]!.setting, PRESETS[3]!.setting], 7);
+  const [precise, , wild] = presetsOf(DEFAULTS);
+  const made = paramsOf(DEFAULTS, [precise!.setting, wild!.setting], 7);
   expect(made.map(({ temperature, seed, max_tokens }) => [temperature, seed, max_tokens])).toEqual([
     [0, 7, 64],
-    [1, 7, 64],
+    [1.2, 7, 64],
   ]);
   expect(Number.isSafeInteger(drawSeed())).toBe(true);
 });
 
 it("takes every preset and refuses what the server would", () => {
-  expect(PRESETS.map(({ setting }) => problemOf(setting))).toEqual(PRESETS.map(() => ""));
-  expect(problemOf({ temperature: 3, top_p: 1 })).toContain("Temperature");
-  expect(problemOf({ temperature: Number.NaN, top_p: 1 })).toContain("Temperature");
-  expect(problemOf({ temperature: 1, top_p: 0 })).toContain("Top-p");
+  expect(presetsOf(DEFAULTS).map(({ setting }) => problemOf(setting))).toEqual(["", "", ""]);
+  const free = { temperature: 1, top_p: 1, min_p: 0 };
+  expect(problemOf({ ...free, temperature: 3 })).toContain("Temperature");
+  expect(problemOf({ ...free, temperature: Number.NaN })).toContain("Temperature");
+  expect(problemOf({ ...free, top_p: 0 })).toContain("Top-p");
+  expect(problemOf({ ...free, min_p: 2 })).toContain("Min-p");
+});
+
+it("sends under a preset's name what the chat's settings send under it", () => {
+  const each = PRESETS.map((preset) => builtInUse(preset, DEFAULTS).params);
+  const raced = paramsOf(
+    DEFAULTS,
+    presetsOf(DEFAULTS).map(({ setting }) => setting),
+    DEFAULTS.seed,
+  );
+  expect(raced).toEqual(each);
 });
 
 it("tells where two lanes part, that they never did, and nothing while they run together", () => {
@@ -62,7 +79,7 @@ it("tells where two lanes part, that they never did, and nothing while they run 
 
 it("tells a lane's tokens, speed and end from its trace", () => {
   expect(toldOf(emptyView())).toBe("Waiting");
-  expect(toldOf(golden())).toMatch(/^\d+ tokens? · first word after .+ · end of turn$/);
+  expect(toldOf(golden())).toMatch(/^\d+ tokens? · first text after .+ · end of turn$/);
 });
 
 it("begins with the model's own settings and prompt, or with those of the request it was opened from", () => {

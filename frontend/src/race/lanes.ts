@@ -4,23 +4,21 @@ import { chanceOf, type Divergence } from "../trace/divergence";
 import { endText } from "../trace/figures";
 import { counted, duration, percent } from "../trace/format";
 import { messageOf } from "../trace/reading";
+import { PRESETS } from "../trace/presets";
 import { tokensPerSecond } from "../trace/sentences";
 import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
 import type { Model } from "../transport/api";
 
-export interface Setting {
-  temperature: number;
-  top_p: number;
-}
+export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
 
-export const PRESETS: { name: string; setting: Setting }[] = [
-  { name: "Greedy", setting: { temperature: 0, top_p: 1 } },
-  { name: "Careful", setting: { temperature: 0.2, top_p: 0.9 } },
-  { name: "Balanced", setting: { temperature: 0.7, top_p: 0.95 } },
-  { name: "Free", setting: { temperature: 1, top_p: 1 } },
-  { name: "Wild", setting: { temperature: 1.5, top_p: 1 } },
-];
+/** What each preset of the product makes of a model's own settings. */
+export function presetsOf(defaults: SamplingParams): { name: string; setting: Setting }[] {
+  return PRESETS.map(({ name, change }) => {
+    const { temperature, top_p, min_p } = { ...defaults, ...change };
+    return { name, setting: { temperature, top_p, min_p } };
+  });
+}
 
 export const NAMES = ["A", "B"] as const;
 
@@ -29,9 +27,10 @@ const NUM_SEEDS = 2 ** 53;
 export const drawSeed = (): number => Math.floor(Math.random() * NUM_SEEDS);
 
 /** What is wrong with a lane, for people; empty: nothing. */
-export function problemOf({ temperature, top_p }: Setting): string {
+export function problemOf({ temperature, top_p, min_p }: Setting): string {
   if (!(temperature >= 0 && temperature <= 2)) return "Temperature must be between 0 and 2.";
-  return top_p > 0 && top_p <= 1 ? "" : "Top-p must be above 0 and at most 1.";
+  if (!(top_p > 0 && top_p <= 1)) return "Top-p must be above 0 and at most 1.";
+  return min_p >= 0 && min_p <= 1 ? "" : "Min-p must be between 0 and 1.";
 }
 
 /** With what a race begins, but for what its lanes set. */
@@ -68,7 +67,7 @@ export function toldOf(view: TraceView): string {
   const speed = tokensPerSecond(view);
   const facts = [
     counted(view.tokens.length, "token"),
-    first === null ? "" : `first word after ${duration(first)}`,
+    first === null ? "" : `first text after ${duration(first)}`,
     speed === null ? "" : `${speed.toFixed(0)} tokens/s`,
     isOver(view) ? endText(view) : "",
   ];

@@ -35,8 +35,8 @@ const SENT = {
 const params = paramsOf(
   PARAMS,
   [
-    { temperature: 0, top_p: 1 },
-    { temperature: 1, top_p: 0.5 },
+    { temperature: 0, top_p: 1, min_p: 0 },
+    { temperature: 1, top_p: 0.5, min_p: 0 },
   ],
   7,
 );

@@ -1,7 +1,7 @@
 /** The stages of a request and the hue each of them has everywhere: equal lightness and chroma, set in theme.css. */
 export const STAGES = [
   { id: "browser", label: "Browser", hue: 265 },
-  { id: "gateway", label: "Gateway", hue: 225 },
+  { id: "gateway", label: "Gate", hue: 225 },
   { id: "safety", label: "Safety, input", hue: 20 },
   { id: "context", label: "Context", hue: 140 },
   { id: "prompt", label: "Tokenizer", hue: 100 },

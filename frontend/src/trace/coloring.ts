@@ -1,5 +1,5 @@
 /** How the answer's tokens are coloured: each one's value by a chosen measure, its place on the scale, the legend. */
-import { counted, duration, percent } from "./format";
+import { bits as inBits, counted, duration, percent } from "./format";
 import type { TokenSampled } from "../protocol/events";
 import { categoryWords } from "./safety-words";
 import { surpriseOf } from "./surprise";
@@ -83,10 +83,10 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
     unknown: NOT_REPORTED,
   }),
   entropy: ({ tokens }) => ({
-    about: "How undecided the model was: entropy of its own distribution, in nats",
+    about: "How undecided the model was: entropy of its own distribution, in bits",
     values: tokens.map(({ entropy }) => entropy),
     edges: [0.1, 0.5, 1, 2, 4],
-    format: (nats) => `${nats.toFixed(nats < 10 ? 2 : 1)}\u00a0nats`,
+    format: (nats) => inBits(nats),
     within: "≤",
     beyond: ">",
     unknown: NOT_REPORTED,

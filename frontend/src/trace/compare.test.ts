@@ -133,17 +133,43 @@ test("answers part where both sides' chances of both choices are told, or are sa
   );
 });
 
+const forkedWith = (...ids: number[]) =>
+  ({
+    type: "generation.forked",
+    at: 2.5,
+    from_request_id: "req_a",
+    position: ids.length - 1,
+    ids,
+    pieces: ids.map((_, index) => btoa("ab"[index % 2]!)),
+    text: "ab",
+  }) as AnyEvent;
+
+test("a fork reads the kept answer too: no more comes from the cache than it read", () => {
+  const a = request({ answer: [10, 11, 12, 13] });
+  const later = { acceptedAt: 10 ** 6, answer: [7] };
+  const b = request({ ...later, before: [forkedWith(10, 11, 9)], hits: [true, true, true] });
+  expect(cacheWords(a, b)).toBe(
+    "A block is found only when it and all before it are equal: 3 blocks could be hits, and all from block 4 on are misses. B took 6 tokens (3 blocks) and computed 2.",
+  );
+  const most = figureRows([a, b]).find(({ label }) => label === "Input")!;
+  expect(most.cells.map(({ text }) => text)).toEqual(["5", "8"]);
+  expect(partingSentence(contextDiff(a, b)!, a, b, AB)).toBe(
+    "Both prompts are the same 5 tokens. B also read 3 tokens of the answer that it goes on from.",
+  );
+});
+
+test("what an answer had not yet computed at the look-up could not be found", () => {
+  const a = request({ answer: [10, 11, 12, 13] });
+  const b = request({ before: [forkedWith(10, 11, 9)], acceptedAt: 98, hits: [true, true] });
+  // Two of the four tokens were drawn by then, and the second was not read yet.
+  expect(cacheWords(a, b)).toContain("3 blocks could be hits");
+  const early = request({ before: [forkedWith(10, 11, 9)], acceptedAt: 97, hits: [true, true] });
+  expect(cacheWords(a, early)).toContain("2 blocks could be hits");
+});
+
 test("what a fork was given is part of its answer, and no chance is told of it", () => {
   const a = request({ answer: [10, 11] });
-  const forked = {
-    type: "generation.forked",
-    at: 4,
-    from_request_id: "req_a",
-    position: 1,
-    ids: [10, 12],
-    pieces: ["YQ==", "Yg=="],
-    text: "ab",
-  } as AnyEvent;
+  const forked = forkedWith(10, 12);
   const b = request({ answer: [7], before: [forked] });
   expect(divergence(a, b)).toMatchObject({ index: 1, a: { id: 11 }, b: { id: 12, sampled: null } });
   expect(ofTwo(a, b, AB)).toContain("B was given “b”");

@@ -2,7 +2,8 @@
 import type { Segment } from "../protocol/events";
 import { commonStart, diff, type Hunk } from "./diff";
 import { count, counted } from "./format";
-import { numRead, type TraceView } from "./view";
+import { readingOf } from "./reading";
+import { numKept, numRead, type TraceView } from "./view";
 
 export interface ContextDiff {
   hunks: Hunk[];
@@ -60,7 +61,8 @@ export function partingSentence(
   b: TraceView,
   names: [string, string],
 ): string {
-  if (found.isSame) return `Both prompts are the same ${counted(found.numCommon, "token")}.`;
+  const kept = keptText([a, b], names);
+  if (found.isSame) return `Both prompts are the same ${counted(found.numCommon, "token")}.${kept}`;
   const where = placeText(found, names);
   const { block, blockSize, numCommon } = found;
   const which =
@@ -69,7 +71,17 @@ export function partingSentence(
       : ` (block ${block + 1}, tokens ${block * blockSize! + 1} to ${(block + 1) * blockSize!})`;
   const same = numCommon ? `The first ${counted(numCommon, "token")} are the same. ` : "";
   const lengths = `${count(a.prompt!.ids.length)} and ${count(b.prompt!.ids.length)} tokens`;
-  return `${same}The prompts (${lengths}) part at token ${count(numCommon + 1)}${which}, ${where}.`;
+  return `${same}The prompts (${lengths}) part at token ${count(numCommon + 1)}${which}, ${where}.${kept}`;
+}
+
+/** Of a fork: what it read behind its prompt. */
+function keptText(views: TraceView[], names: [string, string]): string {
+  const told = views.map((view, index) =>
+    numKept(view)
+      ? ` ${names[index]} also read ${counted(numKept(view), "token")} of the answer that it goes on from.`
+      : "",
+  );
+  return told.join("");
 }
 
 function placeText({ a, b }: ContextDiff, names: [string, string]): string {
@@ -93,22 +105,28 @@ export function cacheSentence(
     return `What ${lateName}, the later one, took from the cache is not recorded.`;
   const size = late.cache.block_size;
   const numHits = late.cache.hits.filter(Boolean).length;
+  const numCommon = commonStart(leftBy(early, unixOf(late) + late.cache.at), readingOf(late)!.ids);
   // The last token is always computed, so a prompt's last full block is only found when something follows it.
-  const numShared = Math.min(
-    Math.floor(found.numCommon / size),
-    Math.floor((late.prompt!.ids.length - 1) / size),
-  );
+  const numShared = Math.min(Math.floor(numCommon / size), Math.floor((numRead(late) - 1) / size));
+  const isWhole = numCommon === numRead(late);
   const took = tookText(lateName, late, numHits);
   if (early.gateway && late.gateway && early.gateway.principal !== late.gateway.principal)
     return `They are of different users, whose caches are apart. ${took}`;
   if (numHits > numShared)
     return `${took} ${earlyName} could have left only ${blocks(numShared)} of them: another request had the rest.`;
-  if (numHits === numShared) return `${sharedText(found, numShared)} ${took}`;
-  return `${sharedText(found, numShared)} ${took} ${whyFewer(early, late, earlyName)}`;
+  if (numHits === numShared) return `${sharedText(isWhole, numShared)} ${took}`;
+  return `${sharedText(isWhole, numShared)} ${took} ${whyFewer(early, late, earlyName)}`;
 }
 
-function sharedText(found: ContextDiff, numShared: number): string {
-  if (found.isSame) return `${blocks(numShared)} could be found; the last token is always computed.`;
+/** The ids whose keys and values a request had computed by then, once its prompt was: its newest token's come later. */
+function leftBy(view: TraceView, unixUs: number): number[] {
+  const written = view.tokens.filter(({ at }) => unixOf(view) + at <= unixUs).slice(0, -1);
+  return [...readingOf(view)!.ids, ...written.map(({ id }) => id)];
+}
+
+/** isWhole: all that the later one read was there to be found. */
+function sharedText(isWhole: boolean, numShared: number): string {
+  if (isWhole) return `${blocks(numShared)} could be found; the last token is always computed.`;
   if (!numShared)
     return "A block is found only when it and all before it are equal, and not one whole block is: everything is a miss.";
   return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared + 1} on are misses.`;

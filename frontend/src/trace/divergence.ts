@@ -79,5 +79,5 @@ export function idsOf({ forked, tokens }: TraceView): number[] {
 /** How a token was taken, for people: from which draw. */
 export function drawText(token: TokenSampled): string {
   if (isGreedy(token)) return "the most likely, without a draw";
-  return token.u === null ? "the draw is not reported" : `drawn with u = ${token.u.toFixed(4)}`;
+  return token.u === null ? "the draw is not reported" : `drawn at ${token.u.toFixed(4)} between 0 and 1`;
 }

@@ -7,7 +7,7 @@ import { phaseTable, type Phase } from "./phases";
 import { tokensPerSecond } from "./sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "./setting-names";
 import { tokenGaps } from "./token-gaps";
-import { firstTextUs, tookUntil, type TraceView } from "./view";
+import { firstTextUs, numRead, tookUntil, type TraceView } from "./view";
 
 export interface Cell {
   text: string;
@@ -109,7 +109,7 @@ function tokenRows(views: TraceView[]): Row[] {
     return isUsual || views.some(({ generation }) => generation?.usage[kind]);
   });
   return [
-    numbers("Prompt", "tokens", views, ({ prompt }) => prompt?.ids.length ?? null, count),
+    numbers("Input", "tokens", views, (view) => (view.prompt ? numRead(view) : null), count),
     ...kinds.map(([kind, label]) =>
       numbers(label, "tokens", views, ({ generation }) => generation?.usage[kind] ?? null, count),
     ),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { exactMoney, money, seconds } from "./format";
+import { decimal, duration, exactMoney, money, roughly, seconds } from "./format";
 
 it.each([
   [4860, "USD", "$0.0000049"],
@@ -13,7 +13,7 @@ it.each([
 ])("tells %i billionths of %j as %s", (nano, currency, text) => expect(money(nano, currency)).toBe(text));
 
 it("tells an amount exactly where the bill is read", () => {
-  expect(exactMoney(4_860_123, "USD")).toBe("0.004860123\u00a0USD");
+  expect(exactMoney(4_860_123, "USD")).toBe("$0.004860123");
 });
 
 it.each([
@@ -21,3 +21,16 @@ it.each([
   [9_994_000, "9.99\u00a0s"],
   [9_996_000, "10.0\u00a0s"],
 ])("tells %i µs of waiting as %s", (us, text) => expect(seconds(us)).toBe(text));
+
+it.each([
+  [91_800, "92\u00a0ms"],
+  [640, "640\u00a0µs"],
+  [994_000, "990\u00a0ms"],
+  [996_000, "1\u00a0s"],
+  [1_340_000, "1.3\u00a0s"],
+])("gives %i µs that are only roughly known as %s", (us, text) => expect(roughly(us)).toBe(text));
+
+it("has a minus sign below nothing, and none on a nothing", () => {
+  expect([decimal(-1.2484, 3), decimal(-0.0001, 2), decimal(2, 1)]).toEqual(["\u22121.248", "0.00", "2.0"]);
+  expect([duration(-39_400), duration(-0.2)]).toEqual(["\u221239.4\u00a0ms", "0\u00a0µs"]);
+});

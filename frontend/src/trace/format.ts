@@ -2,10 +2,23 @@
 
 export function duration(us: number): string {
   const size = Math.abs(us);
-  if (size < 1000) return `${Math.round(us)}\u00a0µs`;
-  if (size < 100_000) return `${(us / 1000).toFixed(1)}\u00a0ms`;
-  if (size < 1_000_000) return `${Math.round(us / 1000)}\u00a0ms`;
-  return `${(us / 1e6).toFixed(2)}\u00a0s`;
+  if (size < 1000) return `${decimal(us, 0)}\u00a0µs`;
+  if (size < 100_000) return `${decimal(us / 1000, 1)}\u00a0ms`;
+  if (size < 1_000_000) return `${decimal(us / 1000, 0)}\u00a0ms`;
+  return `${decimal(us / 1e6, 2)}\u00a0s`;
+}
+
+/** A number below nothing has a minus sign, which is no hyphen; one that is shown as nothing has none. */
+export function decimal(value: number, digits: number): string {
+  const shown = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(shown) !== 0 ? `\u2212${shown}` : shown;
+}
+
+/** A time that is only roughly known: two digits that count. */
+export function roughly(us: number): string {
+  const digits = { maximumSignificantDigits: 2, useGrouping: false } as const;
+  const [unit, size] = us < 1000 ? ["µs", 1] : us < 995_000 ? ["ms", 1000] : ["s", 1e6];
+  return `${(us / (size as number)).toLocaleString("en-US", digits)}\u00a0${unit}`;
 }
 
 export function percent(share: number): string {
@@ -21,9 +34,14 @@ export function count(value: number): string {
   return groups.format(value);
 }
 
+/** What was reckoned in nats, as people read it: 1 bit is a chance of 1 in 2. */
+export function bits(nats: number, digits = 2): string {
+  return `${decimal(nats / Math.LN2, digits)}\u00a0bits`;
+}
+
 /** A count with its noun: "1 token", "8 tokens". */
-export function counted(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export function counted(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
 }
 
 /** In seconds, as people time a wait. */
@@ -62,7 +80,7 @@ function moneyIn(nano: number, currency: string, digits: Intl.NumberFormatOption
 
 /** Billionths of a currency unit, exactly. */
 export function exactMoney(nano: number, currency: string): string {
-  return `${(nano / 1e9).toFixed(9).replace(/0{1,6}$/, "")}\u00a0${currency}`;
+  return moneyIn(nano, currency, { minimumFractionDigits: 2, maximumFractionDigits: 9 });
 }
 
 /** Memory, in the binary units of its blocks. */

@@ -7,7 +7,7 @@ import { added, modelBits, NO_GUESSES, scoreGuess, tallyText } from "./guessing"
 /** A whole distribution of which only the first few are recorded. */
 function recorded(logits: number[], num: number): { token: TokenSampled; chances: number[] } {
   const normalizer = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
-  const base = { ...token(0, 1), log_normalizer: normalizer, entropy: Math.LN2 };
+  const base = { ...token(0, 1), log_normalizer: normalizer, logprob: -Math.LN2 };
   const ids = logits.map((_, id) => id).slice(0, num);
   const candidates = { candidate_ids: ids, candidate_logits: logits.slice(0, num), id: 0 };
   return {
@@ -40,14 +40,29 @@ it("counts the likeliest of the tokens that a guess may begin with", () => {
 
 it("knows no cost where a server does not report its chances", () => {
   expect(scoreGuess({ ...token(0, 1), log_normalizer: null }, [1])).toBeNull();
-  expect(modelBits({ ...token(0, 1), entropy: null })).toBeNull();
+  expect(modelBits({ ...token(0, 1), logprob: null })).toBeNull();
 });
 
-it("keeps the score in bits a word, and says where it is only the least", () => {
+it("compares the bits only where both words' are known, so that no miss beats the model by being unknown", () => {
   const { token: sampled } = recorded([0, 0], 1);
   const right = added(NO_GUESSES, scoreGuess(sampled, [0])!, sampled);
-  expect(tallyText(right)).toBe("You 1.0, model 1.0 bits a word, 1 of 1 right");
-  const both = added(right, scoreGuess(sampled, [7])!, sampled);
-  expect(tallyText(both)).toBe("You at least 1.0, model 1.0 bits a word, 1 of 2 right");
-  expect(tallyText(NO_GUESSES)).toContain("Fewer bits are better");
+  expect(tallyText(right)).toBe("1 of 1 right. Your words 1.0 bits each, the model’s 1.0.");
+  const unknown = added(NO_GUESSES, scoreGuess(sampled, [7])!, sampled);
+  expect(tallyText(unknown)).toBe("0 of 1 right. The bits of 1 guess are not known.");
+  expect(tallyText(added(right, scoreGuess(sampled, [7])!, sampled))).toBe(
+    "1 of 2 right. Your words 1.0 bits each, the model’s 1.0; the bits of 1 guess are not known.",
+  );
+  expect(tallyText(NO_GUESSES)).not.toMatch(/\d/);
+});
+
+it("gives a right guess the model's own bits", () => {
+  fc.assert(
+    fc.property(logits, fc.nat(29), (all, id) => {
+      fc.pre(id < all.length);
+      const { token: sampled, chances } = recorded(all, all.length);
+      const drawn = { ...sampled, id, logprob: Math.log(chances[id]!) };
+      const { yours, model } = added(NO_GUESSES, scoreGuess(drawn, [id])!, drawn);
+      expect(yours).toBeCloseTo(model, 6);
+    }),
+  );
 });

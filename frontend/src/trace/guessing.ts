@@ -1,5 +1,6 @@
-/** Guessing the next word against the model, in bits: what a guess costs by the model's own distribution. */
+/** Guessing the next word: how many guesses are right, and how likely the model held each, in bits. */
 import type { TokenSampled } from "../protocol/events";
+import { counted } from "./format";
 import { hasLogits } from "./probability";
 
 export interface Guess {
@@ -30,37 +31,47 @@ const LEAST = 1e-6;
 
 const bitsOf = (chance: number) => Math.max(0, -Math.log2(chance));
 
-/** What the model itself has to expect of its own draw; null: not reported. */
-export const modelBits = ({ entropy }: TokenSampled): number | null =>
-  entropy === null ? null : entropy / Math.LN2;
+/** Of the word that was drawn: a right guess has as many; null: not reported. */
+export const modelBits = ({ logprob }: TokenSampled): number | null =>
+  logprob === null ? null : -logprob / Math.LN2;
 
 export interface Tally {
   num: number;
-  yours: number;
-  model: number;
-  /** Guesses of which only the least cost is known. */
-  numAtLeast: number;
   /** Guesses that were the very word that was drawn. */
   numRight: number;
+  /** Guesses of which both bits are known: what they come to is of these alone. */
+  numKnown: number;
+  yours: number;
+  model: number;
 }
 
-export const NO_GUESSES: Tally = { num: 0, yours: 0, model: 0, numAtLeast: 0, numRight: 0 };
+export const NO_GUESSES: Tally = { num: 0, numRight: 0, numKnown: 0, yours: 0, model: 0 };
 
 export function added(tally: Tally, guess: Guess, token: TokenSampled): Tally {
   const isRight = guess.index !== null && token.candidate_ids[guess.index] === token.id;
+  const own = modelBits(token);
+  const isKnown = !guess.isAtLeast && own !== null;
   return {
     num: tally.num + 1,
-    yours: tally.yours + guess.bits,
-    model: tally.model + (modelBits(token) ?? 0),
-    numAtLeast: tally.numAtLeast + Number(guess.isAtLeast),
     numRight: tally.numRight + Number(isRight),
+    numKnown: tally.numKnown + Number(isKnown),
+    yours: tally.yours + (isKnown ? guess.bits : 0),
+    model: tally.model + (isKnown ? own : 0),
   };
 }
 
-/** "You 3.1, model 2.2 bits a word": fewer is better. */
-export function tallyText({ num, yours, model, numAtLeast, numRight }: Tally): string {
-  if (!num) return "Guess each word before the model shows it. Fewer bits are better.";
-  const least = numAtLeast ? "at least " : "";
-  const right = numRight ? `, ${numRight} of ${num} right` : `, none of ${num} right`;
-  return `You ${least}${(yours / num).toFixed(1)}, model ${(model / num).toFixed(1)} bits a word${right}`;
+export const BITS_WORDS = "1 bit is a chance of 1 in 2, 2 bits are 1 in 4: an unlikely word has many.";
+
+/** "2 of 3 right. Your words 3.1 bits each, the model’s 2.2." */
+export function tallyText({ num, numRight, numKnown, yours, model }: Tally): string {
+  if (!num) return "Guess each word before the model shows it.";
+  const numUnknown = num - numKnown;
+  const each = (bits: number) => (bits / numKnown).toFixed(1);
+  const told = [
+    numKnown ? `Your words ${each(yours)} bits each, the model’s ${each(model)}` : "",
+    numUnknown
+      ? `${numKnown ? "the" : "The"} bits of ${counted(numUnknown, "guess", "guesses")} are not known`
+      : "",
+  ];
+  return `${numRight} of ${num} right. ${told.filter(Boolean).join("; ")}.`;
 }

@@ -1,39 +1,21 @@
 /** The longest wait for an answer's first token. */
 import { SCENES, type SceneId } from "./scenes";
+import { sceneTime } from "./scene-times";
 import type { TraceView } from "./view";
 
 export interface Wait {
   scene: SceneId;
   title: string;
-  /** µs. */
+  /** µs, as the strip has it. */
   spent: number;
 }
 
-/** The stretch between two recorded moments that took longest before the first token. */
+/** The scene before the first token that took longest; null: none has a time yet. */
 export function longestWait(view: TraceView): Wait | null {
-  const moments = momentsOf(view);
-  let from = 0;
   let found: Wait | null = null;
-  for (const { scene, at } of moments) {
-    const spent = at - from;
-    if (spent > (found?.spent ?? 0))
-      found = { scene, title: SCENES.find(({ id }) => id === scene)!.title, spent };
-    from = Math.max(from, at);
+  for (const { id, title } of SCENES) {
+    const spent = sceneTime(view, id);
+    if (spent !== null && spent > (found?.spent ?? 0)) found = { scene: id, title, spent };
   }
   return found;
-}
-
-/** When each scene before the first token had ended, in order. */
-function momentsOf({ gateway, context, prompt, inputCheck, started, tokens }: TraceView) {
-  const known: [SceneId, number | undefined][] = [
-    ["message", gateway?.at],
-    ["window", context?.at],
-    ["tokens", prompt?.at],
-    ["check", inputCheck?.at],
-    ["queue", started?.at],
-    ["prefill", tokens[0]?.at],
-  ];
-  return known
-    .flatMap(([scene, at]) => (at === undefined ? [] : [{ scene, at }]))
-    .sort((a, b) => a.at - b.at);
 }

@@ -1,6 +1,6 @@
 /** What is measured of each run, and the runs of a set by the settings that the grid gave them. */
 import type { SamplingParams } from "../protocol/events";
-import { count, duration, money } from "./format";
+import { bits, count, duration, money } from "./format";
 import { groupAnswers, type RunAnswer } from "./runs";
 import { SETTING_NAMES, type SettingName } from "./setting-names";
 
@@ -13,9 +13,9 @@ export interface Measure {
 export const MEASURES: Measure[] = [
   { name: "Length, tokens", of: ({ ids }) => ids.length, text: (value) => `${count(value)} tokens` },
   {
-    name: "Mean log-probability, nats",
-    of: ({ meanLogprob }) => meanLogprob,
-    text: (value) => `${value.toFixed(3)} nats`,
+    name: "Mean surprise, bits",
+    of: ({ meanLogprob }) => (meanLogprob === null ? null : -meanLogprob),
+    text: (value) => bits(value, 3),
   },
   { name: "First token", of: ({ firstToken }) => firstToken, text: (value) => duration(value) },
   { name: "Cost", of: ({ cost }) => cost, text: (value, { currency }) => money(value, currency) },
@@ -59,7 +59,7 @@ function endingsOf(runs: RunAnswer[]): Cell["endings"] {
   return [...found].map(([ending, num]) => ({ ending, num })).sort((a, b) => b.num - a.num);
 }
 
-/** The range of a measure over all runs, never empty; null: nobody has it. */
+/** The range of a measure over all runs, never empty; null: no run has it. */
 export function rangeOf(measure: Measure, answers: RunAnswer[]): { low: number; high: number } | null {
   const values = answers.flatMap((run) => measure.of(run) ?? []);
   if (!values.length) return null;

@@ -81,10 +81,15 @@ function wasEmpty({ cache, started }: TraceView): boolean {
   return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
 }
 
-function isFirstTurn({ context, forked, accepted }: TraceView): boolean {
+/** Whether no turn of the chat came before its message: nothing of one is in the prompt, and none was left out. */
+export function isFirstMessage({ context }: TraceView): boolean {
   const kinds = context?.segments.map(({ kind }) => kind) ?? [];
-  const isAlone = kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
-  return isAlone && !forked && !accepted?.replay_of;
+  return kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
+}
+
+/** Nor has the message been answered before. */
+function isFirstTurn(view: TraceView): boolean {
+  return isFirstMessage(view) && !view.forked && !view.accepted?.replay_of;
 }
 
 function firstTurn(numHits: number): string {

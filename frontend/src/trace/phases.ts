@@ -61,7 +61,7 @@ export function phaseTable(view: TraceView): PhaseTable {
   add("browser", "Network, up", browser.sent, received);
   const preparation = preparationPhases(view);
   const begun = preparation.find((each) => !each.isBeside)?.start;
-  add("gateway", "Gateway: sign-in, limits, records", received, least(gateway?.at, begun));
+  add("gateway", "Gate: sign-in, limits, records", received, least(gateway?.at, begun));
   if (gateway && begun !== undefined && begun < gateway.at)
     found.push(beside("gateway", "Saving the request", begun, gateway.at));
   add("gateway", "Hand over to the lifecycle worker", gateway?.at, begun);

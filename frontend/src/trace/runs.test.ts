@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
-import { isWhole, leftOutSentence, type RunEnd } from "./runs";
+import type { AnyEvent } from "../protocol/events";
+import { ACCEPTED, ended, foldAll, LOOKED_UP, token } from "./fixtures";
+import { answerOf, cacheShareSentence, isWhole, leftOutSentence, type RunEnd } from "./runs";
 
 type Answer = NonNullable<RunEnd["answer"]>;
 const done: Answer = { ids: [1, 2], outcome: "done" };
@@ -49,4 +51,20 @@ it("says nothing of where a run ended whose answer is not read", () => {
 
 it("leaves out no run whose answer is among what follows", () => {
   expect(leftOutSentence([run("stopped", done)])).toBe("");
+});
+
+it("counts the kept answer of a fork among what it read", () => {
+  const ids = Array.from({ length: 20 }, (_, id) => id);
+  const prompt = { type: "prompt.tokenized", at: 1, ids, pieces: ids.map(() => "YQ=="), special: [] };
+  const forked = {
+    type: "generation.forked",
+    at: 2,
+    position: 20,
+    ids,
+    pieces: ids.map(() => "YQ=="),
+    text: "",
+  };
+  const events = [ACCEPTED, prompt, forked, LOOKED_UP, token(20, 9000), ...ended("stop")] as AnyEvent[];
+  const run = answerOf(foldAll(events), 0, "req_a");
+  expect(cacheShareSentence([run])).toBe("32 of 40 prompt tokens came from the prefix cache.");
 });

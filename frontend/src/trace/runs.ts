@@ -168,7 +168,7 @@ export function spreadSentence(answers: RunAnswer[]): string {
   const most = groups[0]!.runs.length;
   const often = most > 1 ? `, the most frequent of them ${most} times` : ", each of them once";
   const where = shared
-    ? `; all begin with the same ${counted(shared, "token")}`
+    ? `; all begin with the same ${shared === 1 ? "token" : `${count(shared)} tokens`}`
     : "; they part at the first token";
   return `${groups.length} different answers from ${written.length} runs${often}${where}.`;
 }

@@ -30,7 +30,7 @@ function eventName(event: AnyEvent): string {
     case "text.withheld":
       return `${counted(event.num_tokens, "token")} withheld`;
     case "draft.verified":
-      return `${event.num_accepted} of ${counted(event.ids.length, "guess").replace("guesss", "guesses")} accepted`;
+      return `${event.num_accepted} of ${counted(event.ids.length, "guess", "guesses")} accepted`;
     case "grammar.masked":
       return `grammar left ${counted(event.num_allowed, "token")}`;
     case "cache.looked_up":

@@ -39,7 +39,7 @@ export function stageSpans(view: TraceView): Span[] {
   add("browser", "network and first paint", view.releases[0]?.at, browser.firstPaint);
   if (browser.lastPaint !== browser.firstPaint)
     add("browser", "network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
-  add("gateway", "gateway", accepted?.received_at, gateway?.at);
+  add("gateway", "sign-in, limits, records", accepted?.received_at, gateway?.at);
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
   add("prompt", "token table", prompt && prompt.at - prompt.duration_us, prompt?.at);

@@ -34,14 +34,14 @@ export function summaryOfTrace(view: TraceView): Summary {
   const ending = endOf(view);
   return summary(ending, ending.outcome === "running" ? phaseOf(view) : phaseAfter(ending), [
     num > 0 && counted(num, "token"),
-    firstWord(firstTextUs(view)),
+    firstTextAfter(firstTextUs(view)),
     speed !== null && `${speed.toFixed(0)} tokens/s`,
     waited > 0 && `waited ${duration(waited)} for your choice`,
     flagged(view),
   ]);
 }
 
-const firstWord = (us: number | null) => us !== null && `${seconds(us)} to first word`;
+const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
 
 function phaseAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
   if (outcome === "running") return null;
@@ -72,7 +72,7 @@ export function summaryOfMessage(message: Message): Summary | null {
   const ending = endOfMessage(message);
   return summary(ending, phaseAfter(ending), [
     ending.outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
-    firstWord(first_text_us),
+    firstTextAfter(first_text_us),
   ]);
 }
 

@@ -156,7 +156,7 @@ describe("phaseTable", () => {
       const table = phaseTable(view);
       const check = table.phases.find(({ label }) => label === "Safety check of the message")!;
       expect([check.start, check.end]).toEqual([5000, checkedAt]);
-      expect(table.phases.find(({ label }) => label.startsWith("Gateway"))!.end).toBe(gateway);
+      expect(table.phases.find(({ label }) => label.startsWith("Gate:"))!.end).toBe(gateway);
       const beside = table.phases.filter((phase) => phase.isBeside).map(({ label }) => label);
       expect(beside.sort()).toEqual([...parallel].sort());
       const path = table.phases.filter((phase) => !phase.isBeside);
@@ -190,7 +190,7 @@ describe("phaseTable", () => {
     expect(tokensPerSecond(view)).toBeCloseTo(2 / 0.1);
     expect(summaryOfTrace(view).figures).toEqual([
       "3 tokens",
-      "0.07\u00a0s to first word",
+      "0.07\u00a0s to first text",
       "20 tokens/s",
       "waited 42.00\u00a0s for your choice",
     ]);

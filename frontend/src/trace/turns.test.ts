@@ -29,9 +29,11 @@ it("says of every segment what became of it, and loses no token", () => {
 
 it("tells what the cache had beyond the turn before as another request's", () => {
   const had = (num_cached_tokens: number) =>
-    cachedOf({ num_cached_tokens } as CacheLookedUp, { num_common_tokens: 70 } as ContextCompared);
+    cachedOf({ num_cached_tokens } as CacheLookedUp, { num_common_tokens: 70 } as ContextCompared, 90);
   expect(had(64)).toBe("it had 64");
   expect(had(89)).toBe(
     "it had 89: 19 more came from another request, such as another answer to the same message",
   );
+  // A fork reads behind its prompt, and what the cache has of that is no other request's.
+  expect(had(96)).toBe("it had 96, 6 of them of the answer that this one goes on from");
 });

@@ -17,7 +17,10 @@ export function segmentChanges(context: ContextAssembled, { added, changed }: Co
 export function cachedOf(
   { num_cached_tokens: had }: CacheLookedUp,
   { num_common_tokens: most }: ContextCompared,
+  numPrompt: number,
 ): string {
+  if (had > numPrompt)
+    return `it had ${count(had)}, ${count(had - numPrompt)} of them of the answer that this one goes on from`;
   if (had <= most) return `it had ${count(had)}`;
   return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }

@@ -6,7 +6,7 @@ import { readingOf } from "../../trace/reading";
 import { readings } from "../../trace/scenes";
 import type { TraceView } from "../../trace/view";
 import { front, places, ribbon, type Ribbon } from "./ribbon";
-import { box, line, part, text, type Area, type Shape } from "./shapes";
+import { box, line, part, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, lines, monoWidth, sansWidth } from "./words";
 import { savedTime } from "../../trace/saved-time";
 
@@ -18,6 +18,7 @@ const MOST_BORDERS = 800;
 const UNKNOWN_BLOCK = 16;
 const LEAST_PREVIEW = 60;
 const PREVIEW_LINE = 16;
+const PREVIEW_SIZE = 11;
 
 export function cacheShapes(view: TraceView, area: Area, beat: number): Shape[] {
   const { cache, events, started } = view;
@@ -36,7 +37,7 @@ export function cacheShapes(view: TraceView, area: Area, beat: number): Shape[] 
     text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ...borderShapes(view, on),
     ...(cache ? hitShapes(cache, on, numLooked) : []),
-    ...previewShapes(view, on, (index) => index < numLooked && Boolean(cache?.hits[index])),
+    ...previewShapes(view, on, 0, cache ? numLit(cache, numLooked, on) : 0),
     ...(cache ? legendShapes(cache, total, on, isNow ? part(beat, 0.7, 1) : 1) : []),
   ];
 }
@@ -66,11 +67,7 @@ export function prefillShapes(view: TraceView, area: Area, beat: number): Shape[
       ),
     ),
     ...(at ? [line("front", [at.x, at.y - 4, at.x, at.y + at.height + 4], { ink: "ink", width: 2 })] : []),
-    ...previewShapes(
-      view,
-      on,
-      (index) => swept >= Math.min(total, (index + 1) * on.blockSize) && index * on.blockSize >= numCached,
-    ),
+    ...previewShapes(view, on, chunks[0]?.start ?? 0, swept, "ink"),
     ...stepShapes(view, on),
   ];
 }
@@ -110,8 +107,7 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
     );
   // A hit follows only hits, and more of the prompt may come from the last block of a request that runs.
   const numHits = cache.hits.slice(0, numBlocks).filter(Boolean).length;
-  const isAll = numLooked >= cache.hits.length;
-  const end = isAll ? cache.num_cached_tokens : numHits * blockSize;
+  const end = numLit(cache, numLooked, on);
   if (cache.hits.length > MOST_BORDERS) return lit("hits", 0, end);
   const shapes = Array.from({ length: numHits }, (_, index) =>
     lit(`hit-${index}`, index * blockSize, (index + 1) * blockSize, Math.min(1, numLooked - index)),
@@ -119,25 +115,69 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
   return [...shapes, ...lit("hit-partly", numHits * blockSize, end)];
 }
 
-/** The beginning of each block's text, where there is room for it. */
-function previewShapes(view: TraceView, on: Ribbon, isLit: (index: number) => boolean): Shape[] {
+/** So many tokens, from the first on, have been found by now. */
+function numLit(cache: CacheLookedUp, numLooked: number, { blockSize }: Ribbon): number {
+  if (numLooked >= cache.hits.length) return cache.num_cached_tokens;
+  return cache.hits.slice(0, Math.ceil(numLooked)).filter(Boolean).length * blockSize;
+}
+
+/** The beginning of each block's text, where there is room for it; the tokens from start to end lie on the strong hue. */
+function previewShapes(
+  view: TraceView,
+  on: Ribbon,
+  start: number,
+  end: number,
+  beside: Ink = "soft",
+): Shape[] {
   const { blockSize, rowHeight } = on;
   const reading = readingOf(view);
   if (!reading || blockSize * on.tokenWidth < LEAST_PREVIEW || rowHeight < 24) return [];
   const most = Math.max(1, Math.floor((rowHeight - 12) / PREVIEW_LINE));
   return Array.from({ length: Math.ceil(on.numTokens / blockSize) }, (_, index) => {
-    const start = index * blockSize;
-    const place = places(on, start, start + blockSize)[0]!;
+    const first = index * blockSize;
+    const place = places(on, first, first + blockSize)[0]!;
     if (place.width < LEAST_PREVIEW) return [];
-    const words = joinedLabels(reading.pieces.slice(start, start + blockSize)).replaceAll("·", " ");
-    return lines(words, place.width - 14, 11, most, monoWidth).map((each, row) =>
-      text(`preview-${index}-${row}`, place.x + 7, place.y + 17 + row * PREVIEW_LINE, each, {
-        font: "mono",
-        size: 11,
-        ink: isLit(index) ? "on-hue" : "soft",
-      }),
+    const words = joinedLabels(reading.pieces.slice(first, first + blockSize)).replaceAll("·", " ");
+    const hue = [start, end].map((at) => place.x + (at - first) * on.tokenWidth) as [number, number];
+    return lines(words, place.width - 14, PREVIEW_SIZE, most, monoWidth).flatMap((each, row) =>
+      inkedShapes(
+        `preview-${index}-${row}`,
+        place.x + 7,
+        place.y + 17 + row * PREVIEW_LINE,
+        each,
+        hue,
+        beside,
+      ),
     );
   }).flat();
+}
+
+/** A line of mono text in pieces of one ink each: what lies between from and to is on the strong hue. */
+function inkedShapes(
+  key: string,
+  x: number,
+  y: number,
+  words: string,
+  [from, to]: [number, number],
+  beside: Ink,
+): Shape[] {
+  const pieces: { x: number; words: string; isOnHue: boolean }[] = [];
+  let at = x;
+  for (const char of words) {
+    const width = monoWidth(char, PREVIEW_SIZE);
+    const isOnHue = at + width / 2 >= from && at + width / 2 < to;
+    const last = pieces.at(-1);
+    if (last?.isOnHue === isOnHue) last.words += char;
+    else pieces.push({ x: at, words: char, isOnHue });
+    at += width;
+  }
+  return pieces.map((piece, index) =>
+    text(index ? `${key}-${index}` : key, piece.x, y, piece.words, {
+      font: "mono",
+      size: PREVIEW_SIZE,
+      ink: piece.isOnHue ? "on-hue" : beside,
+    }),
+  );
 }
 
 function legendShapes(cache: CacheLookedUp, total: number, on: Ribbon, shown: number): Shape[] {

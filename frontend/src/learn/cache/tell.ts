@@ -23,7 +23,7 @@ export const tellBlocks: Teller = (view) => {
     line(
       numHit
         ? `${counted(numHit, "block")} of them ${numHit === 1 ? "was" : "were"} there already, from an earlier request that began with the same text${numBesides > 0 ? `, and ${counted(numBesides, "token")} of the next block, which a request with the same prompt was filling` : ""}.`
-        : "None of them was there already: nobody of yours had begun with the same text lately.",
+        : "None of them was there already: no request of yours had begun with the same text lately.",
       0,
       cache.at,
     ),

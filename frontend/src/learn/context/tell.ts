@@ -1,5 +1,6 @@
 /** How full the window was. */
 import { count, counted, percent } from "../../trace/format";
+import { numKept } from "../../trace/view";
 import { line, missing, type Line, type Teller } from "../walk";
 
 export const tellContext: Teller = (view) => {
@@ -47,7 +48,7 @@ export const tellContext: Teller = (view) => {
   if (generation && last)
     lines.push(
       line(
-        `The answer added ${counted(generation.usage.output, "token")}: the next turn sends at least ${count(context.num_prompt_tokens + generation.usage.output)}.`,
+        `The answer added ${counted(generation.usage.output, "token")}: the next turn sends at least ${count(context.num_prompt_tokens + numKept(view) + generation.usage.output)}.`,
         tokens[0]!.at,
         last.at,
       ),

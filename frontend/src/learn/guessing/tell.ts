@@ -24,7 +24,7 @@ export const tellGuesses: Teller = (view) => {
   const run = tokens.slice(best.first, best.first + best.size);
   const lines = [
     line(
-      `${counted(guesses.length, "guess").replace("guesss", "guesses")} were checked in ${counted(passes.size, "step")}.`,
+      `${counted(guesses.length, "guess", "guesses")} were checked in ${counted(passes.size, "step")}.`,
       first.at,
       last.at,
     ),

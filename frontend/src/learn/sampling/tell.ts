@@ -1,6 +1,6 @@
 /** The request's draws. */
 import { quotedName } from "../../trace/token-name";
-import { count, counted, percent } from "../../trace/format";
+import { bits, count, counted, percent } from "../../trace/format";
 import { isGreedy } from "../../trace/probability";
 import { line, missing, type Teller } from "../walk";
 
@@ -27,7 +27,7 @@ export const tellDraws: Teller = (view) => {
     line(
       isGreedy(first)
         ? `The first token, ${label(first)}, was simply the likeliest: no draw was made.`
-        : `The first draw, u = ${first.u?.toFixed(3) ?? "not reported"}, fell on ${label(first)}, to which the model gave ${percent(Math.exp(first.logprob!))}.`,
+        : `The first draw, ${first.u?.toFixed(3) ?? "not reported"} between 0 and 1, fell on ${label(first)}, to which the model gave ${percent(Math.exp(first.logprob!))}.`,
       0,
       first.at,
     ),
@@ -36,7 +36,7 @@ export const tellDraws: Teller = (view) => {
       ...at(sure),
     ),
     line(
-      `It was most undecided at token ${open.position + 1}: an entropy of ${open.entropy?.toFixed(2) ?? "?"} nats, as of ${Math.round(Math.exp(open.entropy ?? 0))} equally likely tokens.`,
+      `It was most undecided at token ${open.position + 1}: an entropy of ${open.entropy === null ? "unknown size" : bits(open.entropy)}, as of ${Math.round(Math.exp(open.entropy ?? 0))} equally likely tokens.`,
       ...at(open),
     ),
     line(

@@ -159,7 +159,7 @@ function figuresOf(view: TraceView): [string, string][] {
   const cut = (name: string) => ([...name].length > 18 ? `${[...name].slice(0, 17).join("")}…` : name);
   return [
     ["Tokens", `${view.tokens.length}${speed === null ? "" : `, ${speed.toFixed(0)} a second`}`],
-    ["First word", first === null ? "none" : duration(first)],
+    ["First text", first === null ? "none" : duration(first)],
     [
       "Closest call",
       close

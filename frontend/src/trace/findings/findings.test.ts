@@ -193,7 +193,7 @@ describe("the writing", () => {
       sampled(20 + index, 300_000 + (index + 1) * 60_000, { step_us: 60_000, batch_size: 8, id: 20 + index }),
     );
     expect(sentence("company", ...alone, ...crowded)).toBe(
-      "Writing was slowed by others in the same steps, up to 7: about 1.00\u00a0s of 1.40\u00a0s (a token took 60.0\u00a0ms beside others, 10.0\u00a0ms alone).",
+      "Writing was slowed by others in the same steps, up to 7: about 1\u00a0s of 1.40\u00a0s (a token took 60.0\u00a0ms beside others, 10.0\u00a0ms alone).",
     );
     expect(sentence("company", ...steady(9, 10_000, { batch_size: 8 }))).toContain("it never wrote alone");
     expect(kinds(...steady(9, 10_000, { batch_size: 2 }))).toEqual([]);

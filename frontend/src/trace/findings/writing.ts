@@ -1,5 +1,5 @@
 /** What slowed the writing of the answer, after its first token. */
-import { counted, duration } from "../format";
+import { counted, duration, roughly } from "../format";
 import { tokensPerSecond } from "../sentences";
 import { speculationOf } from "../speculation";
 import { companyCost, median, numOthers, stepsOf } from "../steps";
@@ -46,7 +46,7 @@ function company(view: TraceView, writing: number): Finding[] {
     return [
       {
         kind: "company",
-        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${duration(extra)} of ${duration(writing)} (a token took ${duration(inCompany!)} beside others, ${duration(alone!)} alone).`,
+        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${roughly(extra)} of ${duration(writing)} (a token took ${duration(inCompany!)} beside others, ${duration(alone!)} alone).`,
         weight: Math.min(1, extra / writing),
         at,
       },
@@ -99,7 +99,7 @@ function asides(view: TraceView, writing: number): Finding[] {
   if (wasted >= NOTICED_US && wasted / writing >= SHARE_OF_WRITING)
     found.push({
       kind: "drafts",
-      sentence: `Guessing ahead cost more than it gave, about ${duration(wasted)}: ${numAccepted} of ${numGuessed} guesses were right.`,
+      sentence: `Guessing ahead cost more than it gave, about ${roughly(wasted)}: ${numAccepted} of ${numGuessed} guesses were right.`,
       weight: Math.min(1, wasted / writing),
     });
   const masked = view.masks.reduce((sum, mask) => sum + mask.duration_us, 0);
