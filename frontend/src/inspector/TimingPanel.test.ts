@@ -38,9 +38,8 @@ it("explains the rows that end on the screen by the painting, and those before b
 });
 
 it("says of each figure from which moment it counts", () => {
-  const trace = new RequestTrace("req_a");
   const events = [ACCEPTED, token(0, 100_000), RELEASED, ...ended("stop"), OBSERVED];
-  events.forEach((event, index) => trace.receive(event, index + 1));
+  const trace = RequestTrace.saved([{ seq: 1, events }]);
   panel = mount(TimingPanel, { target: document.body, props: { trace, view: trace.view } });
   flushSync();
   const told = document.body.textContent;
