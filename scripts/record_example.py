@@ -1,7 +1,7 @@
 """Records the request that the page shows before there is one of the visitor's own.
 
 Starts the product on a data folder of its own, asks two questions in a browser, and saves the second one's trace: it
-finds its beginning in the cache, and has a sign that takes several tokens.
+finds its beginning in the cache.
 
     python -m scripts.record_example
 """
@@ -18,7 +18,7 @@ from benchmarks.product import signed_in
 
 PORT = "8768"
 SETTINGS = {"temperature": 0.8, "seed": 1}
-QUESTIONS = ("Write one sentence about the moon.", "Now one about the sea ⚓.")
+QUESTIONS = ("Write one sentence about the moon.", "Now one about the sea.")
 FILE = Path(__file__).parents[1] / "frontend" / "src" / "example" / "example.json"
 
 _BEGIN = """async (own) => {

@@ -40,7 +40,14 @@ it("dims nothing with the glass on and a word looked at, and dims as ever in a r
   expect(dimmedAfter(trace, true)).toBeNull();
   expect(dimmedAfter(trace, false)).toBe(0);
   const { view, selected, isLive, isAtEnd } = trace;
-  expect(dimmedAfter({ view, selected, isLive, isAtEnd, isPlaying: true }, true)).toBe(0);
+  expect(dimmedAfter({ view, selected, isLive, isAtEnd, isPlaying: true, isFollowing: false }, true)).toBe(0);
   trace.seek(101);
   expect(dimmedAfter(trace, true)).toBe(1);
+});
+
+it("dims nothing of an answer that is followed", () => {
+  const trace = traced();
+  trace.startFollowing();
+  expect(playheadOf(trace).reached).toBe(-1);
+  expect(dimmedAfter(trace, false)).toBeNull();
 });

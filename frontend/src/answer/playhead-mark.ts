@@ -16,6 +16,7 @@ export interface Moment {
   isLive: boolean;
   isAtEnd: boolean;
   isPlaying: boolean;
+  isFollowing: boolean;
 }
 
 /** Before the first token, reached is the last of those that a fork took over, or -1. */
@@ -26,8 +27,12 @@ export function playheadOf({ view, selected, isLive, isAtEnd }: Moment): Playhea
   return { current, reached: newest ?? (view.forked?.ids.length ?? 0) - 1 };
 }
 
-/** The last position that is not dimmed. At rest on one word the glass keeps them all: nothing is played. */
+/**
+ * The last position that is not dimmed; null: none is. An answer that is followed is there to be read, and at rest on
+ * one word the tint keeps them all.
+ */
 export function dimmedAfter(moment: Moment, isGlassOn: boolean): number | null {
+  if (moment.isFollowing) return null;
   const isAtRest = moment.selected !== null && !moment.isPlaying;
   return isGlassOn && isAtRest ? null : playheadOf(moment).reached;
 }

@@ -17,7 +17,7 @@ export interface Slot {
 
 const GAP = 3;
 /** A slot's share of the strip, and its bounds in px; the answer has what is left. */
-const SHARE = 0.08;
+const SHARE = 0.083;
 const [LEAST, MOST] = [24.5, 92];
 
 /** In the order in which the request reached them; what it has not reached follows in the order of all requests. */

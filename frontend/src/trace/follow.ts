@@ -17,7 +17,12 @@ export const FIRST_CUE: Cue = { shown: 0, heldMs: 0, lengthMs: 0 };
 /** No scene is on the screen for less. */
 export const SCENE_MS = 700;
 /** These have more to read. */
-const LONG_SCENES_MS: Partial<Record<SceneId, number>> = { window: 1000, tokens: 1000 };
+const LONG_SCENES_MS: Partial<Record<SceneId, number>> = {
+  window: 1000,
+  tokens: 1000,
+  stream: 1200,
+  bill: 1200,
+};
 /** The first draws are shown one by one: the first slowly enough for each of its steps to be seen. */
 export const SLOW_TOKENS_MS = [1400, 500, 300];
 /** Then the picture changes no faster than bars can glide. */

@@ -32,9 +32,13 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
   message: messageCaption,
   window: ({ context }) => {
     if (!context) return null;
-    const { num_prompt_tokens, window, dropped } = context;
+    const { num_prompt_tokens, window, dropped, segments } = context;
     const left = dropped.length ? `; ${counted(dropped.length, "old message")} left out` : "";
-    return `The prompt takes ${count(num_prompt_tokens)} of the window's ${count(window)} tokens${left}.`;
+    const own = segments.findLast(({ kind }) => kind === "user");
+    const message = own
+      ? `Your message is ${counted(own.end - own.start, "token")}; the whole prompt`
+      : "The prompt";
+    return `${message} takes ${count(num_prompt_tokens)} of ${count(window)}${left}.`;
   },
   tokens: (view) => {
     if (view.forked) return forkCaption(view);
@@ -98,7 +102,10 @@ function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
       ? "The settings reshape the odds."
       : `The settings reshape the odds, and leave ${counted(left, "candidate")}.`;
   }
-  return "What is left, end to end: a random number picks one.";
+  const left = columns(token, accepted.params).at(-1)!.numCandidates;
+  return left === 1
+    ? "One is left, whatever is drawn."
+    : "What is left, end to end: a random number picks one.";
 }
 
 function drawnCaption(token: TokenSampled, params: SamplingParams | undefined): string {

@@ -90,7 +90,7 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
   if (!check)
     return [
       line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "line" }),
-      text("check-said", area.x, area.y + 12, "Safety check: still running at this moment.", {
+      text("check-said", area.x, area.y + 12, "The safety check runs alongside.", {
         ink: "faint",
       }),
     ];
