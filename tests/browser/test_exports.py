@@ -139,7 +139,7 @@ def save_picture(page: Page, name: str, to: Path) -> bytes:
 def open_bill(page: Page) -> Locator:
     open_tab(page, "Bill")
     panel = page.get_by_role("tabpanel")
-    expect(panel).to_contain_text("USD")
+    expect(panel).to_contain_text("Total")
     page.evaluate("() => document.fonts.ready")
     return panel
 

@@ -231,7 +231,7 @@ def test_paused_is_still(opened: Opener) -> None:
     pass_frames(page, 15)
     assert picture(page) == before
     step(page)
-    expect(shape(page, "draw-u-said")).to_have_text("u = 0.3059")
+    expect(shape(page, "draw-u-said")).to_have_text("draw 0.3059")
     step(page, "back")
     expect(journey(page)).to_have_attribute("data-scene", "prefill")
 

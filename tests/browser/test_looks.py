@@ -86,7 +86,7 @@ def page(browser: Browser, replay: Path, setting: tuple[str, str]) -> Iterator[P
     page.set_viewport_size({"width": WIDTHS[width] + 40, "height": 900})
     page.set_viewport_size(viewport)
     open_tab(page, "Bill")
-    expect(page.get_by_role("tabpanel")).to_contain_text("USD")
+    expect(page.get_by_role("tabpanel")).to_contain_text("Total")
     page.evaluate("() => document.fonts.ready")
     yield page
     page.close()
