@@ -18,6 +18,8 @@ from webapp.traces.jsonfile import encode_json
 
 LOGS = ROOT / "tests" / "golden" / "logs"
 
+_IS_DONE = """async (id) => (await (await fetch(`/api/requests/${id}`)).json()).status === "done" """
+
 
 @pytest.fixture(scope="module")
 def addresses(page: Page, product: Running) -> dict[str, str]:
@@ -205,6 +207,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
         sent = call("POST", f"{path}/messages", {"text": "Hello", "parent_id": parent, "params": {"max_tokens": 3}})
         parent = sent["assistant_message"]["id"]
         requests.append(sent["assistant_message"]["request_id"])
+        page.wait_for_function(_IS_DONE, arg=requests[-1])
         page.goto(f"{base}/requests/{requests[-1]}?panel=Context")
         expect(page.get_by_role("tabpanel")).to_contain_text(
             "Compared with" if len(requests) > 1 else "First message of this chat", timeout=30_000

@@ -36,13 +36,13 @@ def address(page: Page, product: Running) -> str:
 def plot(page: Page, address: str) -> Iterator[Locator]:
     page.evaluate(OPEN_LANES)
     page.goto(address)
-    expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
+    expect(page.get_by_test_id("replay-position")).to_contain_text(f"/ {NUM_TOKENS}")
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     yield page.get_by_test_id("timeline-plot")
 
 
 def us(text: str) -> float:
-    number, unit = text.replace(",", "").split()
+    number, unit = text.replace(",", "").replace("−", "-").split()
     return float(number) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit]
 
 
@@ -137,11 +137,11 @@ def test_each_span_is_reached_and_told_by_keys_alone(page: Page, plot: Locator) 
     assert heard == [
         "Browser: key press to send, at −9.0 ms, lasted 3.0 ms",
         "Browser: POST and its reply, at −6.0 ms, lasted 9.0 ms",
-        "Gate: gate, at −2.6 ms, lasted 4.0 ms",
+        "Gate: sign-in, limits, records, at −2.6 ms, lasted 4.0 ms",
         "Safety, input: check of the message, at 1.4 ms, lasted 2.1 ms",
     ]
     page.keyboard.press(",")
-    expect(announced(page)).to_contain_text("Gate: gate")
+    expect(announced(page)).to_contain_text("Gate: sign-in")
     for _ in range(7):
         page.keyboard.press("ArrowDown")
     expect(announced(page)).to_contain_text("Safety, output")
@@ -163,7 +163,7 @@ def test_keys_mark_zoom_and_move(page: Page, plot: Locator) -> None:
     plot.focus()
     page.keyboard.press(".")
     page.keyboard.press("m")
-    expect(announced(page)).to_have_text(re.compile(r"Marked at -9.0.ms"))
+    expect(announced(page)).to_have_text(re.compile(r"Marked at −9.0.ms"))
     page.keyboard.press("Escape")
     expect(announced(page)).to_have_text("Cleared.")
     for key, sign in (("w", -1), ("w", -1), ("s", 1), ("w", -1)):
