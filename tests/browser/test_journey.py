@@ -166,7 +166,7 @@ def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) ->
     page = opened("finished", reduced_motion="reduce")
     told = {
         "Gate": "Signed in and within limits",
-        "Context": "The prompt takes 41 of the window's 8,192 tokens",
+        "Context": "the whole prompt takes 41 of 8,192",
         "Tokens": "cut the prompt into 41 tokens",
         "Safety": "Safety check passed (1 check, ",
         "Queue": "No request stood in front",
