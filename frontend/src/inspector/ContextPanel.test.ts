@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from "svelte";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { ACCEPTED, ended } from "../trace/fixtures";
+import { ACCEPTED, ended, FORKED } from "../trace/fixtures";
 import CachePanel from "./CachePanel.svelte";
 import ContextPanel from "./ContextPanel.svelte";
 
@@ -88,17 +88,8 @@ it("says that the turn before was deleted, and keeps the counts", async () => {
 });
 
 it("says what a fork read beside the prompt", () => {
-  const forked = {
-    type: "generation.forked",
-    at: 2,
-    position: 3,
-    ids: [7, 8, 9],
-    pieces: ["x", "y", "z"].map(btoa),
-  };
   const trace = new RequestTrace("");
-  [ACCEPTED, CONTEXT, forked as unknown as AnyEvent].forEach((event, index) =>
-    trace.receive(event, index + 1),
-  );
+  [ACCEPTED, CONTEXT, FORKED].forEach((event, index) => trace.receive(event, index + 1));
   show(ContextPanel, trace);
   expect(text()).toContain("40 prompt · 3 of the answer it goes on from · 10 kept for the answer");
   expect(text()).toContain("43.0 % used");

@@ -1,7 +1,17 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import { ACCEPTED, CANCELLED, ended, failed, foldAll, RELEASED, token, WITHHELD } from "../trace/fixtures";
+import {
+  ACCEPTED,
+  CANCELLED,
+  ended,
+  failed,
+  FIGURES,
+  foldAll,
+  RELEASED,
+  token,
+  WITHHELD,
+} from "../trace/fixtures";
 import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
 import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
@@ -38,15 +48,6 @@ it("says nothing but the figures of an answer that ended by itself, also when St
   const figures = ["2 tokens", "0.31\u00a0s to first text", "5 tokens/s"];
   expect(summary([...WRITTEN, CANCELLED, ...ended("stop")])).toEqual(figures);
 });
-
-const FIGURES = {
-  usage: { uncached_input: 6, cache_read: 48, cache_write_5m: 0, cache_write_1h: 0, output: 8 },
-  cost_nano: 856,
-  currency: "USD",
-  finish_reason: "stop",
-  max_tokens: 8,
-  first_text_us: 81_800,
-};
 
 it.each([
   ["done", null, "stop", null],

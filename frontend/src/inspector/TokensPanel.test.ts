@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { token } from "../trace/fixtures";
+import { FORKED, token } from "../trace/fixtures";
 import TokensPanel from "./TokensPanel.svelte";
 
 const PROMPT = {
@@ -48,15 +48,8 @@ it("marks the accepted guess and the cached tokens, each with a legend", () => {
 });
 
 it("tells the prompt and the answer that a fork goes on from apart in what came from the cache", () => {
-  const forked = {
-    type: "generation.forked",
-    at: 2,
-    position: 3,
-    ids: [7, 8, 9],
-    pieces: ["x", "y", "z"].map(btoa),
-  };
   const lookup = { ...LOOKUP, num_cached_tokens: 5 };
-  shown([PROMPT, forked as unknown as AnyEvent, lookup as unknown as AnyEvent, token(3, 4)], (root) => {
+  shown([PROMPT, FORKED, lookup as unknown as AnyEvent, token(3, 4)], (root) => {
     const told = root.textContent.replace(/\s+/g, " ");
     expect(told).toContain(
       "all 3 came from the prefix cache and were not computed again, and 2 of the 3 tokens of the",

@@ -240,11 +240,15 @@ export class RequestTrace {
     return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
   }
 
+  /** The picture shows the answer being written, token by token. */
+  get isWriting(): boolean {
+    return !this.view.generation && (this.isFast || (this.isLive && !this.isOver));
+  }
+
   /** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */
   get scene(): SceneId {
-    const isWriting = !this.view.generation && (this.isFast || (this.isLive && !this.isOver));
     const scene = this.isSettled ? "draw" : sceneAt(this.view);
-    return scene === "stream" && isWriting ? "draw" : scene;
+    return scene === "stream" && this.isWriting ? "draw" : scene;
   }
 
   /** The moment after the first `end` events; the reader has moved the playhead there. */

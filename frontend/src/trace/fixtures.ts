@@ -154,6 +154,25 @@ export function failed(stage: string, code: string, message = "Because."): AnyEv
   return { type: "request.failed", at: 340_000, stage, code, message };
 }
 
+/** It takes three tokens over. */
+export const FORKED = {
+  type: "generation.forked",
+  at: 2,
+  position: 3,
+  ids: [7, 8, 9],
+  pieces: ["x", "y", "z"].map(btoa),
+} as unknown as AnyEvent;
+
+/** The figures of an answer as its conversation has them. */
+export const FIGURES = {
+  usage: { uncached_input: 6, cache_read: 48, cache_write_5m: 0, cache_write_1h: 0, output: 8 },
+  cost_nano: 856,
+  currency: "USD",
+  finish_reason: "stop",
+  max_tokens: 8,
+  first_text_us: 81_800,
+};
+
 /** A fork that reads 40 tokens of prompt and 8 that it took over; of these the cache had all but the last 3. */
 export const FORK: AnyEvent[] = [
   ACCEPTED,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { AnyEvent, ContextAssembled, RequestAccepted } from "../protocol/events";
-import { ACCEPTED, ended, foldAll, PARAMS, RELEASED, token } from "./fixtures";
+import { ACCEPTED, ended, FIGURES, foldAll, PARAMS, RELEASED, token } from "./fixtures";
 import type { Message } from "../transport/api";
 import { cutOf, cutSentence, endOfMessage, numLeft } from "./outcome";
 import { story } from "./sentences";
@@ -53,15 +53,6 @@ it("knows before the answer ends that the window leaves fewer tokens than were a
   expect([numLeft(begun(89)), numLeft(begun(90))]).toEqual([null, 89]);
   expect(numLeft(foldAll([ACCEPTED]))).toBeNull();
 });
-
-const FIGURES = {
-  usage: { uncached_input: 6, cache_read: 48, cache_write_5m: 0, cache_write_1h: 0, output: 8 },
-  cost_nano: 856,
-  currency: "USD",
-  finish_reason: "stop",
-  max_tokens: 8,
-  first_text_us: 81_800,
-};
 
 const kept = (more: object, figures: object = {}): Message =>
   ({
