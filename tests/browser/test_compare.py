@@ -85,9 +85,10 @@ def test_two_runs_are_compared_token_by_token(page: Page, four_runs: str) -> Non
     expect(choices).to_contain_text("The first token that differs")
     expect(choices.get_by_text("taken")).to_have_count(2)
     left, right = page.get_by_role("group", name="Answer of A"), page.get_by_role("group", name="Answer of B")
-    left.get_by_role("button").first.click()
     for side in (left, right):
         expect(side.locator("[aria-pressed=true]")).to_have_count(1)
+    left.get_by_role("button").first.click()
+    expect(left.locator("[data-index='0']")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("ArrowRight")
     expect(left.locator("[data-index='1']")).to_be_focused()
     expect(left.locator("[data-index='1']")).to_have_attribute("aria-pressed", "true")
