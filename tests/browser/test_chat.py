@@ -123,6 +123,21 @@ def test_done_is_always_in_sight_and_the_corners_are_whole(page: Page, size: Vie
     page.set_viewport_size({"width": 1360, "height": 860})
 
 
+def test_a_phone_shows_the_scenes_under_the_answer(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    write(page, QUESTION)
+    wait_until_written(page)
+    strip = page.get_by_test_id("live-strip")
+    # It comes to rest on the closest call, with the draw's candidates drawn.
+    expect(strip).to_contain_text("The closest call", timeout=60_000)
+    expect(strip).to_contain_text("end to end")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    strip.click()
+    expect(page.get_by_test_id("journey")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1360, "height": 860})
+
+
 def test_a_new_title_is_the_tabs_title_at_once(page: Page) -> None:
     row = page.get_by_role("group", name="Conversations").get_by_role("listitem").first
     row.hover()

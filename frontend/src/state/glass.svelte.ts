@@ -1,15 +1,22 @@
 /** Whether the glass stands open beside the chat: from the first visit on where there is room, and then as it was left. */
 
+import { MediaQuery } from "svelte/reactivity";
+
 const KEY = "sightglass-inspector";
 /** Chat and glass have room beside each other. */
-const WIDE = "(min-width: 1100px)";
+const WIDE = "min-width: 1100px";
 
 export class GlassState {
-  readonly isWide = matchMedia(WIDE).matches;
+  private readonly wide = new MediaQuery(WIDE);
   isOpen = $state(false);
 
   constructor() {
     this.isOpen = this.isWide && localStorage.getItem(KEY) !== "closed";
+  }
+
+  /** A window may be resized and a tablet turned. */
+  get isWide(): boolean {
+    return this.wide.current;
   }
 
   /** On a narrow screen the glass covers the chat: there it says nothing about the next visit. */

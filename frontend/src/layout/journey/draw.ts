@@ -14,6 +14,8 @@ import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
 const TOP = 48;
+/** Of a lower picture the candidates keep the room, and the chain of samplers is left out. */
+const [CHAIN_FROM, LEAST_TOP] = [260, 28];
 /** A candidate's row, where there is room and where there is not. */
 const [ROW, LEAST_ROW] = [30, 20];
 const FOOT = 66;
@@ -48,8 +50,8 @@ function shapesOf(view: TraceView, area: Area, wholeBeat: number, isFast: boolea
   const header = headerShapes(view, token, area, part(beat, DRAWN, 1));
   if (!token.candidate_ids.length) return [...header, ...unknownShapes(token, area)];
   const { params } = view.accepted;
-  const places = chainPlaces(massesOf(token, params, 1), params, area);
-  const top = area.y + TOP + (places.at(-1)?.row ?? 0) * CHAIN_ROW;
+  const places = area.height < CHAIN_FROM ? [] : chainPlaces(massesOf(token, params, 1), params, area);
+  const top = area.y + (places.length ? TOP + places.at(-1)!.row * CHAIN_ROW : LEAST_TOP);
   const room = area.y + area.height - FOOT - top;
   const row = Math.min(ROW, Math.max(LEAST_ROW, Math.floor(room / WANTED_ROWS)));
   const numRows = Math.max(2, Math.min(MOST_ROWS, Math.floor(room / row)));

@@ -8,6 +8,8 @@ import { fitted, lines, sansWidth } from "./words";
 const SIDE = 26;
 const GAP = 8;
 const LABEL = 12;
+/** The sentence's room, and how far the engine stands above the track. */
+const [SAID, ABOVE] = [24, 62];
 /** What it computes with is a sentence of its own. */
 const MOST_LINES = 3;
 
@@ -24,7 +26,7 @@ export function queueShapes(view: TraceView, area: Area, beat: number): Shape[] 
   const newest = events.at(-1)?.event.type;
   const coming = newest === "generation.queued" ? part(beat, 0, 0.8) : 1;
   const entering = started ? (newest === "generation.started" ? part(beat, 0.1, 0.8) : 1) : 0;
-  const y = area.y + area.height * 0.36;
+  const y = area.y + Math.max(SAID + ABOVE, area.height * 0.36);
   const engine = engineArea(area, y);
   const depth = queued.queue_depth;
   const room = Math.max(0, Math.floor((engine.x - area.x - 24) / (SIDE + GAP)) - 1);
@@ -67,7 +69,7 @@ export function queueShapes(view: TraceView, area: Area, beat: number): Shape[] 
 
 function engineArea(area: Area, y: number): Area {
   const width = Math.min(260, area.width * 0.42);
-  return { x: area.x + area.width - width, y: y - 62, width, height: 106 + SIDE };
+  return { x: area.x + area.width - width, y: y - ABOVE, width, height: ABOVE + 44 + SIDE };
 }
 
 /** What a server elsewhere does not tell is left away. */

@@ -3,7 +3,7 @@ import type { ContextAssembled, Segment } from "../../protocol/events";
 import { count, counted } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Ink, type Shape } from "./shapes";
-import { fitted, lines, monoWidth } from "./words";
+import { fitted, lines, monoWidth, sansWidth } from "./words";
 
 const BAR = 22;
 const PACKED = 64;
@@ -76,21 +76,34 @@ function packedShapes(
   beat: number,
 ): Shape[] {
   const packing = part(beat, 0.2, 0.25) ? (beat - 0.2) / 0.7 : 0;
-  return segments.map(({ start, end, kind }, index) => {
+  return segments.flatMap(({ start, end, kind }, index) => {
     const shown = turn(packing, index, segments.length);
     const x = area.x + (area.width * start) / Math.max(1, num);
     const width = Math.max(1, (area.width * (end - start)) / Math.max(1, num) - 1);
-    return box(
-      `segment-${index}`,
-      { x, y: area.y - 26 * (1 - shown), width, height: area.height },
-      {
-        fill: shadeOf(kind),
-        stroke: kind === "template" ? "line" : undefined,
-        opacity: shown,
-      },
-    );
+    const y = area.y - 26 * (1 - shown);
+    return [
+      box(
+        `segment-${index}`,
+        { x, y, width, height: area.height },
+        {
+          fill: shadeOf(kind),
+          stroke: kind === "template" ? "line" : undefined,
+          opacity: shown,
+        },
+      ),
+      ...(sansWidth(kind, 12) + 8 <= width
+        ? [nameShape(index, kind, x + width / 2, y + area.height / 2, shown)]
+        : []),
+    ];
   });
 }
+
+const nameShape = (index: number, kind: Segment["kind"], x: number, y: number, opacity: number): Shape =>
+  text(`segment-${index}-name`, x, y + 4, kind, {
+    anchor: "middle",
+    opacity,
+    ink: kind === "user" ? "on-hue" : "ink",
+  });
 
 interface Entry {
   key: string;
@@ -104,6 +117,7 @@ interface Entry {
 
 /** Each segment's kind, size and beginning; of too many the first and the last. */
 function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[] {
+  if (area.height < 2 * LEAST_ENTRY) return [];
   const entries = entriesOf(context);
   const room = Math.max(2, Math.floor(area.height / LEAST_ENTRY));
   const numLast = Math.ceil((room - 1) / 2);
