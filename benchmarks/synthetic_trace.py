@@ -39,7 +39,7 @@ from inference.protocol.events import (
     Usage,
 )
 from inference.protocol.request import SamplingParams
-from webapp.traces import archive
+from webapp.traces.file import archive
 
 NUM_TOKENS = 4000
 NUM_CANDIDATES = 20

@@ -14,8 +14,8 @@ from tests.browser.axe import findings
 from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import Running, post
 from tests.golden.test_projections import LOGS
-from webapp.gateway import site
-from webapp.traces.archive import encode
+from webapp.api import site
+from webapp.traces.file.archive import encode
 
 EXHIBITS = ("", *(f"/{name}" for name in sorted(site.EXHIBITS)))
 

@@ -13,12 +13,12 @@ from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.chat.models import Message
 from webapp.chat.sending import begin
-from webapp.lifecycle import services
 from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fork_at, fork_with, parent_of
 from webapp.lifecycle.fork_preparation import frames_of
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival
-from webapp.traces.archive import TraceFileError
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.traces.file.archive import TraceFileError
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from webapp.chat.sending import messages_for
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.cache_peek import num_cached
 from webapp.lifecycle.handover import num_waiting
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.packing import context_event, most_output, pack
+from webapp.requests.models import Request
 
 _EXCERPT_CHARS = 120
 _NUM_RECENT = 20

@@ -16,10 +16,10 @@ from inference.protocol.request import SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services
 from webapp.lifecycle.handover import revoke
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, admit, announce, start
+from webapp.requests import services
+from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
 

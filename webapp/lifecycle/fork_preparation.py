@@ -14,13 +14,13 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.safety.policy import Layer
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import Request
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import Request
 from webapp.traces import store
-from webapp.traces.archive import TraceFileError
+from webapp.traces.file.archive import TraceFileError
 
 _GONE = "The request whose answer this one goes on from has been deleted, and with it the prompt."
 

@@ -19,8 +19,8 @@ from inference.eventlog.event_log import EXPIRY_S
 from inference.protocol.events import AnyEvent, GenerationQueued, RequestCancelled
 from inference.protocol.request import GenerationRequest
 from webapp.celery import app
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
+from webapp.requests import services
+from webapp.requests.models import Request
 
 _PATIENCE_S = 0.5
 """How long a preparation waits for its request to be accepted."""

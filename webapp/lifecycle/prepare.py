@@ -12,11 +12,11 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
 from webapp.context.assemble import Assembled, SourceMessage
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import IMPORTED, Request
 from webapp.lifecycle.packing import context_event, most_output, pack
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import IMPORTED, Request
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ import msgspec
 from inference.protocol.events import ContextAssembled, GenerationForked, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest
 from webapp.context.assemble import Assembled, ContextTooLarge
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Packed, Preparation
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import Request
 
 
 class SavedPreparation(Preparation):

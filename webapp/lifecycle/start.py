@@ -14,8 +14,9 @@ from redis.exceptions import RedisError
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle import handover, services
-from webapp.lifecycle.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
+from webapp.lifecycle import handover
+from webapp.requests import services
+from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 
 
 class QueueUnavailable(Exception):

@@ -11,14 +11,15 @@ from celery.signals import worker_init, worker_ready
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
-from webapp.lifecycle import services, watch
-from webapp.lifecycle.failure import Failure
+from webapp.lifecycle import watch
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.handover import Handover, NotOurs
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.prepare import Preparation
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
 

@@ -18,11 +18,11 @@ from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency, num_free, room, start
 from webapp.lifecycle.stop import stop as stop_request
-from webapp.lifecycle.workers import workers
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.requests.workers import workers
 from webapp.reruns.models import Rerun, Run
 
 logger = logging.getLogger(__name__)

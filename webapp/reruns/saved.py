@@ -24,7 +24,7 @@ from inference.protocol.request import SamplingParams
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.chat_template import ChatMessage
 from inference.tokenization.template_process import TemplateError
-from webapp.lifecycle.services import PromptServices
+from webapp.requests.services import PromptServices
 
 WHOLE = "trace"
 """Source of the message that is all of a prompt."""

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from inference.eventlog.broker import celery_url
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 _FAILURE = {
     "stage": "request",

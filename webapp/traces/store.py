@@ -9,12 +9,11 @@ from django.db import transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-from webapp.reruns.models import Rerun, Run
-from webapp.traces.archive import Packing, decode
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.traces.file.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
-from webapp.traces.own import own
+from webapp.traces.previous_turn import own
 
 _SEARCH_CHARS = 20_000
 
@@ -64,8 +63,7 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 def delete(request: Request) -> None:
     """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
 
-    With its last run goes a set of runs, which has the prompt too; of two that go at once, the second sees that it is
-    the last. The bill and the usage are the ledger's, and stay.
+    The bill and the usage are the ledger's, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
@@ -73,10 +71,7 @@ def delete(request: Request) -> None:
             Trace.objects.filter(pk=request_id).delete()
             Request.objects.filter(pk=request_id).update(input={})
         else:
-            rerun_id = Run.objects.filter(request=request).values_list("rerun_id", flat=True).first()
-            Rerun.objects.select_for_update().filter(pk=rerun_id).first()
             request.delete()
-            Rerun.objects.filter(pk=rerun_id, runs=None).delete()
         transaction.on_commit(lambda: services.event_log().forget(request_id), robust=True)
 
 

@@ -29,10 +29,10 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.chat.models import Conversation
-from webapp.lifecycle import services
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
+from webapp.requests import services
+from webapp.requests.models import MAX_IN_FLIGHT, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

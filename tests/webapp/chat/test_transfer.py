@@ -18,8 +18,8 @@ from tests.webapp.chat.test_forks import answer, ask, events_of, post, sign_in
 from webapp.chat.exports import as_markdown
 from webapp.chat.imports import keep
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.tasks import prepare
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
+from webapp.requests import services
+from webapp.requests.models import Request
 
 
 @pytest.fixture

@@ -17,10 +17,11 @@ from inference.protocol.events import GatewayChecked, GenerationQueued, RequestA
 from inference.protocol.request import SamplingParams
 from inference.safety import Check, Guard
 from webapp.celery import app
-from webapp.lifecycle import handover, services, tasks
-from webapp.lifecycle.models import Request
+from webapp.lifecycle import handover, tasks
 from webapp.lifecycle.start import Arrival, QueueUnavailable, announce, start
 from webapp.lifecycle.tasks import prepare
+from webapp.requests import services
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,17 +21,17 @@ from inference.protocol.events import ContextAssembled, Frame, GenerationForked,
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.test_forks import asked_of_workers
-from webapp.lifecycle import services
 from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
+from webapp.requests import services
+from webapp.requests.models import MAX_IN_FLIGHT, Request
 from webapp.reruns import saved
 from webapp.reruns.advance import MAX_AT_ONCE, MAX_TRIES, advance, unfinished
 from webapp.reruns.models import Rerun, Run
 from webapp.traces import store
-from webapp.traces.archive import encode
+from webapp.traces.file.archive import encode
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,10 +19,10 @@ from django.utils import timezone
 from inference.eventlog.keys import commands_key, log_key, meta_key
 from inference.protocol.events import TextReleased
 from inference.protocol.request import StepCommand
-from tests.webapp.traces.test_filters import saved, signed_in
+from tests.webapp.traces.library.test_filters import saved, signed_in
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
+from webapp.requests import services
+from webapp.requests.models import Request
 from webapp.reruns.models import Rerun, Run
 from webapp.traces import store
 from webapp.traces.models import Trace
