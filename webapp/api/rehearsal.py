@@ -10,7 +10,7 @@ from webapp.chat.models import MAX_ANSWERS
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, too_many_open
 from webapp.gateway.timing import ServerTiming
-from webapp.lifecycle.start import TooManyOpen, places
+from webapp.lifecycle.admission import TooManyOpen, concurrency_limits
 from webapp.requests.models import MAX_IN_FLIGHT
 from webapp.requests.params import checked_params
 
@@ -33,6 +33,6 @@ def rehearsed(body: Rehearsal, timing: ServerTiming) -> list[Limit]:
         raise ApiError(400, "invalid", f"n must be 1 to {MAX_ANSWERS}, num_open 0 to {MAX_IN_FLIGHT}.", "n")
     timing.mark("validate")
     try:
-        return places(MAX_IN_FLIGHT - body.num_open, body.n)
+        return concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n)
     except TooManyOpen as error:
         raise too_many_open(str(error)) from None

@@ -19,7 +19,7 @@ from webapp.api.requests import find
 from webapp.celery import app
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
-from webapp.lifecycle.start import room
+from webapp.lifecycle.admission import lock_user
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
@@ -60,7 +60,7 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
-        room(found.user_id)  # two sets that come at once take turns
+        lock_user(found.user_id)  # two sets that come at once take turns
         waiting = Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
         if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
             message = (

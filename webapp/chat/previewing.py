@@ -24,7 +24,7 @@ from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.cache_peek import num_cached
-from webapp.lifecycle.handover import num_waiting
+from webapp.lifecycle.dispatch import num_waiting
 from webapp.lifecycle.packing import context_event, most_output, pack
 from webapp.requests.models import Request
 

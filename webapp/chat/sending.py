@@ -16,8 +16,8 @@ from inference.protocol.request import SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle.handover import revoke
-from webapp.lifecycle.start import Arrival, QueueUnavailable, admit, announce, start
+from webapp.lifecycle.admission import admit
+from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -118,23 +118,17 @@ def begin(
     undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
-    announced = announce(requests)
-    try:
-        with transaction.atomic():
-            if key is not None:
-                claim(key, question, answers)
-            limits = admit(conversation.user_id, len(requests), by.is_stepped)
-            Request.objects.bulk_create(requests)
-            Message.objects.bulk_create(created)
-            conversation.save(update_fields=["leaf_id", "title", "updated_at"])
-    except BaseException:
-        if announced is not None:
-            revoke(requests[0])
-        raise
+    with transaction.atomic():
+        if key is not None:
+            claim(key, question, answers)
+        limits = admit(conversation.user_id, len(requests), by.is_stepped)
+        Request.objects.bulk_create(requests)
+        Message.objects.bulk_create(created)
+        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
     started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
-            start(request, each, by, (limit,), announced=announced)
+            start(request, each, by, (limit,))
             started.append(request)
     except Exception:
         logger.exception("%s could not be started", requests[len(started)].pk)
@@ -187,7 +181,7 @@ class _Undo:
 
     def run(self, started: list[Request]) -> None:
         for request in started:
-            revoke(request)
+            take_back(request)
         shown = self.answers[0]
         with transaction.atomic():
             conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)

@@ -36,9 +36,9 @@ def event_log() -> EventLog:
 
 
 @cache
-def beside() -> ThreadPoolExecutor:
-    """Threads for what a task does beside its own: more than a worker has tasks at once."""
-    return ThreadPoolExecutor(32, "beside")
+def background_pool() -> ThreadPoolExecutor:
+    """Threads for work beside a task's own: more than a worker has tasks at once."""
+    return ThreadPoolExecutor(32, "background")
 
 
 @cache

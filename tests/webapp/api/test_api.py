@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import json
 import os
@@ -32,7 +31,6 @@ from inference.protocol.events import (
     Frame,
     GatewayChecked,
     RequestAccepted,
-    RequestCancelled,
     RequestObserved,
     ServerPhase,
     TextReleased,
@@ -253,10 +251,7 @@ def test_too_many_open_requests_are_refused(alice: Client, conversation: str, re
     )
     assert response.status_code == 429
     assert int(response.headers["Retry-After"]) > 0
-    refused = json.loads(base64.b64decode(json.loads(redis_client.lindex("prepare", 0))["body"]))[0][2]  # newest first
-    assert refused["input"]["messages"][-1]["content"] == "hi"
-    with pytest.raises(Fenced):
-        services.event_log().await_first(refused["id"], refused["attempt"], 0.1)
+    assert redis_client.llen("prepare") == 8  # nothing is queued of what is refused
 
 
 def answers_of(sent: dict[str, Any]) -> list[dict[str, Any]]:
@@ -323,10 +318,9 @@ def test_of_answers_that_cannot_all_be_started_none_is_left(
         assert (status, refused["error"]["code"]) == (503, "queue_unavailable")
         assert len(started) == 2
         for request_id in started:
-            with pytest.raises(Fenced):  # who prepares or generates it writes nothing any more
+            with pytest.raises(Fenced):  # neither preparation nor worker writes anything any more
                 services.event_log().fence(request_id, 1)
-            (frame,) = services.event_log().read(request_id)
-            assert [type(event) for event in frame.events] == [RequestCancelled]
+            assert services.event_log().read(request_id) == []
         left = alice.get(f"/api/conversations/{conversation}").json()
         assert (left["leaf_id"], len(left["messages"])) == (first["assistant_message"]["id"], 2)
         assert Request.objects.count() == 1

@@ -34,7 +34,6 @@ from tests.webapp.traces.file.test_archive import token
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import watch
-from webapp.lifecycle.handover import as_message
 from webapp.lifecycle.settle import settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
@@ -245,10 +244,8 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
 
 
 def test_a_late_prepare_leaves_a_request_that_was_ended_alone(request_: Request) -> None:
-    announced = as_message(request_)
     watch.end(request_, LOST)
     num_before = services.event_log().last_seq(request_.pk)
-    prepare(request_.pk, 0, announced)
     prepare(request_.pk)
     assert services.event_log().last_seq(request_.pk) == num_before
     assert len(saved(request_, RequestFailed)) == 1

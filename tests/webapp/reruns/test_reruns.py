@@ -21,8 +21,6 @@ from inference.protocol.events import ContextAssembled, Frame, GenerationForked,
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.test_forks import asked_of_workers
-from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
@@ -120,7 +118,7 @@ def test_as_it_was_is_the_same_prompt_ids_params_and_seed(alice: Client, origina
         "first_difference": None,
         "is_tokenizer_changed": False,
     }
-    SavedPreparation(run, Handover(run, 0)).run()
+    prepare(run.pk)
     asked = next(event for frame in golden() for event in frame.events if isinstance(event, PromptTokenized))
     made = next(event for event in events(run) if isinstance(event, PromptTokenized))
     assert (made.ids, made.pieces, made.special) == (asked.ids, asked.pieces, asked.special)
@@ -237,7 +235,7 @@ def test_an_imported_trace_without_segments_runs_again_and_so_does_its_run(alice
     for _ in range(3):
         begin(alice, Request.objects.get(pk=request_id))
         (run,) = open_requests()
-        SavedPreparation(run, Handover(run, 0)).run()
+        prepare(run.pk)
         settle(run.pk, REFUSED)
         assert not open_requests()
         assert [message["source"] for message in run.input["messages"]] == ["trace"]
@@ -249,7 +247,7 @@ def test_a_request_without_messages_is_prepared_and_settled(alice: Client, origi
     (run,) = open_requests()
     run.input["messages"] = []
     run.save()
-    SavedPreparation(run, Handover(run, 0)).run()
+    prepare(run.pk)
     settle(run.pk, REFUSED)
     assert not open_requests()
 

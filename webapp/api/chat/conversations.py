@@ -27,8 +27,9 @@ from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
 from webapp.gateway.errors import ApiError, all_of, api, not_found, too_many_open, user_id
 from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
-from webapp.lifecycle.start import Arrival, QueueUnavailable, TooManyOpen
+from webapp.lifecycle.start import Arrival, QueueUnavailable
 from webapp.lifecycle.stop import stop
 from webapp.requests import services
 from webapp.requests.models import Request

@@ -15,8 +15,8 @@ from inference.protocol.events import RequestAccepted
 from webapp.api.requests import summary
 from webapp.api.traces.traces import checked_note, checked_tags
 from webapp.gateway.errors import ApiError, api, user_id
+from webapp.lifecycle.admission import lock_user
 from webapp.lifecycle.settle import record
-from webapp.lifecycle.start import take_turns
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome
 from webapp.traces import store
@@ -95,7 +95,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
     request = _request(owner, archive, accepted, outcome)
     blob = store.pack(request, archive.frames)
     with transaction.atomic():  # short, whatever the file: on SQLite everybody waits for it
-        take_turns(owner)  # the same file twice at once is one trace
+        lock_user(owner)  # the same file twice at once is one trace
         known = find_import(owner, told)
         if known is None:
             _keep(request, blob, told, bundled)
