@@ -1,4 +1,7 @@
-"""The site's settings from the environment, in this one place. Knows nothing of Django."""
+"""The site's settings from the environment, in this one place. Knows nothing of Django.
+
+A field's docstring begins with its variable and its default. `python -m scripts.docs` makes a table of them.
+"""
 
 from __future__ import annotations
 
@@ -25,33 +28,67 @@ class OtlpEndpoint:
     """Where traces are sent as OpenTelemetry spans."""
 
     url: str
+    """`SIGHTGLASS_OTLP_ENDPOINT`, default none. An OTLP/HTTP endpoint, such as `http://localhost:4318`.
+
+    Each settled request's trace goes there as OpenTelemetry spans.
+    """
     headers: dict[str, str]
+    """`SIGHTGLASS_OTLP_HEADERS`, default none. Headers for that endpoint.
+
+    Their form is `name=value,name=value`, with values in percent-encoding.
+    """
     has_texts: bool
-    """Prompt and answer go with them."""
+    """`SIGHTGLASS_OTLP_TEXTS`, default `0`. With `1`, prompts and answers go with the spans."""
 
 
 @dataclass(frozen=True)
 class Environment:
-    """See the table in docs/architecture.md."""
+    """Every setting of the site, and those that it shares with the worker."""
 
     host: str
+    """`HOST`, default `127.0.0.1`. The address on which the site listens."""
     port: int
+    """`PORT`, default `8000`. The port on which the site listens."""
     data: Path
+    """`SIGHTGLASS_DATA`, default `data` beside the code. The folder that holds everything that is written."""
     redis_url: str
+    """`SIGHTGLASS_REDIS_URL`, default `redis://127.0.0.1:6379/0`. The Redis server of the queues and the event logs.
+
+    `make up` starts a server of its own and sets this variable for its processes.
+    """
     database_url: str | None
+    """`SIGHTGLASS_DATABASE_URL`, default SQLite in the data folder. A PostgreSQL database.
+
+    Its form is `postgres://user:password@host:port/name?sslmode=…`. It needs `psycopg[binary]`.
+    """
     model_path: Path
+    """`SIGHTGLASS_MODEL`, default the bundled SmolLM2. A GGUF file, or a Hugging Face folder with safetensors.
+
+    The families are Llama, Qwen2.5, Qwen3, Gemma 2 and Gemma 3.
+    """
     model_name: str
+    """`SIGHTGLASS_MODEL_NAME`, default `smollm2-135m-instruct`. The model's name, by which its prices are found."""
     has_server: bool
-    """Whether a server elsewhere makes the tokens."""
+    """Whether a remote back end makes the tokens."""
     policy_path: Path | None
+    """`SIGHTGLASS_SAFETY_POLICY`, default the bundled policy. A file of thresholds and replacement texts."""
     queue_timeout_s: float
+    """`SIGHTGLASS_QUEUE_TIMEOUT_S`, default `30`. After so many silent seconds a request that no worker took fails."""
     stall_timeout_s: float
+    """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request that a worker began fails."""
     otlp: OtlpEndpoint | None
     public_url: str | None
-    """The site's address behind a proxy that ends TLS: scheme and host, as browsers spell an origin."""
+    """`SIGHTGLASS_PUBLIC_URL`, default none. The site's address behind a proxy that ends TLS.
+
+    An example is `https://chat.example.org`. The site then believes `X-Forwarded-Proto` and sends cookies over HTTPS
+    only. It takes forms and WebSockets from this address only. Let only the proxy reach the port.
+    """
     allowed_hosts: list[str]
+    """`SIGHTGLASS_ALLOWED_HOSTS`, default the local names and `HOST`. The site's own names, separated by commas."""
     log_level: str
+    """`SIGHTGLASS_LOG_LEVEL`, default `INFO`. The lowest level that the site logs."""
     secret_key: str
+    """`SIGHTGLASS_SECRET_KEY`, default made once and kept in the data folder. The key that signs sessions and forms."""
 
     @property
     def address(self) -> str:

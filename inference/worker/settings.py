@@ -1,4 +1,8 @@
-"""The worker's settings, read from the environment in this one place. Knows nothing of Celery."""
+"""The worker's settings, read from the environment in this one place. Knows nothing of Celery.
+
+A field's docstring begins with its variable and its default. `python -m scripts.docs` makes a table of them.
+`webapp/environment.py` describes the settings that the site reads too.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +21,45 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """See the table in docs/architecture.md."""
+    """Every setting of an inference worker, a probe worker included."""
 
     redis_url: str
     model_path: Path
     model_name: str
     num_threads: int
+    """`SIGHTGLASS_THREADS`, default all cores but one. Threads of the engine."""
     kv_bytes: int
+    """`SIGHTGLASS_KV_MB`, default `512`. Memory for keys and values, in MiB, taken as it is used.
+
+    One MiB holds 45 tokens of the bundled model. The memory bounds prompt and answer together. It also bounds what the
+    prefix cache keeps. A GPU takes all of it at once, and needs more than 512.
+    """
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
     device: DeviceChoice = "cpu"
-    """What computes; auto: a GPU where PyTorch finds one."""
+    """`SIGHTGLASS_DEVICE`, default `cpu`. The processor that computes: `cpu`, `cuda` or `auto`.
+
+    `cuda` needs PyTorch's CUDA build, and has never run on a card. `auto` takes a GPU where PyTorch finds one.
+    """
     draft_path: Path | None = None
-    """A smaller model that guesses ahead; None: prompt lookup does."""
+    """`SIGHTGLASS_DRAFT_MODEL`, default none. A smaller model with the same tokenizer, which guesses tokens ahead.
+
+    Without it the engine guesses from repeated text. The answer is the same either way.
+    """
     is_bitwise: bool = False
-    """Whether prompts are read as answers are written, so that no answer depends on what the cache holds."""
+    """`SIGHTGLASS_BITWISE`, default `0`. With `1`, the engine reads prompts in the form in which it writes answers.
+
+    No answer then depends on what the prefix cache holds. Reading takes about a quarter longer.
+    """
     backend_url: str | None = None
-    """Of a server that makes the tokens; None: the worker's own engine does."""
+    """`SIGHTGLASS_BACKEND_URL`, default none. A remote back end that makes the tokens in place of the engine.
+
+    It is vLLM, llama.cpp's server, or another server with OpenAI's completions API and log-probabilities.
+    `SIGHTGLASS_MODEL` still names a GGUF of the same model, for tokenizer and chat template.
+    """
     backend_key: str | None = field(default=None, repr=False)
+    """`SIGHTGLASS_BACKEND_KEY`, default none. The remote back end's key. No log and no trace holds it."""
 
 
 def read_settings() -> WorkerSettings:
