@@ -69,7 +69,7 @@ SITE: dict[str, set[str]] = {
     "webapp.traces": {"context", "requests"},
     "webapp.lifecycle": {"billing", "context", "requests", "traces"},
     "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces"},
-    "webapp.reruns": {"lifecycle", "requests"},
+    "webapp.reruns": {"context", "lifecycle", "requests"},
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},

@@ -21,6 +21,7 @@ from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api, not_found, user_id
 from webapp.lifecycle.admission import lock_user
 from webapp.requests import services
+from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.reruns import saved
@@ -88,9 +89,9 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     return JsonResponse(_as_json(rerun), status=201)
 
 
-def _input(found: Request, given: saved.Saved) -> dict[str, Any]:
+def _input(found: Request, given: saved.Saved) -> SavedInput:
     """A run of an imported trace has that trace's segments, which nobody has checked either."""
-    is_whole = any(message["source"] == saved.WHOLE for message in found.input.get("messages", ()))
+    is_whole = any(message.source == saved.WHOLE for message in found.input.messages)
     try:
         return given.as_input(found.is_imported or is_whole)
     except saved.CannotRerun as error:

@@ -13,6 +13,7 @@ from webapp.api.requests import find
 from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, api
 from webapp.requests import services
+from webapp.requests.input import is_stepped
 
 _MAX_TOKENS = 1_000_000
 
@@ -27,7 +28,7 @@ def step(request: HttpRequest, request_id: str) -> HttpResponse:
         raise ApiError(400, "invalid", message, "num_tokens")
     try:
         log = services.event_log()
-        is_open = found.input.get("is_stepped") and not found.is_settled
+        is_open = is_stepped(found.input) and not found.is_settled
         last = _last_token(log.read_backwards(found.pk)) if is_open else None
         if last is None:
             raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
