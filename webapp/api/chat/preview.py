@@ -7,11 +7,12 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from inference.protocol.request import SamplingParams
 from webapp.api.chat.conversations import NewConversation, find_conversation, new_conversation
+from webapp.api.view import api
 from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy
 from webapp.chat.previewing import preview as make
 from webapp.gateway.body import checked_text, read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.requests.failure import Failure
 from webapp.requests.params import checked_params
 
