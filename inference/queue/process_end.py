@@ -1,4 +1,4 @@
-"""How the process of a Celery worker that has stopped ends. Knows nothing of what it did."""
+"""Ends the process of a Celery worker that has stopped. Knows nothing of its tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def end_process(sender: Any, **_: Any) -> None:
-    """At once, to be connected with `worker_shutdown`: its tasks have ended, and its connections end with it.
+    """Exits at once; connected with `worker_shutdown`. All tasks have ended, and connections end with the process.
 
     Python would take all modules apart first, torch's among them: up to two seconds of a stop on a busy machine.
     """

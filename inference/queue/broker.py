@@ -1,4 +1,4 @@
-"""One Redis address for two libraries. Knows nothing of what is sent."""
+"""Spells one Redis address for two libraries. Knows nothing of messages."""
 
 from __future__ import annotations
 
