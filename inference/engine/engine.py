@@ -31,8 +31,8 @@ from inference.engine.step_output import StepOutput
 from inference.kernels.library import Kernels
 from inference.models.blocks import BYTES_PER_VALUE
 from inference.models.decoder import load_decoder
-from inference.models.packed_cache import PackedCache
-from inference.models.source import ModelFileError, ModelSource, open_model
+from inference.models.sources.source import ModelFileError, ModelSource, open_model
+from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.events import AnyEvent, CacheShape, DraftSource, TokenProposed, TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 from inference.sampling import vocabulary
@@ -534,7 +534,7 @@ def _load_on_device(
 ) -> Engine:
     """summarise: for what is not on the device."""
     # Imported here: with the kernels nothing needs torch.
-    from inference.models.paged_decoder import load_paged
+    from inference.models.decoders.paged_decoder import load_paged
     from inference.sampling.device_vocabulary import device_summarise
 
     decoder = load_paged(source, device, on_progress)

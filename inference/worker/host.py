@@ -21,7 +21,7 @@ from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.library import find_kernels
 from inference.models.device import find_cuda
-from inference.models.packed_cache import PackedCache
+from inference.models.weights.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer

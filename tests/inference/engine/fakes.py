@@ -19,7 +19,7 @@ from inference.engine.step_output import StepOutput
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.sampling import vocabulary

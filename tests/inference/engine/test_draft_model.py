@@ -13,7 +13,7 @@ from inference.engine.draft_model import DraftModel
 from inference.engine.scheduler import Limits
 from inference.engine.sequence import Sequence
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
 from inference.protocol.events import DraftVerified
 from inference.protocol.request import GenerationRequest, SamplingParams
 from tests.inference.engine.fakes import FakeDecoder, StoppedClock, draft_model, engine, prompt, request, run

@@ -15,7 +15,7 @@ from inference.engine.scheduler import Limits
 from inference.kernels.library import Kernels
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Decoder, load_decoder
-from inference.models.source import open_model
+from inference.models.sources.source import open_model
 from inference.protocol.events import CacheLookedUp, CacheStored, DraftVerified, GenerationPreempted, PrefillAdvanced
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate

@@ -19,16 +19,16 @@ from benchmarks.random_weights import CAPPED, PLAIN, WINDOWED, random_weights
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
 from inference.engine.scheduler import Limits
-from inference.models import decode_step
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
-from inference.models.decode_step import MAX_GATHERED, MAX_ROWS, bucket_of
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import PagedCache
-from inference.models.paged_decoder import PagedDecoder
-from inference.models.paged_layout import Group, PagedLayout
-from inference.models.torch_decoder import TorchDecoder
-from inference.models.torch_weights import Weights
+from inference.models.decoders import decode_step
+from inference.models.decoders.decode_step import MAX_GATHERED, MAX_ROWS, bucket_of
+from inference.models.decoders.kv_cache import PagedCache
+from inference.models.decoders.paged_decoder import PagedDecoder
+from inference.models.decoders.paged_layout import Group, PagedLayout
+from inference.models.decoders.torch_decoder import TorchDecoder
+from inference.models.weights.torch_weights import Weights
 from inference.protocol.events import GenerationPreempted
 from inference.sampling import vocabulary
 from inference.sampling.device_vocabulary import device_summarise

@@ -16,8 +16,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
-from inference.models.kv_cache import PagedCache
-from inference.models.rotation import Rotation
+from inference.models.decoders.kv_cache import PagedCache
+from inference.models.decoders.rotation import Rotation
 
 
 @dataclass(frozen=True)

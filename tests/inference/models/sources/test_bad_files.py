@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inference.models.decoder import load_decoder
-from inference.models.source import ModelFileError, open_model
+from inference.models.sources.source import ModelFileError, open_model
 from tests.inference.models.checkpoints import write_checkpoint
 from tests.inference.models.tiny_gguf import write_tiny
 

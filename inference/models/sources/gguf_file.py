@@ -15,8 +15,8 @@ from inference.modelfiles.errors import ModelFileError, damaged, unsupported
 from inference.modelfiles.fields import Fields
 from inference.modelfiles.gguf_header import BLOCKS, TensorInfo, read_header
 from inference.models.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from inference.models.families import FAMILIES, Family
-from inference.models.source import check_finite, check_shapes
+from inference.models.sources.families import FAMILIES, Family
+from inference.models.sources.source import check_finite, check_shapes
 
 __all__ = ["GgufFile", "ModelFileError"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from inference.models.decoder import Chunk, load_decoder
-from inference.models.gguf_file import GgufFile
+from inference.models.sources.gguf_file import GgufFile
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.divergence import log_probabilities
 from tests.inference.models.rewrite import rewrite

@@ -11,8 +11,8 @@ import torch
 
 from inference.engine.engine import Engine, PromptTooLong, load_engine
 from inference.models.decoder import Chunk, Decoder, load_decoder
-from inference.models.gguf_file import GgufFile, ModelFileError
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.sources.gguf_file import GgufFile, ModelFileError
 from inference.protocol.events import TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from inference.kernels.library import GROUP, TILE
 from inference.models.config import ModelConfig
-from inference.models.packed_cache import PackedCache, source_key
-from inference.models.source import ModelSource
-from inference.models.tensor_shapes import OUTPUT
+from inference.models.sources.source import ModelSource
+from inference.models.sources.tensor_shapes import OUTPUT
+from inference.models.weights.packed_cache import PackedCache, source_key
 
 FORMAT = "native-2"
 """Of packed weights; raised when their layout changes."""

@@ -11,8 +11,8 @@ import torch
 
 from benchmarks.llama_server import LlamaServer
 from inference.models.decoder import Chunk, Decoder, load_decoder
-from inference.models.gguf_file import GgufFile, ModelFileError
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.sources.gguf_file import GgufFile, ModelFileError
 from tests.inference.models.tiny_gguf import HIDDEN, VOCAB, WIDE, tensors, write_tiny
 
 PROMPT = [*b"the quick brown fox jumps"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from inference.modelfiles.errors import ModelFileError, damaged, missing, unsupported
 from inference.models.config import ModelConfig
-from inference.models.tensor_shapes import OUTPUT, expected_shapes
+from inference.models.sources.tensor_shapes import OUTPUT, expected_shapes
 
 __all__ = ["ModelFileError", "ModelSource", "open_model"]
 
@@ -41,10 +41,10 @@ def open_model(path: Path) -> ModelSource:
     if not path.exists():
         raise missing(path)
     if path.is_dir():  # imported here: it needs PyTorch, which takes a second
-        from inference.models.safetensors_folder import SafetensorsFolder
+        from inference.models.sources.safetensors_folder import SafetensorsFolder
 
         return SafetensorsFolder(path)
-    from inference.models.gguf_file import GgufFile
+    from inference.models.sources.gguf_file import GgufFile
 
     return GgufFile(path)
 

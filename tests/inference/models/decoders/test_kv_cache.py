@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Chunk, Decoder, load_decoder
-from inference.models.gguf_file import GgufFile
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.sources.gguf_file import GgufFile
 from tests.inference.models.tiny_gguf import write_tiny
 
 IDS = [*b"a keeper counted forty-two ships that night, and wrote"]

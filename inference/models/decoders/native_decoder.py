@@ -20,8 +20,8 @@ from inference.kernels.library import Batch, Kernels, Layer, Matrix, Model
 from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.native_weights import Arrays, num_outputs, span_of
-from inference.models.packed_cache import let_go
+from inference.models.weights.native_weights import Arrays, num_outputs, span_of
+from inference.models.weights.packed_cache import let_go
 
 _HUGE_PAGE = 2 << 20
 _CACHE_LINE = 64

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from inference.models.config import ModelConfig
-from inference.models.decode_step import MAX_ROWS, Bucket, DecodeStep, bucket_of, num_used_blocks, padded_table
 from inference.models.decoder import Chunk
+from inference.models.decoders.decode_step import MAX_ROWS, Bucket, DecodeStep, bucket_of, num_used_blocks, padded_table
+from inference.models.decoders.kv_cache import PagedCache
+from inference.models.decoders.paged_layout import Group, PagedLayout
+from inference.models.decoders.torch_decoder import TorchDecoder
 from inference.models.device import best_dtype
-from inference.models.kv_cache import PagedCache
-from inference.models.paged_layout import Group, PagedLayout
-from inference.models.source import ModelSource
-from inference.models.torch_decoder import TorchDecoder
-from inference.models.torch_weights import Weights, load_on_device
+from inference.models.sources.source import ModelSource
+from inference.models.weights.torch_weights import Weights, load_on_device
 
 
 def load_paged(

@@ -15,8 +15,8 @@ from safetensors import SafetensorError, safe_open
 from inference.modelfiles.errors import damaged, unsupported
 from inference.modelfiles.json_file import read_json
 from inference.models.config import ModelConfig
-from inference.models.hf_config import build_config
-from inference.models.source import check_finite, check_shapes
+from inference.models.sources.hf_config import build_config
+from inference.models.sources.source import check_finite, check_shapes
 
 _FORMATS = ("F32", "F16", "BF16")
 _WHOLE, _INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -14,13 +14,13 @@ from inference.engine.engine import load_engine
 from inference.kernels.library import Kernels
 from inference.modelfiles.errors import ModelFileError
 from inference.models.decoder import Chunk, load_decoder
-from inference.models.gguf_file import GgufFile
-from inference.models.native_decoder import NativeCache, NativeDecoder
-from inference.models.native_weights import obstacle, pack_native
-from inference.models.safetensors_folder import SafetensorsFolder
+from inference.models.decoders.native_decoder import NativeCache, NativeDecoder
+from inference.models.sources.gguf_file import GgufFile
+from inference.models.sources.safetensors_folder import SafetensorsFolder
+from inference.models.weights.native_weights import obstacle, pack_native
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
-from tests.inference.models.test_families import run
+from tests.inference.models.decoders.test_families import run
 
 IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]
 TOLERANCE = 0.06

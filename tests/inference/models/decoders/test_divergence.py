@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
-from inference.models.native_decoder import NativeDecoder
-from inference.models.source import open_model
+from inference.models.decoders.native_decoder import NativeDecoder
+from inference.models.sources.source import open_model
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.divergence import TEXT, float_logits, kl_from_float, peer_kl

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from inference.models.source import ModelSource
+from inference.models.sources.source import ModelSource
 
 INT4_GROUP = 32
 """Weights that share one scale (and one minimum) in Q4_0 and Q4_1."""

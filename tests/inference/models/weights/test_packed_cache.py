@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from inference.models.decoder import Chunk, load_decoder
-from inference.models.gguf_file import GgufFile
-from inference.models.kv_cache import KVCache
-from inference.models.packed_cache import PackedCache, let_go, source_key
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.sources.gguf_file import GgufFile
+from inference.models.weights.packed_cache import PackedCache, let_go, source_key
 from tests.inference.models.tiny_gguf import write_tiny
 
 ARRAYS = {"a": np.arange(70, dtype=np.int8).reshape(7, 10), "b": np.linspace(0, 1, 33, dtype=np.float32)}

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from inference.models.attention import Layout, StepLayout
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache
-from inference.models.linear import Linear, load_head, unpack_linear
-from inference.models.observer import Observer
-from inference.models.torch_weights import Weights
+from inference.models.decoders.attention import Layout, StepLayout
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.decoders.observer import Observer
+from inference.models.weights.linear import Linear, load_head, unpack_linear
+from inference.models.weights.torch_weights import Weights
 
 NUM_REFINED = 256
 """Logits recomputed in float32: the head's int8 product finds the candidates, too coarse to tell close rivals apart."""

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.models.source import ModelSource
+from inference.models.sources.source import ModelSource
 
 logger = logging.getLogger(__name__)
 

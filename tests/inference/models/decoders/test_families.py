@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from inference.models.decoder import Chunk, Decoder, load_decoder
-from inference.models.gguf_file import GgufFile
-from inference.models.paged_decoder import load_paged
-from inference.models.safetensors_folder import SafetensorsFolder
+from inference.models.decoders.paged_decoder import load_paged
+from inference.models.sources.gguf_file import GgufFile
+from inference.models.sources.safetensors_folder import SafetensorsFolder
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, Checkpoint, write_checkpoint, write_gguf
 
 IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]

@@ -16,9 +16,9 @@ from torch import Tensor
 from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache, block_rows, read_blocks
-from inference.models.observer import Observer
-from inference.models.rotation import Rotation
+from inference.models.decoders.kv_cache import KVCache, block_rows, read_blocks
+from inference.models.decoders.observer import Observer
+from inference.models.decoders.rotation import Rotation
 
 _TILE = 64
 """Queries of a prompt attended to at once: their scores stay in the second-level cache."""

@@ -12,7 +12,7 @@ from typing import Any
 from inference.modelfiles.errors import damaged, unsupported
 from inference.modelfiles.fields import Fields
 from inference.models.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
-from inference.models.families import FAMILIES, Family, llama3_divisors
+from inference.models.sources.families import FAMILIES, Family, llama3_divisors
 
 _ARCHITECTURES = {"llama": "llama", "qwen2": "qwen2", "qwen3": "qwen3", "gemma2": "gemma2", "gemma3_text": "gemma3"}
 """model_type → GGUF's name of the architecture."""

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from inference.models.linear import best_dense_dtype, pack_int8, pack_linear
-from inference.models.packed_cache import PackedCache, source_key
-from inference.models.source import ModelSource
-from inference.models.tensor_shapes import OUTPUT
+from inference.models.sources.source import ModelSource
+from inference.models.sources.tensor_shapes import OUTPUT
+from inference.models.weights.linear import best_dense_dtype, pack_int8, pack_linear
+from inference.models.weights.packed_cache import PackedCache, source_key
 
 _FORM = f"torch 2 {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
 """Of what is kept: the int4 kernel's layout depends on PyTorch's version and on the processor."""
