@@ -14,7 +14,7 @@ import redis
 from inference.backends.backend import Backend
 from inference.backends.remote_backend import RemoteBackend
 from inference.backends.server import connect
-from inference.engine.engine import load_engine
+from inference.engine.loading import load_engine
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog

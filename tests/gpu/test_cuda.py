@@ -19,7 +19,8 @@ import pytest
 import torch
 
 from benchmarks.random_weights import CAPPED, PLAIN, WINDOWED, random_weights
-from inference.engine.engine import is_out_of_memory, load_engine
+from inference.engine.loading import load_engine
+from inference.engine.memory_errors import is_out_of_memory
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.decoders.paged_decoder import PagedDecoder, ServedCache, load_paged

@@ -860,7 +860,7 @@ export interface SimulatedArrival {
 /** A block that is not as it was a step before. */
 export interface SimulatedBlock {
   block: number;
-  /** As in inference/engine/block_manager.py. */
+  /** As in inference/engine/scheduling/block_manager.py. */
   state: "cached" | "free" | "owned";
   num_owners: number;
   /** The request that wrote what lies in it; None: nothing of use. */

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from inference.engine.engine import Engine, PromptTooLong, load_engine
+from inference.engine.engine import Engine, PromptTooLong
+from inference.engine.loading import load_engine
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.decoders.kv_cache import KVCache
 from inference.models.sources.gguf_file import GgufFile, ModelFileError

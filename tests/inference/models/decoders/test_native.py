@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.engine.engine import load_engine
+from inference.engine.loading import load_engine
 from inference.kernels.library import Kernels
 from inference.modelfiles.errors import ModelFileError
 from inference.models.decoder import Chunk, load_decoder
@@ -82,7 +82,7 @@ _WITHOUT_TORCH = """
 import sys
 sys.modules["torch"] = None
 from pathlib import Path
-from inference.engine.engine import load_engine
+from inference.engine.loading import load_engine
 from inference.kernels.library import Kernels
 load_engine(Path(sys.argv[1]), 1, None, kernels=Kernels(Path(sys.argv[2]), 1))
 """

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from benchmarks.random_weights import CAPPED, PLAIN, WINDOWED, random_weights
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
-from inference.engine.scheduler import Limits
+from inference.engine.scheduling.scheduler import Limits
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk

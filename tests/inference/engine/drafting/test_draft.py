@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.engine.draft import MAX_DRAFTS, Drafter, NgramIndex, best_length, prices
-from inference.engine.step_costs import StepCosts
+from inference.engine.drafting.draft import MAX_DRAFTS, Drafter, NgramIndex, best_length, prices
+from inference.engine.drafting.step_costs import StepCosts
 
 
 def costs(step_us: float, row_us: float) -> StepCosts:

@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from inference.engine.block_manager import BlockCopy, BlockManager, OutOfBlocks, Reservation
-from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache, next_key, root_key
+from inference.engine.scheduling.block_manager import BlockCopy, BlockManager, OutOfBlocks, Reservation
+from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache, next_key, root_key
 from inference.protocol.request import CacheTTL
 from tests.inference.engine.fakes import SetClock
 

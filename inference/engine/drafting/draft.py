@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.engine.step_costs import StepCosts
+from inference.engine.drafting.step_costs import StepCosts
 
 _SIZES = (3, 2)
 """Lengths of the n-grams looked for, longest first."""

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.engine.prefix_cache import PrefixCache
+from inference.engine.scheduling.prefix_cache import PrefixCache
 from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 

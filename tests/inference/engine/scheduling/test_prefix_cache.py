@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache, next_key, root_key
+from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache, next_key, root_key
 from inference.protocol.request import CacheTTL
 from tests.inference.engine.fakes import SetClock
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from inference.engine.block_manager import BlockManager
-from inference.engine.prefix_cache import LruPrefixCache
-from inference.engine.scheduler import Admitted, EngineOverloaded, Limits, Preempted, Scheduler, Step
-from inference.engine.sequence import Sequence, Status
+from inference.engine.scheduling.block_manager import BlockManager
+from inference.engine.scheduling.prefix_cache import LruPrefixCache
+from inference.engine.scheduling.scheduler import EngineOverloaded, Limits, Scheduler
+from inference.engine.scheduling.sequence import Sequence, Status
+from inference.engine.scheduling.step import Admitted, Preempted, Step
 from inference.protocol.request import CacheTTL, GenerationRequest
 from tests.inference.engine.fakes import SetClock, StoppedClock, request
 

@@ -11,13 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.engine.block_manager import BlockManager
-from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
-from inference.engine.scheduler import EngineOverloaded, Limits, Scheduler
-from inference.engine.sequence import Sequence
+from inference.engine.scheduling.block_manager import BlockManager
+from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCache
+from inference.engine.scheduling.scheduler import EngineOverloaded, Limits, Scheduler
+from inference.engine.scheduling.sequence import Sequence
 from inference.protocol.request import FinishReason
 from tests.inference.engine.fakes import SetClock, StoppedClock, request
-from tests.inference.engine.simulator import BLOCK_SIZE, DECODE_S, PREFILL_S, STEP_S, Arrival, Simulator, Story
+from tests.inference.engine.scheduling.simulator import (
+    BLOCK_SIZE,
+    DECODE_S,
+    PREFILL_S,
+    STEP_S,
+    Arrival,
+    Simulator,
+    Story,
+)
 
 LIMITS = Limits(max_num_running=8, max_num_waiting=10_000, token_budget=64, mixed_budget=32)
 LONGEST_STEP_S = STEP_S + PREFILL_S * LIMITS.mixed_budget + DECODE_S * LIMITS.max_num_running

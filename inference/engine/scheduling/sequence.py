@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from inference.engine.prefix_cache import next_key, root_key
+from inference.engine.scheduling.prefix_cache import next_key, root_key
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 
 

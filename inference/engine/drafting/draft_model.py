@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from inference.engine.block_manager import BlockManager, OutOfBlocks
-from inference.engine.prefix_cache import NoPrefixCache
-from inference.engine.sequence import Sequence
-from inference.engine.step_costs import StepCosts
+from inference.engine.drafting.step_costs import StepCosts
+from inference.engine.scheduling.block_manager import BlockManager, OutOfBlocks
+from inference.engine.scheduling.prefix_cache import NoPrefixCache
+from inference.engine.scheduling.sequence import Sequence
 from inference.models.blocks import BLOCK_SIZE
 from inference.models.decoder import Chunk, Decoder
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from inference.engine.draft_model import DraftModel
-from inference.engine.scheduler import Limits
-from inference.engine.sequence import Sequence
+from inference.engine.drafting.draft_model import DraftModel
+from inference.engine.scheduling.scheduler import Limits
+from inference.engine.scheduling.sequence import Sequence
 from inference.models.decoder import Chunk
 from inference.models.decoders.kv_cache import KVCache
 from inference.protocol.events import DraftVerified
