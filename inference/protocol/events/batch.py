@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
 
 
 class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
@@ -17,3 +20,6 @@ class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
     """Tokens of each other sequence's chunk of its prompt, descending."""
     num_waiting: int
     """Requests that wait for admission."""
+
+    kept: ClassVar = "decoding prefilling num_waiting"
+    shown: ClassVar = Shown(lane="queue")

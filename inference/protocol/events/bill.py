@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 
 
 class BillLine(Value, frozen=True, kw_only=True):
@@ -17,6 +18,8 @@ class BillLine(Value, frozen=True, kw_only=True):
     amount_nano: int
     """num_tokens * unit_price_nano."""
 
+    kept: ClassVar = "kind num_tokens unit_price_nano amount_nano"
+
 
 class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
     """The request's bill entered the ledger, once."""
@@ -26,3 +29,6 @@ class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
     """Which row of the price table was used."""
     lines: tuple[BillLine, ...]
     total_nano: int
+
+    kept: ClassVar = "currency price_version lines total_nano"
+    shown: ClassVar = Shown(lane="bill", scene="bill", replay_ms=2000)

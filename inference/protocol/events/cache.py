@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
 from inference.protocol.request import NO_TTL, CacheTTL
 
 Absence = Literal["expired", "evicted", "never", "unknown"]
@@ -46,6 +47,19 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     absence: Absence | None = None
     """Why the first block that was not found was not there; None also where none was wanting."""
 
+    kept: ClassVar = (
+        "block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners eviction_ranks "
+        "num_idle_blocks num_free_blocks absence"
+    )
+    shown: ClassVar = Shown(
+        lane="prefill",
+        is_mark=True,
+        label="cache: {num_cached_tokens|token} found",
+        meaning="Blocks of the prompt that are in the cache need not be computed again.",
+        scene="cache",
+        replay_ms=1800,
+    )
+
 
 class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     """Blocks of this request became reusable."""
@@ -58,6 +72,14 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     blocks: tuple[int, ...] | None = None
     """Which blocks of the cache they are."""
 
+    kept: ClassVar = "num_blocks ttl indices blocks"
+    shown: ClassVar = Shown(
+        lane="prefill",
+        is_mark=True,
+        label="{num_blocks|block} stored in the cache",
+        meaning="These blocks can be used again by your next message.",
+    )
+
 
 class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
     """Blocks were dropped from the cache to make room for this request."""
@@ -65,3 +87,11 @@ class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
     num_blocks: int
     blocks: tuple[int, ...] | None = None
     """Which blocks of the cache they were. None: not recorded."""
+
+    kept: ClassVar = "num_blocks blocks"
+    shown: ClassVar = Shown(
+        lane="prefill",
+        is_mark=True,
+        label="{num_blocks|block} evicted from the cache",
+        meaning="The least recently used blocks made room for this request.",
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 
 SegmentKind = Literal["system", "tools", "memory", "summary", "history", "attachment", "user", "template"]
 
@@ -24,6 +25,8 @@ class Segment(Value, frozen=True, kw_only=True):
     text: str
     """The text of this segment, exactly as the model received it."""
 
+    kept: ClassVar = "kind role start end"
+
 
 class Dropped(Value, frozen=True, kw_only=True):
     """Something that did not go into the prompt."""
@@ -34,6 +37,8 @@ class Dropped(Value, frozen=True, kw_only=True):
     reason: str
     text: str = ""
     """Its beginning, at most 200 characters."""
+
+    kept: ClassVar = "kind num_tokens reason"
 
 
 class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"):
@@ -48,6 +53,9 @@ class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"
     dropped: tuple[Dropped, ...] = ()
     duration_us: int
 
+    kept: ClassVar = "window reserved_output num_prompt_tokens duration_us"
+    shown: ClassVar = Shown(lane="context", scene="window", replay_ms=2200)
+
 
 class SegmentChange(Value, frozen=True, kw_only=True):
     """A segment whose text is another than in the request before."""
@@ -58,6 +66,8 @@ class SegmentChange(Value, frozen=True, kw_only=True):
     """What it had before."""
     text: str = ""
     """What it was before: its beginning, at most 200 characters; never in a trace."""
+
+    kept: ClassVar = "index num_tokens"
 
 
 class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
@@ -86,3 +96,6 @@ class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
     """Segments of the same source with another text. All that are neither added nor changed were kept."""
     removed: tuple[Dropped, ...]
     """What the prompt before had and this one has not; the template's own apart."""
+
+    kept: ClassVar = "model num_prompt_tokens num_answer_tokens num_common_tokens is_number added"
+    shown: ClassVar = Shown(lane="context")

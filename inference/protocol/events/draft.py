@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
 
 DraftSource = Literal["ngram", "draft_model"]
 
@@ -21,3 +22,10 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     num_accepted: int
     """How many of them, from the first on, are what was then sampled; the others were computed for nothing."""
     source: DraftSource
+
+    kept: ClassVar = "position num_accepted source"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="{num_accepted} of {ids|guess|guesses} accepted",
+        meaning="Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.",
+    )

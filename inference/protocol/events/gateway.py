@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 
 
 class Limit(Value, frozen=True, kw_only=True):
@@ -21,6 +22,8 @@ class Limit(Value, frozen=True, kw_only=True):
     refill_per_s: float | None = None
     """What comes back in a second by itself, 0 where nothing does; None: not recorded."""
 
+    kept: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
+
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     """Who asked, and what the gate looked at."""
@@ -31,6 +34,9 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     duration_us: int
     """Time in the gateway up to here."""
 
+    kept: ClassVar = "limits duration_us"
+    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=900)
+
 
 class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
     """The gate said no."""
@@ -38,3 +44,13 @@ class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
     principal: str
     limit: Limit
     message: str
+
+    kept: ClassVar = "limit"
+    shown: ClassVar = Shown(
+        lane="gateway",
+        is_mark=True,
+        label="refused: {limit.name}",
+        meaning="A limit was reached.",
+        scene="message",
+        replay_ms=1200,
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 from inference.protocol.request import FinishReason, Usage
 
 
@@ -12,6 +15,9 @@ class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"
     attempt: int
     queue_depth: int | None
     """Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell."""
+
+    kept: ClassVar = "attempt queue_depth"
+    shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=900)
 
 
 class CacheShape(Value, frozen=True, kw_only=True):
@@ -28,6 +34,8 @@ class CacheShape(Value, frozen=True, kw_only=True):
     """Tokens per block."""
     num_blocks: int
     """Blocks of the whole cache."""
+
+    kept: ClassVar = "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks"
 
 
 class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
@@ -50,6 +58,9 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     cache_shape: CacheShape | None = None
     """None: not recorded, or not reported by the server elsewhere."""
 
+    kept: ClassVar = "attempt device model architecture quantization compute server queued_us cache_shape"
+    shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=1100)
+
 
 class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
     """A later attempt continues after the last token in the log."""
@@ -57,6 +68,16 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
     attempt: int
     num_tokens: int
     """Tokens taken over from the log."""
+
+    kept: ClassVar = "attempt num_tokens"
+    shown: ClassVar = Shown(
+        lane="queue",
+        is_mark=True,
+        label="resumed by attempt {attempt}",
+        meaning="Another attempt continued after the last token in the log.",
+        scene="queue",
+        replay_ms=900,
+    )
 
 
 class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"):
@@ -75,6 +96,9 @@ class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"
     text: str
     """What is shown of them: a character that is not whole, or what may become a stop text, comes with later text."""
 
+    kept: ClassVar = "position"
+    shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
+
 
 class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
     """The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays."""
@@ -83,6 +107,14 @@ class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.pree
     """Tokens to be computed again, unless the prefix cache still has them."""
     num_blocks: int
     """Blocks it gave up, shared ones included."""
+
+    kept: ClassVar = "num_tokens num_blocks"
+    shown: ClassVar = Shown(
+        lane="queue",
+        is_mark=True,
+        label="preempted: {num_blocks|block} given up",
+        meaning="Memory was short: the request gave up its blocks and waited. What it had written stays.",
+    )
 
 
 class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finished"):
@@ -98,3 +130,10 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
     """With `error`: what went wrong."""
     is_cache_known: bool = True
     """False: a server elsewhere does not say what it took from its cache; all input is counted as uncached."""
+
+    kept: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="generation finished: {finish_reason}",
+        meaning="The sequence left the engine.",
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
 
 
 class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
@@ -11,3 +14,10 @@ class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
     position: int
     num_allowed: int
     duration_us: int
+
+    kept: ClassVar = "position num_allowed duration_us"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="grammar left {num_allowed|token}",
+        meaning="The constraint removed every token that could not continue a valid answer.",
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
 
 
 class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
@@ -19,3 +22,6 @@ class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
     lossy_bytes: int = 0
     """Bytes of the text that the vocabulary cannot express and that were therefore lost."""
     duration_us: int
+
+    kept: ClassVar = "tokenizer version special lossy_bytes duration_us"
+    shown: ClassVar = Shown(lane="prompt", scene="tokens", replay_ms=2400)

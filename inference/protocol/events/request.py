@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 from inference.protocol.request import FinishReason, SamplingParams, Usage
 
 
@@ -14,6 +15,8 @@ class ServerPhase(Value, frozen=True, kw_only=True):
     name: str
     duration_us: int | None = None
     """None: the server named no duration."""
+
+    kept: ClassVar = "name duration_us"
 
 
 class ClientTiming(Value, frozen=True, kw_only=True):
@@ -50,6 +53,12 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     server_timing: tuple[ServerPhase, ...] | None = None
     """The Server-Timing header on the reply to the POST; None: not recorded."""
 
+    kept: ClassVar = (
+        "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
+        "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us clock_offset_error_us "
+        "dns_us tcp_us tls_us http_version server_timing"
+    )
+
 
 Surface = Literal["chat", "anthropic", "openai", "replay"]
 
@@ -77,12 +86,23 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     replay_of: str | None = None
     """The saved request that this one runs again, with the same prompt; None: it is no such run."""
 
+    kept: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
+    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=1200)
+
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):
     """Somebody pressed Stop. The generation ends within one engine step."""
 
     by: str
     """`user`, or what else stopped it."""
+
+    kept: ClassVar = "by"
+    shown: ClassVar = Shown(
+        lane="gateway",
+        is_mark=True,
+        label="stopped by {by}",
+        meaning="Generation ends within one engine step.",
+    )
 
 
 class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
@@ -96,6 +116,15 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     message: str
     """What went wrong and what to do, for people."""
 
+    kept: ClassVar = "stage code"
+    shown: ClassVar = Shown(
+        lane="bill",
+        is_mark=True,
+        label="failed: {code}",
+        meaning="The request could not be answered.",
+        replay_ms=800,
+    )
+
 
 class RequestFinished(Event, frozen=True, kw_only=True, tag="request.finished"):
     """Last event of an answered (or stopped) request."""
@@ -103,8 +132,14 @@ class RequestFinished(Event, frozen=True, kw_only=True, tag="request.finished"):
     finish_reason: FinishReason
     usage: Usage
 
+    kept: ClassVar = "finish_reason usage"
+    shown: ClassVar = Shown(lane="bill", replay_ms=600)
+
 
 class RequestObserved(Event, frozen=True, kw_only=True, tag="request.observed"):
     """The browser's own timing of this request, reported after the last paint."""
 
     client: ClientTiming
+
+    kept: ClassVar = "client"
+    shown: ClassVar = Shown(lane="browser")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 
 
 class SafetyScore(Value, frozen=True, kw_only=True):
@@ -17,6 +18,8 @@ class SafetyScore(Value, frozen=True, kw_only=True):
     """At or above: the verdict of this category applies."""
     verdict: Literal["allow", "flag", "block"]
     """What this score led to."""
+
+    kept: ClassVar = "category score threshold verdict"
 
 
 class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
@@ -36,3 +39,6 @@ class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
     duration_us: int
     held_us: int = 0
     """Output only: how long the oldest text of this span was held back."""
+
+    kept: ClassVar = "layer classifier version policy scores verdict start end duration_us held_us"
+    shown: ClassVar = Shown(lane="safety", replay_ms=1000)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
 
 StageName = Literal[
     "grammar",
@@ -36,6 +37,8 @@ class SamplerStage(Value, frozen=True, kw_only=True):
     """Where the run of tokens that are left begins, in candidate order: 0 but for typical-p."""
     masked: tuple[int, ...] = ()
     """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
+
+    kept: ClassVar = "name num_candidates mass log_normalizer logits first"
 
 
 class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
@@ -84,9 +87,21 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     chosen_by: Literal["draw", "person"] = "draw"
     """Person: in step mode another candidate was taken than the one that u draws; low and high are then None."""
 
+    kept: ClassVar = (
+        "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
+        "batch_size chosen_by"
+    )
+    shown: ClassVar = Shown(
+        meaning="One pass of the model gave this token; it was drawn from the model's probabilities.",
+        scene="draw",
+        replay_ms=1500,
+    )
+
 
 class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
     """Step mode: the next token is drawn, and waits for a person to take it or another one."""
 
     token: TokenSampled
     """What is sampled if the draw is taken."""
+
+    kept: ClassVar = ""

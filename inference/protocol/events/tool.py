@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event
 
@@ -17,6 +17,8 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
     source: Literal["builtin", "mcp"]
     sandbox: str = ""
 
+    kept: ClassVar = "source"
+
 
 class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     """A tool answered."""
@@ -25,3 +27,5 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     result: str
     is_error: bool = False
     duration_us: int
+
+    kept: ClassVar = "is_error duration_us"
