@@ -34,7 +34,7 @@ from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.worker.circles import Circles
 from inference.worker.settings import read_settings
-from webapp.lifecycle.model_entry import entry_of
+from webapp.requests.model_entry import entry_of
 
 _PROMPTS = Path(__file__).with_name("repetition_prompts.json")
 _SEEDS = (11, 12)

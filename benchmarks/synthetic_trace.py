@@ -38,7 +38,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import SamplingParams, Usage
-from webapp.traces import archive
+from webapp.traces.file import archive
 
 NUM_TOKENS = 4000
 NUM_CANDIDATES = 20

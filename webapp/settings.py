@@ -24,7 +24,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "webapp.accounts",
-    "webapp.lifecycle",
+    "webapp.requests",
     "webapp.chat",
     "webapp.presets",
     "webapp.traces",

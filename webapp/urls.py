@@ -7,26 +7,22 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from webapp.accounts.views import sign_in
-from webapp.billing.views import ledger
-from webapp.chat import views as chat
-from webapp.chat.preview_views import preview
-from webapp.chat.stepping import step
-from webapp.chat.transfer_views import export, import_conversations
-from webapp.chat.turns import turns
+from webapp.api import learn, presets, requests, reruns, site
+from webapp.api.chat import conversations as chat
+from webapp.api.chat.preview import preview
+from webapp.api.chat.transfer import export, import_conversations
+from webapp.api.chat.turns import turns
+from webapp.api.comparison import compared
+from webapp.api.ledger import ledger
+from webapp.api.probes import probe
+from webapp.api.steps import step
+from webapp.api.traces import collection, traces
+from webapp.api.traces import shares as sharing
+from webapp.api.traces.imports import import_file
+from webapp.api.traces.retention import retention
+from webapp.api.traces.saved import saved
 from webapp.dashboard.views import usage
-from webapp.gateway import requests, site
-from webapp.gateway.comparison import compared
-from webapp.learn import views as learn
-from webapp.presets import views as presets
-from webapp.probes.views import probe
-from webapp.reruns import views as reruns
 from webapp.stream.sse import events
-from webapp.traces import collection_views as collection
-from webapp.traces import share_views as sharing
-from webapp.traces import views as traces
-from webapp.traces.import_views import import_file
-from webapp.traces.retention_views import retention
-from webapp.traces.saved import saved
 
 handler400 = "webapp.gateway.errors.bad_request"
 handler404 = "webapp.gateway.errors.page_not_found"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import GenerationRequest, StepCommand
+from inference.protocol.request import StepCommand
 
 EXPIRY_S = 3600
 """How long a log stays after its last append: long enough for every reader and for what settles it late."""
@@ -20,24 +20,21 @@ class Fenced(Exception):
     """The log belongs to a later attempt; the writer must stop."""
 
 
-class NothingHandedOver(Exception):
-    """What was to be handed over did not come in time."""
-
-
 class EventLog(Protocol):
     """One log per request; seq is assigned by the log, gapless from 1."""
 
     def open(self, request_id: str, attempt: int) -> None:
         """Create the log. Raises Fenced when a later attempt owns it."""
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
-        """Append the events as one frame; returns the last seq. Raises Fenced; ValueError when there are none."""
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int, after: int | None = None) -> int:
+        """Append the events as one frame; returns the last seq.
+
+        after: the last seq that the caller has read; None: the frame may follow any.
+        Raises Fenced, also when the log has gone on since `after`; ValueError when there are no events.
+        """
 
     def fence(self, request_id: str, attempt: int) -> None:
         """From now on refuse appends of attempts older than this one."""
-
-    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
-        """Whether the log has its first events, which are waited for so long, at most 5 s. Raises Fenced."""
 
     def claim(self, request_id: str, attempt: int) -> bool:
         """Whether this call is the first to claim the attempt: what is delivered twice runs once. Raises Fenced."""
@@ -54,17 +51,6 @@ class EventLog(Protocol):
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
         """Those that came after the first so many; below 0: the last so many."""
 
-    def hand_over(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
-    ) -> None:
-        """As append, and give the worker that was called what it waits for, at once. Raises as append."""
-
-    def withdraw(self, request_id: str) -> None:
-        """Nothing is to be generated any more: who waits for a handover, or will, hears that."""
-
-    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
-        """Wait for what is handed over to this attempt, at most 5 s; None: withdrawn. Raises NothingHandedOver."""
-
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         """All frames whose last seq is greater than `after`."""
 
@@ -72,7 +58,7 @@ class EventLog(Protocol):
         """All frames, the last first; only as many are fetched as are looked at, and a few more."""
 
     def retire(self, request_id: str) -> None:
-        """The events are saved elsewhere: they may go soon. Withdraws; numbering and fencing stay."""
+        """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""
 
     def forget(self, request_id: str) -> None:
         """What the events told is to be gone at once. Numbering and fencing stay, so that nothing late begins anew."""

@@ -26,11 +26,6 @@ def commands_key(request_id: str) -> str:
     return f"{PREFIX}log:{request_id}:commands"
 
 
-def handover_key(request_id: str) -> str:
-    """List of one: what prepare hands over to the worker."""
-    return f"{PREFIX}log:{request_id}:handover"
-
-
 def worker_key(name: str) -> str:
     """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
     return f"{PREFIX}worker:{name}"

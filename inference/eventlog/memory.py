@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inference.eventlog.event_log import MAX_COMMANDS, Fenced, NothingHandedOver
+from inference.eventlog.event_log import MAX_COMMANDS, Fenced
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import GenerationRequest, StepCommand
+from inference.protocol.request import StepCommand
 
 
 @dataclass
@@ -19,8 +19,6 @@ class _Log:
     frames: list[Frame] = field(default_factory=list)
     commands: list[StepCommand] = field(default_factory=list)
     last_seq: int = 0
-    handed_over: list[GenerationRequest | None] = field(default_factory=list)
-    """At most one."""
 
 
 class MemoryEventLog:
@@ -28,32 +26,25 @@ class MemoryEventLog:
 
     def __init__(self) -> None:
         self._logs: dict[str, _Log] = {}
-        self._lock = threading.Condition()
+        self._lock = threading.Lock()
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int, after: int | None = None) -> int:
         if not events:
             raise ValueError("an append needs at least one event")
         with self._lock:
             log = self._own(request_id, attempt)
+            if after is not None and after != log.last_seq:
+                raise Fenced(f"{request_id} goes on after {log.last_seq}, not {after}")
             log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
             log.last_seq += len(events)
-            self._lock.notify_all()
             return log.last_seq
 
     def fence(self, request_id: str, attempt: int) -> None:
         with self._lock:
             self._own(request_id, attempt)
-
-    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
-        with self._lock:
-            log = self._logs.setdefault(request_id, _Log())
-            is_there = self._lock.wait_for(lambda: bool(log.frames), timeout_s)
-            if attempt < log.attempt:
-                raise _fenced(request_id, attempt, log.attempt)
-            return is_there
 
     def claim(self, request_id: str, attempt: int) -> bool:
         with self._lock:
@@ -89,28 +80,6 @@ class MemoryEventLog:
         with self._lock:
             return self._logs.get(request_id, _Log()).commands[after:]
 
-    def hand_over(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
-    ) -> None:
-        self.append(request_id, events, attempt)
-        self._give(request_id, generation)
-
-    def withdraw(self, request_id: str) -> None:
-        self._give(request_id, None)
-
-    def _give(self, request_id: str, generation: GenerationRequest | None) -> None:
-        with self._lock:
-            self._logs.setdefault(request_id, _Log()).handed_over = [generation]
-            self._lock.notify_all()
-
-    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
-        with self._lock:
-            log = self._logs.setdefault(request_id, _Log())
-            if not self._lock.wait_for(lambda: log.handed_over, timeout_s):
-                raise NothingHandedOver(f"nothing was handed over for {request_id}")
-            (generation,) = log.handed_over
-            return generation if generation is not None and generation.attempt == attempt else None
-
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         with self._lock:
             log = self._logs.get(request_id, _Log())
@@ -121,14 +90,12 @@ class MemoryEventLog:
 
     def retire(self, request_id: str) -> None:
         """The events stay: this log ends with its process."""
-        self.withdraw(request_id)
 
     def forget(self, request_id: str) -> None:
         with self._lock:
             log = self._logs.get(request_id, _Log())
             log.frames.clear()
             log.commands.clear()
-        self.withdraw(request_id)
 
     def last_seq(self, request_id: str) -> int:
         with self._lock:

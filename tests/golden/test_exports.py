@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import Frame, GenerationFinished, PromptTokenized, RequestFailed, TokenSampled
-from webapp.traces.jsonfile import decode_json, encode_json
-from webapp.traces.otel import to_otlp
-from webapp.traces.perfetto import to_perfetto
-from webapp.traces.spans import STAGES, Log
+from webapp.traces.export.otel import to_otlp
+from webapp.traces.export.perfetto import to_perfetto
+from webapp.traces.export.spans import STAGES, Log
+from webapp.traces.file.jsonfile import decode_json, encode_json
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.json"))
 

@@ -16,12 +16,12 @@ from inference.protocol.request import SamplingParams
 from inference.sampling.draw import uniform
 from webapp.billing.bill import post_bill
 from webapp.billing.models import LedgerEntry
-from webapp.lifecycle.models import Request
-from webapp.lifecycle.outcome import fold
 from webapp.lifecycle.settle import record
-from webapp.traces.archive import decode, encode
-from webapp.traces.column_reader import from_columns
-from webapp.traces.column_writer import to_columns
+from webapp.requests.models import Request
+from webapp.requests.outcome import fold
+from webapp.traces.file.archive import decode, encode
+from webapp.traces.file.column_reader import from_columns
+from webapp.traces.file.column_writer import to_columns
 
 LOGS = sorted((Path(__file__).parent / "logs").glob("*.json"))
 OF_THE_ROW = (

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.faults.conftest import Processes
-from webapp.lifecycle.models import MAX_IN_FLIGHT
+from webapp.requests.models import MAX_IN_FLIGHT
 
 NUM_SENDERS = 14
 

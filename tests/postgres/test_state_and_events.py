@@ -15,8 +15,8 @@ import pytest
 
 from inference.protocol.events import Frame
 from tests.faults.conftest import Processes
-from webapp.lifecycle.outcome import Outcome, fold
-from webapp.traces.archive import decode
+from webapp.requests.outcome import Outcome, fold
+from webapp.traces.file.archive import decode
 
 NUM_TURNS = 4
 NUM_WORDS = 400

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 
 ROOT = Path(__file__).parents[2]
-SUITES = [f"tests/webapp/{name}" for name in ("test_api.py", "billing", "chat", "lifecycle", "reruns", "traces")]
+SUITES = [f"tests/webapp/{name}" for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces")]
 """Those that use the database; of the others learn and probes write what these do, and stream has a site of its own."""
 
 

@@ -9,7 +9,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 from webapp.supervisor.leftovers import end_leftovers
 
 pytestmark = pytest.mark.django_db

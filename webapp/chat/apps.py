@@ -7,6 +7,6 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from webapp.chat.delivery import on_settled
-        from webapp.lifecycle.settle import settled
+        from webapp.requests.signals import settled
 
         settled.connect(on_settled)

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from webapp.chat.models import Delivery, Message
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 _KEPT = timedelta(days=7)
 """At least so long: a browser's tab may be opened again after days."""

@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.identifiers import new_conversation_id, new_message_id
-from webapp.lifecycle.models import IMPORTED, MAX_IN_FLIGHT, Request
+from webapp.requests.models import IMPORTED, MAX_IN_FLIGHT, Request
 
 MAX_ANSWERS = MAX_IN_FLIGHT
 """To one message: as many requests as one user may have open."""

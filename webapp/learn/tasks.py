@@ -13,7 +13,7 @@ from inference.eventlog.keys import PREFIX
 from inference.safety.minilm import SafetyModelError
 from inference.safety.policy import PolicyError
 from webapp.celery import app
-from webapp.lifecycle import services
+from webapp.requests import services
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from inference.eventlog.keys import peek_reply_key, peeks_key
 from inference.protocol.peek import CachePeek, encode_peek
-from webapp.lifecycle.workers import ready_workers
+from webapp.requests.workers import ready_workers
 
 _PATIENCE_S = 0.4
 """An idle or computing worker answers in some milliseconds; one that does not is not waited for."""

@@ -1,4 +1,4 @@
-"""The first part of a fork's story: take over its parent's prompt, check how its answer begins, hand over.
+"""The first part of a fork's story: take over its parent's prompt, check how its answer begins.
 
 Nothing is assembled or tokenized again, so that the prefix cache finds the parent's blocks.
 """
@@ -14,13 +14,14 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.safety.policy import Layer
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
-from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import Request
+from webapp.lifecycle.prepare import Prepared
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.input import ForkInput
+from webapp.requests.models import Request
 from webapp.traces import store
-from webapp.traces.archive import TraceFileError
+from webapp.traces.file.archive import TraceFileError
 
 _GONE = "The request whose answer this one goes on from has been deleted, and with it the prompt."
 
@@ -31,23 +32,24 @@ def frames_of(request: Request) -> list[Frame]:
 
 
 class ForkPreparation:
-    """Prepares one fork, and appends what was done to the log."""
+    """Prepares one fork."""
 
-    def __init__(self, request: Request, handover: Handover) -> None:
+    def __init__(self, request: Request, source: ForkInput) -> None:
         self._request = request
-        self._handover = handover
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._ids: tuple[int, ...] = tuple(request.input["fork"]["ids"])
-        self._is_written: bool = request.input["fork"]["is_written"]
+        self._ids, self._is_written, self._is_stepped = source.ids, source.is_written, source.is_stepped
 
-    def run(self) -> None:
-        """Raises Failure."""
+    def run(self) -> Prepared:
+        """Raises Failure where the parent cannot be gone on from."""
         start_ns = time.perf_counter_ns()
         parent = self._parent()
-        done = [*self._taken_over(parent, (time.perf_counter_ns() - start_ns) // 1000), *self._check()]
+        taken_over = self._taken_over(parent, (time.perf_counter_ns() - start_ns) // 1000)
+        checks, refusal = self._check()
+        if refusal is not None:
+            return Prepared([*checks], refusal)
         forked = self._forked()
-        self._handover.give([*done, forked], self._generation(parent, forked.text))
+        return Prepared([*taken_over, *checks, forked], self._generation(parent, forked.text))
 
     def _parent(self) -> Parent:
         source = self._request.forked_from
@@ -68,10 +70,10 @@ class ForkPreparation:
         context = msgspec.structs.replace(parent.context, at=at, duration_us=duration_us)
         return [context, msgspec.structs.replace(parent.prompt, at=at, duration_us=0)]
 
-    def _check(self) -> list[SafetyChecked]:
-        """All that the answer begins with: by choosing token after token a person could write anything.
+    def _check(self) -> tuple[list[SafetyChecked], Failure | None]:
+        """Check all that the answer begins with: by choosing token after token a person could write anything.
 
-        What a person wrote is looked at as such, too. Raises Failure.
+        A person's own text is checked as input, too.
         """
         text = b"".join(self._pieces()).decode("utf-8", "replace")
         layers: list[Layer] = ["input", "output"] if self._is_written else ["output"]
@@ -80,9 +82,8 @@ class ForkPreparation:
             check = services.guard().check(text, layer)
             done.append(check.event(self._clock.at(), layer, 0, len(text)))
             if check.verdict == "block":
-                self._handover.note(done)
-                raise Failure("safety", "blocked", check.replacement)
-        return done
+                return done, Failure("safety", "blocked", check.replacement)
+        return done, None
 
     def _forked(self) -> GenerationForked:
         pieces = self._pieces()
@@ -111,5 +112,5 @@ class ForkPreparation:
             params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
-            is_stepped=self._request.input.get("is_stepped", False),
+            is_stepped=self._is_stepped,
         )

@@ -9,8 +9,8 @@ from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
+from webapp.requests import services
+from webapp.requests.failure import Failure
 
 
 def pack(messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:

@@ -1,4 +1,4 @@
-"""The first part of a request's story: check the input, assemble the context, tokenize, hand over."""
+"""The first part of a request's story: check the input, assemble the context, tokenize. Knows nothing of queues."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
-from webapp.context.assemble import Assembled, SourceMessage
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
-from webapp.lifecycle.handover import Handover
-from webapp.lifecycle.models import IMPORTED, Request
+from webapp.context.assemble import Assembled
 from webapp.lifecycle.packing import context_event, most_output, pack
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.input import MessagesInput, SavedInput, is_stepped
+from webapp.requests.models import IMPORTED, Request
 
 
 @dataclass(frozen=True)
@@ -28,28 +28,38 @@ class Packed:
     duration_us: int
 
 
-class Preparation:
-    """Prepares one request, and appends what was done to the log."""
+@dataclass(frozen=True)
+class Prepared:
+    """The result of a preparation."""
 
-    def __init__(self, request: Request, handover: Handover) -> None:
+    done: list[AnyEvent]
+    """The events that record it, in order."""
+    result: GenerationRequest | Failure
+
+
+class Preparation:
+    """Prepares one request."""
+
+    def __init__(self, request: Request, source: MessagesInput | SavedInput) -> None:
         self._request = request
-        self._handover = handover
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._messages = [SourceMessage(**message) for message in request.input["messages"]]
+        self._messages = source.messages
+        self._is_stepped = is_stepped(source)
 
-    def run(self) -> None:
-        """Raises Failure."""
-        # At the same time: classifier and tokenizer leave the interpreter free while they compute.
-        packing = services.beside().submit(self._pack)
+    def run(self) -> Prepared:
+        """Check the input and pack the prompt at the same time: both leave the interpreter free while they compute."""
+        packing = services.background_pool().submit(self._pack)
         text = self._words(packing)
         check = services.guard().check(text, "input", self._request.principal)
         checked = check.event(self._clock.at(), "input", 0, len(text))
-        refusal = Failure("safety", "blocked", check.replacement) if check.verdict == "block" else packing.exception()
-        if refusal is not None:
-            self._handover.note([checked])
-            raise refusal
-        self._hand_over(checked, packing.result())
+        if check.verdict == "block":
+            return Prepared([checked], Failure("safety", "blocked", check.replacement))
+        try:
+            packed = packing.result()
+        except Failure as failure:
+            return Prepared([checked], failure)
+        return self._prepared(checked, packed)
 
     def _words(self, packing: Future[Packed]) -> str:
         """The user's words that no earlier request had checked: the system prompt may have changed since."""
@@ -73,9 +83,11 @@ class Preparation:
     def _assemble(self) -> Assembled:
         return pack(self._messages, self._params)
 
-    def _hand_over(self, checked: SafetyChecked, packed: Packed) -> None:
-        done = sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
-        self._handover.give(done, self._generation(packed.assembled))
+    def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
+        return Prepared(self._in_order(checked, packed), self._generation(packed.assembled))
+
+    def _in_order(self, checked: SafetyChecked, packed: Packed) -> list[AnyEvent]:
+        return sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
 
     def _packing_events(self, packed: Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
@@ -105,5 +117,5 @@ class Preparation:
             params=params,
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
-            is_stepped=self._request.input.get("is_stepped", False),
+            is_stepped=self._is_stepped,
         )

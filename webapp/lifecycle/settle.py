@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import msgspec
 from django.db import transaction
-from django.dispatch import Signal
 from django.utils import timezone
 
 from inference.eventlog.clock import RequestClock
@@ -27,22 +26,19 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-from webapp.lifecycle.outcome import Outcome, fold
 from webapp.lifecycle.turn_before import compare_with_turn_before
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.requests.outcome import Outcome, fold
+from webapp.requests.signals import settled
 from webapp.traces import store
-from webapp.traces.archive import Packing
+from webapp.traces.file.archive import Packing
 
 _NO_RESULT = {
     "stage": "settle",
     "code": "internal",
     "message": "The generation left no result; the inference worker's log has the details. Send the message again.",
 }
-
-
-settled = Signal()
-"""Sent with `request` when one has its end, its bill and its trace in the database."""
 
 
 @dataclass(frozen=True)

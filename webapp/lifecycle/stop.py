@@ -5,10 +5,11 @@ from __future__ import annotations
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import TERMINAL, RequestCancelled
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
-from webapp.lifecycle.models import Request
-from webapp.lifecycle.watch import end, is_started
+from webapp.lifecycle.watch import end
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import Request
+from webapp.requests.outcome import is_started
 
 _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 

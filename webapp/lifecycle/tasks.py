@@ -7,24 +7,24 @@ from threading import Thread
 from typing import Any
 
 from celery.signals import worker_init, worker_ready
+from kombu.exceptions import OperationalError
 
-from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from webapp.celery import app
-from webapp.lifecycle import services, watch
-from webapp.lifecycle.failure import Failure
+from webapp.lifecycle import watch
+from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
-from webapp.lifecycle.handover import Handover, NotOurs
-from webapp.lifecycle.models import Request
-from webapp.lifecycle.prepare import Preparation
+from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
+from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
 
-_LONG_US = 5_000_000
-_LATE_US = 250_000
-"""After so long a request should have been accepted, and is not prepared in vain if it was refused."""
+_NO_QUEUE = Failure("generation", "queue_unavailable", "The server's queue could not be reached. Send it again.")
 
 
 @worker_init.connect
@@ -43,67 +43,58 @@ def _start_watch(**_: Any) -> None:
 
 
 @app.task(name="lifecycle.prepare")
-def prepare(request_id: str, num_ahead: int = 0, announced: dict[str, Any] | None = None) -> None:
-    """Take a request to the worker that is called for it, or settle it with the reason why not.
-
-    announced: what `handover.as_message` told of one that may not be saved yet; None: it is saved.
-    """
-    request = _saved(request_id) if announced is None or _was_accepted_long_ago(announced) else Request(**announced)
-    if request is None:  # deleted meanwhile; one that was given up has withdrawn itself
-        services.event_log().withdraw(request_id)
+def prepare(request_id: str) -> None:
+    """Call a worker for a request, or settle it with the reason why not; a second delivery does nothing."""
+    request = Request.objects.filter(pk=request_id, finished_at=None).first()
+    if request is None:
         return
-    if request.is_settled:
+    frames = services.event_log().read(request_id)
+    if len(frames) != 1:  # beside the gateway's: prepared before, or stopped
+        logger.warning("gave up preparing %s: its log has %d frames", request_id, len(frames))
         return
-    handover = Handover(request, num_ahead)
     try:
-        if RequestClock(request.accepted_unix_us).at() > _LATE_US:
-            handover.ensure_claimed()
-        failure = _prepare(request, handover)
-    except NotOurs as error:
-        logger.warning("gave up preparing %s: %s", request_id, error)
+        _hand_on(request, _prepared(request), frames[0].last_seq)
     except Fenced as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
-        services.event_log().withdraw(request_id)
-    else:
-        if failure is not None:
-            settle(request_id, failure.as_json())
 
 
-def _saved(request_id: str) -> Request | None:
+def _prepared(request: Request) -> Prepared:
     try:
-        return Request.objects.get(pk=request_id)  # first() takes twice as long, between Send and the answer
-    except Request.DoesNotExist:
-        return None
-
-
-def _was_accepted_long_ago(announced: dict[str, Any]) -> bool:
-    """It waited for a lifecycle worker, and may have been deleted meanwhile, with all that it says."""
-    is_long_ago = RequestClock(announced["accepted_unix_us"]).at() > _LONG_US
-    return is_long_ago and services.event_log().last_seq(announced["id"]) > 0
-
-
-def _prepare(request: Request, handover: Handover) -> Failure | None:
-    """Why it cannot be answered. Raises NotOurs, Fenced."""
-    try:
-        _preparation(request, handover).run()
-    except (NotOurs, Fenced):
-        raise
+        return _preparation(request).run()
     except Failure as failure:
-        found = failure
+        return Prepared([], failure)
     except Exception:
         logger.exception("preparing %s failed", request.pk)
         message = "Preparing the request failed; the server's log has the details."
-        found = Failure("context", "internal", message)
-    else:
-        return None
-    handover.ensure_claimed()
-    return found
+        return Prepared([], Failure("context", "internal", message))
 
 
-def _preparation(request: Request, handover: Handover) -> Preparation | ForkPreparation:
-    if "saved" in request.input:
-        return SavedPreparation(request, handover)
-    return Preparation(request, handover) if request.fork_position is None else ForkPreparation(request, handover)
+def _preparation(request: Request) -> Preparation | ForkPreparation:
+    match request.input:
+        case MessagesInput() as source:
+            return Preparation(request, source)
+        case ForkInput() as source:
+            return ForkPreparation(request, source)
+        case SavedInput() as source:
+            return SavedPreparation(request, source)
+        case NoInput():
+            raise ValueError(f"{request.pk} has no input")
+
+
+def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
+    """after: the log's last seq before the preparation. Raises Fenced when another delivery was quicker."""
+    if isinstance(prepared.result, Failure):
+        log = services.event_log()
+        if prepared.done:
+            log.append(request.pk, prepared.done, request.attempt, after)
+        elif log.last_seq(request.pk) != after:
+            raise Fenced(f"{request.pk} was prepared meanwhile")
+        settle(request.pk, prepared.result.as_json())
+        return
+    try:
+        queue_generation(prepared.done, prepared.result, after)
+    except (OperationalError, OSError):
+        settle(request.pk, _NO_QUEUE.as_json())
 
 
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from inference.protocol.events import AnyEvent, ContextCompared, Frame, PromptTokenized, first
 from webapp.context.compare import compare
-from webapp.lifecycle.models import Request
-from webapp.traces.archive import TraceFileError, decode_turn
+from webapp.requests.models import Request
+from webapp.traces.file.archive import TraceFileError, decode_turn
 from webapp.traces.models import Trace
-from webapp.traces.own import without_texts
+from webapp.traces.previous_turn import without_texts
 
 logger = logging.getLogger(__name__)
 

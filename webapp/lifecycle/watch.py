@@ -21,12 +21,13 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
-from webapp.lifecycle import services
-from webapp.lifecycle.failure import Failure
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
-from webapp.lifecycle.workers import is_alive
-from webapp.traces import retention, sharing
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.models import Request
+from webapp.requests.outcome import is_started
+from webapp.requests.workers import is_alive
+from webapp.traces.library import retention, sharing
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +98,6 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
     tokens = [event for event in events if isinstance(event, TokenProposed | TokenSampled)]
     started = next(event for event in events if isinstance(event, GenerationStarted))
     return bool(tokens) and isinstance(tokens[-1], TokenProposed) and is_alive(started.worker)
-
-
-def is_started(events: list[AnyEvent]) -> bool:
-    """Whether a worker's engine has begun."""
-    return any(isinstance(event, GenerationStarted) for event in events)
 
 
 def end(request: Request, failure: dict[str, str]) -> None:

@@ -18,11 +18,12 @@ from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-from webapp.lifecycle.start import Arrival, QueueUnavailable, concurrency, num_free, room, start
+from webapp.lifecycle.admission import concurrency_limits, lock_user, num_free
+from webapp.lifecycle.start import Arrival, QueueUnavailable, start
 from webapp.lifecycle.stop import stop as stop_request
-from webapp.lifecycle.workers import workers
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.requests.workers import workers
 from webapp.reruns.models import Rerun, Run
 
 logger = logging.getLogger(__name__)
@@ -72,10 +73,13 @@ def _begin(rerun_id: str) -> None:
 
 @transaction.atomic
 def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
-    """Give the next runs their requests; whoever else does so at the same time waits for its turn in room()."""
-    rerun = Rerun.objects.filter(pk=rerun_id).first()
-    free = 0 if rerun is None else room(rerun.user_id)
-    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # as it is now that we have the turn
+    """Give the next runs their requests; concurrent calls take turns."""
+    user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
+    if user_id is None:
+        return []
+    lock_user(user_id)
+    free = num_free(user_id)
+    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # it may have been stopped before the lock
     if rerun is None:
         return []
     _lost_long_ago(rerun).update(request=None)
@@ -86,7 +90,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
         run.num_tries += 1
         run.request.save(force_insert=True)
         run.save(update_fields=["request", "num_tries"])
-    return list(zip(runs, concurrency(free, num_new), strict=False))
+    return list(zip(runs, concurrency_limits(free, num_new), strict=False))
 
 
 def _num_open(rerun: Rerun) -> int:
@@ -142,7 +146,7 @@ def _start(run: Run, limit: Limit) -> None:
 def stop(rerun: Rerun) -> None:
     """No run begins any more, and those under way end as if each had been stopped. Raises RedisError."""
     with transaction.atomic():
-        room(rerun.user_id)
+        lock_user(rerun.user_id)
         Rerun.objects.filter(pk=rerun.pk, stopped_at=None).update(stopped_at=timezone.now())
     for run in rerun.runs.filter(request__finished_at=None).exclude(request=None).select_related("request"):
         # One whose log has not begun is stopped by whoever is about to begin it.

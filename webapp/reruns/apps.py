@@ -6,7 +6,7 @@ class RerunsConfig(AppConfig):
     label = "reruns"
 
     def ready(self) -> None:
-        from webapp.lifecycle.settle import settled
+        from webapp.requests.signals import settled
         from webapp.reruns.tasks import on_settled
 
         settled.connect(on_settled)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models.signals import post_delete, pre_delete
+from django.dispatch import receiver
 
 from webapp.identifiers import new_rerun_id
-from webapp.lifecycle.models import Request
+from webapp.requests.input import InputField, SavedInput
+from webapp.requests.models import Request
 
 
 class Rerun(models.Model):
@@ -24,8 +27,8 @@ class Rerun(models.Model):
     original = models.ForeignKey(Request, null=True, on_delete=models.SET_NULL, related_name="reruns")
     title = models.CharField(max_length=200)
     model = models.CharField(max_length=128)
-    input = models.JSONField()
-    """Of each run's request: {"messages", "saved": {"context", "prompt"}}."""
+    input: models.Field[SavedInput, SavedInput] = InputField(struct=SavedInput)
+    """The input of each run's request."""
     params = models.JSONField()
     """The saved request's."""
     seeds = models.CharField(max_length=8, choices=Seeds.choices)
@@ -66,3 +69,15 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.index} of {self.rerun_id}"
+
+
+@receiver(pre_delete, sender=Run)
+def lock_set(instance: Run, **_: Any) -> None:
+    """Make deletions of one set's runs take turns, so that the later one sees that its run is the last."""
+    Rerun.objects.select_for_update().filter(pk=instance.rerun_id).first()
+
+
+@receiver(post_delete, sender=Run)
+def delete_empty_set(instance: Run, **_: Any) -> None:
+    """Delete the set, which has the prompt too, with its last run."""
+    Rerun.objects.filter(pk=instance.rerun_id, runs=None).delete()

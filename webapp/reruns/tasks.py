@@ -11,7 +11,7 @@ from celery.signals import worker_ready
 from django.db import close_old_connections
 
 from webapp.celery import app
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 from webapp.reruns.advance import advance, unfinished
 from webapp.reruns.models import Run
 

@@ -19,7 +19,7 @@ from django.contrib.auth import get_user
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
 from webapp.stream.window import ReaderStopped, Window

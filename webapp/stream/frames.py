@@ -17,9 +17,9 @@ from django.db import close_old_connections
 from inference.eventlog.keys import Entry
 from inference.protocol.codec import encode_frame
 from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFinished
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 from webapp.stream.hub import Hub
-from webapp.traces.archive import TraceFileError
+from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from inference.queue.app import make_app
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 _FAILURE = {
     "stage": "request",

@@ -60,7 +60,7 @@ class Product:
         """None: there is nowhere to send traces to."""
         if self._environment.otlp is None:
             return None
-        return self._worker("sender", "webapp.traces.sender", "otlp", 2)
+        return self._worker("sender", "webapp.traces.export.sender", "otlp", 2)
 
     def start_lifecycle(self) -> Child:
         return self._worker("lifecycle", "webapp", "prepare,settle", 8)

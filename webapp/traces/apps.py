@@ -8,7 +8,7 @@ class TracesConfig(AppConfig):
 
     def ready(self) -> None:
         if settings.ENVIRONMENT.otlp is not None:
-            from webapp.lifecycle.settle import settled
-            from webapp.traces.tasks import on_settled
+            from webapp.requests.signals import settled
+            from webapp.traces.export.tasks import on_settled
 
             settled.connect(on_settled)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 
 class Trace(models.Model):

@@ -9,12 +9,12 @@ from django.db import transaction
 
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-from webapp.reruns.models import Rerun, Run
-from webapp.traces.archive import Packing, decode
+from webapp.requests import services
+from webapp.requests.input import NoInput
+from webapp.requests.models import Request
+from webapp.traces.file.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
-from webapp.traces.own import own
+from webapp.traces.previous_turn import own
 
 _SEARCH_CHARS = 20_000
 
@@ -36,7 +36,7 @@ def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = No
 
 def keep(request: Request, blob: bytes) -> None:
     """Save what `pack` has made, and the text by which it is found."""
-    prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
+    prompt = request.input.messages[-1].content if request.input.messages else ""
     Trace.objects.update_or_create(request=request, defaults={"blob": blob})
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
     Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
@@ -64,19 +64,15 @@ def add_observed(request: Request, client: ClientTiming) -> bool:
 def delete(request: Request) -> None:
     """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
 
-    With its last run goes a set of runs, which has the prompt too; of two that go at once, the second sees that it is
-    the last. The bill and the usage are the ledger's, and stay.
+    The bill and the usage are the ledger's, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
         if hasattr(request, "message"):
             Trace.objects.filter(pk=request_id).delete()
-            Request.objects.filter(pk=request_id).update(input={})
+            Request.objects.filter(pk=request_id).update(input=NoInput())
         else:
-            rerun_id = Run.objects.filter(request=request).values_list("rerun_id", flat=True).first()
-            Rerun.objects.select_for_update().filter(pk=rerun_id).first()
             request.delete()
-            Rerun.objects.filter(pk=rerun_id, runs=None).delete()
         transaction.on_commit(lambda: services.event_log().forget(request_id), robust=True)
 
 

@@ -11,7 +11,7 @@ export type PieceOf = (id: number) => string | undefined;
 
 /** As MAX_PENALTY there. */
 const MAX_PENALTY = 10_000;
-/** What stands for each token in a trace whose texts were taken out (webapp/traces/redact.py). */
+/** What stands for each token in a trace whose texts were taken out (webapp/traces/export/redact.py). */
 const REDACTED = btoa(binary("\u25ae "));
 
 /** What each penalised token loses, given the answer so far; null: the tokens' bytes are not known. */

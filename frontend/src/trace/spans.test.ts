@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from benchmarks.synthetic_trace import frames
 from inference.protocol.codec import decode_frame, encode_frame
-from webapp.traces.spans import STAGES, Log, spans
+from webapp.traces.export.spans import STAGES, Log, spans
 logs = {path.stem: [decode_frame(json.dumps(row)) for row in json.loads(path.read_text("utf-8"))["frames"]]
   for path in sorted(Path("tests/golden/logs").glob("*.json"))}
 logs["synthetic"] = frames(30)

@@ -1,4 +1,4 @@
-/** The times from each token of an answer to the next, as webapp.lifecycle.outcome counts them. */
+/** The times from each token of an answer to the next, as webapp.requests.outcome counts them. */
 import { tookUntil, type TraceView } from "./view";
 
 export interface TokenGaps {

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import redis
 
-from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, EventLog, Fenced, NothingHandedOver
-from inference.eventlog.keys import handover_key, log_key
+from inference.eventlog.event_log import RETIRED_EXPIRY_S, EventLog, Fenced
+from inference.eventlog.keys import log_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import RequestCancelled, TextReleased
-from inference.protocol.request import GenerationRequest, SamplingParams, StepCommand
+from inference.protocol.request import StepCommand
 
 
 @pytest.fixture(params=["memory", "redis"])
@@ -67,17 +66,13 @@ def test_an_older_attempt_is_fenced(log: EventLog) -> None:
     assert log.append("r", [text(2)], 2) == 2
 
 
-def test_the_first_events_are_waited_for(log: EventLog) -> None:
-    assert not log.await_first("r", 1, 0.01)
-    found: list[bool] = []
-    waiting = threading.Thread(target=lambda: found.append(log.await_first("r", 1, 5)))
-    waiting.start()
-    log.append("r", [text(1)], 1)
-    waiting.join()
-    assert found == [True] and log.await_first("r", 1, 0.01)
-    log.fence("r", 2)
-    with pytest.raises(Fenced):
-        log.await_first("r", 1, 0.01)
+def test_a_frame_that_is_to_follow_another_stands_there_once(log: EventLog) -> None:
+    log.append("r", [text(1), text(2)], 1)
+    assert log.append("r", [text(3)], 1, after=2) == 3
+    for after in (0, 2, 4):
+        with pytest.raises(Fenced):
+            log.append("r", [text(4)], 1, after=after)
+    assert log.last_seq("r") == 3
 
 
 def test_each_attempt_is_claimed_once(log: EventLog) -> None:
@@ -93,61 +88,10 @@ def test_the_cancel_flag_is_per_request(log: EventLog) -> None:
     assert log.is_cancelled([]) == []
 
 
-def generation(attempt: int) -> GenerationRequest:
-    return GenerationRequest(
-        request_id="r",
-        attempt=attempt,
-        model="m",
-        prompt_ids=(1, 2),
-        params=SamplingParams(),
-        accepted_unix_us=0,
-        cache_salt="",
-    )
-
-
-def test_who_waits_is_given_what_is_handed_over(log: EventLog) -> None:
-    with ThreadPoolExecutor() as beside:
-        received = beside.submit(log.receive, "r", 1, 5)
-        log.hand_over("r", [text(1)], 1, generation(1))
-        assert received.result() == generation(1)
-    assert [frame.seq for frame in log.read("r")] == [1]
-
-
-def test_what_was_handed_over_can_be_asked_for_again_when_the_reply_was_lost(log: EventLog) -> None:
-    log.hand_over("r", [text(1)], 1, generation(1))
-    assert log.receive("r", 1, 1) == log.receive("r", 1, 1) == generation(1)
-    log.hand_over("r", [text(2)], 2, generation(2))
-    assert log.receive("r", 2, 1) == generation(2)
-    assert log.receive("r", 1, 1) is None
-
-
-def test_nothing_is_handed_over_or_claimed_by_an_attempt_that_was_overtaken(log: EventLog) -> None:
+def test_an_attempt_that_was_overtaken_claims_nothing(log: EventLog) -> None:
     log.fence("r", 2)
     with pytest.raises(Fenced):
-        log.hand_over("r", [text(1)], 1, generation(1))
-    with pytest.raises(Fenced):
         log.claim("r", 1)
-    with pytest.raises(NothingHandedOver):
-        log.receive("r", 1, 0.01)
-
-
-@pytest.mark.parametrize("end", ["withdraw", "retire", "forget"])
-def test_whoever_waits_or_will_wait_for_what_has_ended_hears_it(log: EventLog, end: str) -> None:
-    with ThreadPoolExecutor() as beside:
-        received = beside.submit(log.receive, "r", 1, 5)
-        getattr(log, end)("r")
-        assert received.result() is None
-    log.hand_over("s", [text(1)], 1, generation(1))
-    getattr(log, end)("s")
-    assert log.receive("s", 1, 1) is None
-
-
-def test_what_is_handed_over_expires(redis_client: redis.Redis) -> None:
-    log = RedisEventLog(redis_client)
-    for give in (lambda: log.hand_over("r", [text(1)], 1, generation(1)), lambda: log.withdraw("r")):
-        give()
-        log.receive("r", 1, 1)
-        assert 0 < redis_client.ttl(handover_key("r")) <= EXPIRY_S
 
 
 def test_an_empty_append_is_refused(log: EventLog) -> None:

@@ -18,8 +18,8 @@ from inference.protocol.events import AnyEvent, Event, Frame, RequestAccepted
 from inference.protocol.events.shown import Shown
 from inference.protocol.request import SamplingParams
 from inference.protocol.typescript import build_shown
-from webapp.traces.redact import TEXT, redact
-from webapp.traces.spans import Log, spans
+from webapp.traces.export.redact import TEXT, redact
+from webapp.traces.export.spans import Log, spans
 
 
 class CacheWarmed(Event, frozen=True, kw_only=True, tag="cache.warmed"):

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ import redis
 from celery import Celery
 
 from inference.eventlog.clock import unix_us
+from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import PREFIX, log_key
 from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.codec import encode_generation
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
@@ -65,11 +68,10 @@ class Site:
 
     def ask(self, text: str, **params: object) -> str:
         request_id = f"req_{next(self._numbers)}"
-        self.call(request_id)
-        self.hand_over(request_id, text, **params)
+        self.call(request_id, text, **params)
         return request_id
 
-    def hand_over(self, request_id: str, text: str, **params: object) -> None:
+    def call(self, request_id: str, text: str, **params: object) -> None:
         settings: dict[str, object] = {"temperature": 0, "max_tokens": 24} | params
         generation = GenerationRequest(
             request_id=request_id,
@@ -80,10 +82,9 @@ class Site:
             accepted_unix_us=unix_us(),
             cache_salt="",
         )
-        self.log.hand_over(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1, generation)
-
-    def call(self, request_id: str) -> None:
-        self._app.send_task("inference.generate", args=[request_id, 1], queue="generate")
+        with suppress(Fenced):
+            self.log.append(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+        self._app.send_task("inference.generate", args=[encode_generation(generation)], queue="generate")
 
     def settled(self, count: int = 1) -> dict[str, object]:
         """What the next `count` calls of lifecycle.settle say: request id to failure."""
@@ -180,28 +181,16 @@ def test_stop_ends_an_answer_in_the_middle(site: Site) -> None:
     assert 1 <= finished.usage.output < 500
 
 
-def test_a_worker_called_before_the_prompt_is_ready_waits_for_it_and_a_withdrawn_one_leaves_nothing(site: Site) -> None:
-    site.call("req_withdrawn")
-    site.log.withdraw("req_withdrawn")
-    site.call("req_late")
-    # The calls are taken in order: once this one is answered, both have been waiting.
-    first = site.ask("Say hello.", max_tokens=2)
-    assert site.settled() == {first: None}
-    site.hand_over("req_late", "Say hello.", max_tokens=2)
-    assert site.settled() == {"req_late": None}
-    assert isinstance(site.events("req_late")[-1], GenerationFinished)
-    assert site.events("req_withdrawn") == []
-
-
-def test_calls_for_what_has_ended_hold_no_thread(site: Site) -> None:
-    """More than the worker has threads: as after an outage, when all that waited has failed."""
-    for number in range(NUM_THREADS + 6):
-        site.log.withdraw(f"req_ended_{number}")
-        if number % 2:
-            site.log.fence(f"req_ended_{number}", 2)
-        site.call(f"req_ended_{number}")
-    request_id = site.ask("Say hello.", max_tokens=2)
-    assert site.settled() == {request_id: None}
+def test_a_request_that_has_ended_or_is_delivered_twice_is_left_alone(site: Site) -> None:
+    site.log.fence("req_ended", 2)
+    site.call("req_ended", "Say hello.")
+    site.call("req_twice", "Say hello.", max_tokens=2)
+    site.call("req_twice", "Say hello.", max_tokens=2)
+    # The calls are taken in order: once this one is answered, the others have been looked at.
+    last = site.ask("Say hello.", max_tokens=2)
+    assert site.settled(2) == {"req_twice": None, last: None}
+    assert site.events("req_ended") == []
+    assert sum(isinstance(event, GenerationFinished) for event in site.events("req_twice")) == 1
 
 
 def test_requests_at_the_same_time_share_a_batch(site: Site) -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from inference.protocol.request import Usage
 from webapp.billing.bill import post_bill
 from webapp.billing.models import LedgerEntry
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from inference.protocol.request import Usage
 from webapp.billing.bill import KINDS, compute_lines, post_bill
 from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly, Price
 from webapp.dashboard import totals
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 PRICES = {"uncached_input": 20, "cache_read": 2, "cache_write_5m": 25, "cache_write_1h": 40, "output": 80}
 

@@ -12,9 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from webapp.chat.models import Delivery
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from inference.eventlog.redis_log import RedisEventLog
+from inference.protocol.codec import decode_generation
 from inference.protocol.events import (
     AnyEvent,
     ContextAssembled,
@@ -29,10 +30,10 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.chat.models import Conversation
-from webapp.lifecycle import services
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
+from webapp.requests import services
+from webapp.requests.models import MAX_IN_FLIGHT, Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,11 +91,10 @@ def only(events: list[AnyEvent], kind: type[Any]) -> Any:
 
 
 def asked_of_workers(client: redis.Redis) -> list[GenerationRequest]:
-    """What workers were called for and given, oldest first, of requests that are not settled yet."""
+    """The generations that workers were called for since the last look, oldest first."""
     messages = [json.loads(each) for each in client.lrange("generate", 0, -1)]  # type: ignore[union-attr]
-    calls = [json.loads(base64.b64decode(message["body"]))[0] for message in reversed(messages)]
-    handed_over = [services.event_log().receive(request_id, attempt, 1) for request_id, attempt in calls]
-    return [generation for generation in handed_over if generation is not None]
+    client.delete("generate")
+    return [decode_generation(json.loads(base64.b64decode(each["body"]))[0][0]) for each in reversed(messages)]
 
 
 def test_a_fork_goes_on_from_the_token_chosen_as_a_branch_beside_its_parent(
@@ -148,6 +148,7 @@ def test_a_text_that_was_edited_is_checked_as_a_persons_words_and_as_the_answer(
     parent = ask(alice)
     ids = answer(parent, tokenizer, "The sky is blue today.")
     _, body = post(alice, f"/api/requests/{parent.pk}/fork", {"text": "The sky is never green"})
+    asked_of_workers(redis_client)
     prepare(body["assistant_message"]["request_id"])
     checks = [each for each in events_of(body["assistant_message"]["request_id"]) if isinstance(each, SafetyChecked)]
     assert [check.layer for check in checks] == ["input", "output"]
@@ -168,6 +169,7 @@ def test_nothing_unsafe_gets_around_the_guard_by_a_fork(
     place = {"text": harm} if is_text else {"position": len(tokenizer.encode(harm)) - 1, "token_id": last}
     _, body = post(alice, f"/api/requests/{parent.pk}/fork", place)
     fork = body["assistant_message"]["request_id"]
+    asked_of_workers(redis_client)
     prepare(fork)
     events = events_of(fork)
     assert only(events, RequestFailed).code == "blocked"
@@ -180,8 +182,8 @@ def test_nothing_unsafe_gets_around_the_guard_by_a_fork(
         f"/api/conversations/{conversation.pk}/messages",
         {"text": "And at night?", "parent_id": body["assistant_message"]["id"]},
     )
-    said = Request.objects.get(pk=sent["assistant_message"]["request_id"]).input["messages"]
-    assert [each["content"] for each in said] == ["What colour is the sky?", "And at night?"]
+    said = Request.objects.get(pk=sent["assistant_message"]["request_id"]).input.messages
+    assert [each.content for each in said] == ["What colour is the sky?", "And at night?"]
 
 
 def test_an_answer_under_way_can_be_left_where_it_has_come_to(alice: Client, tokenizer: Tokenizer) -> None:

@@ -18,8 +18,9 @@ from inference.protocol.events import ContextAssembled
 from webapp.billing.bill import KINDS
 from webapp.billing.models import Price
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services, tasks
-from webapp.lifecycle.models import Request
+from webapp.lifecycle import tasks
+from webapp.requests import services
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

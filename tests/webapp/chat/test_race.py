@@ -9,7 +9,7 @@ from django.test import Client
 
 from tests.webapp.chat.test_forks import post, sign_in
 from webapp.chat.models import MAX_ANSWERS
-from webapp.lifecycle.models import Request
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,11 +22,11 @@ from inference.protocol.events import (
 from inference.protocol.request import StepCommand, Usage
 from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
 from tests.webapp.lifecycle.test_fork import sampled
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
+from webapp.requests import services
+from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
-from webapp.lifecycle.models import MAX_IN_FLIGHT, Request
+from webapp.requests.models import MAX_IN_FLIGHT, Request
 
 pytestmark = pytest.mark.django_db
 

@@ -24,9 +24,10 @@ from tokenizers import Tokenizer
 from inference.eventlog.keys import simulation_key
 from inference.protocol.codec import decode_simulation, encode_request
 from inference.protocol.simulation import SimulationRequest
+from webapp.api import learn as views
+from webapp.api.site import EXHIBITS
 from webapp.billing.models import Price
-from webapp.gateway.site import EXHIBITS
-from webapp.learn import tasks, views
+from webapp.learn import tasks
 from webapp.supervisor.child import Child
 
 pytestmark = pytest.mark.django_db

@@ -30,21 +30,22 @@ from inference.protocol.events import (
 )
 from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
-from tests.webapp.traces.test_archive import token
+from tests.webapp.traces.file.test_archive import token
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services, watch
-from webapp.lifecycle.handover import as_message
-from webapp.lifecycle.models import Request
+from webapp.lifecycle import watch
 from webapp.lifecycle.settle import settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
 from webapp.lifecycle.watch import attend
+from webapp.requests import services
+from webapp.requests.models import Request
 from webapp.stream.frames import WireFrame, frames, hub
-from webapp.traces import foreign, store
-from webapp.traces.archive import decode, encode
-from webapp.traces.column_writer import to_columns
-from webapp.traces.columns import TokenColumns
+from webapp.traces import store
+from webapp.traces.file import foreign
+from webapp.traces.file.archive import decode, encode
+from webapp.traces.file.column_writer import to_columns
+from webapp.traces.file.columns import TokenColumns
 from webapp.traces.models import Trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -168,7 +169,7 @@ def test_tokens_are_packed_without_the_databases_lock(request_: Request, monkeyp
         return to_columns(tokens)
 
     were_locked: list[bool] = []
-    monkeypatch.setattr("webapp.traces.archive.to_columns", watched)
+    monkeypatch.setattr("webapp.traces.file.archive.to_columns", watched)
     sampled = [token(position) for position in range(3)]
     log(request_, tokenized("ab"), *sampled)
     generate(request_)
@@ -243,10 +244,8 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
 
 
 def test_a_late_prepare_leaves_a_request_that_was_ended_alone(request_: Request) -> None:
-    announced = as_message(request_)
     watch.end(request_, LOST)
     num_before = services.event_log().last_seq(request_.pk)
-    prepare(request_.pk, 0, announced)
     prepare(request_.pk)
     assert services.event_log().last_seq(request_.pk) == num_before
     assert len(saved(request_, RequestFailed)) == 1

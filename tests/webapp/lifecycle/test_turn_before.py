@@ -16,10 +16,10 @@ from django.utils import timezone
 from inference.eventlog.keys import log_key
 from inference.protocol.events import AnyEvent, ContextAssembled, ContextCompared, Segment
 from tests.webapp.lifecycle.test_settle import generate, log, next_turn, saved, tokenized
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
 from webapp.lifecycle.settle import settle
-from webapp.traces.archive import unpacked
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.traces.file.archive import unpacked
 from webapp.traces.models import Trace
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from inference.protocol.request import SamplingParams
-from webapp.presets import views
+from webapp.api import presets as views
 
 pytestmark = pytest.mark.django_db
 PARAMS = json.loads(msgspec.json.encode(SamplingParams(temperature=1.5, stop=("END",))))

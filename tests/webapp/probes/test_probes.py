@@ -36,10 +36,11 @@ from inference.protocol.events import (
 from inference.protocol.request import SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
-from webapp.probes import board, views
+from webapp.api import probes as views
+from webapp.probes import board
 from webapp.probes.models import Probe
+from webapp.requests import services
+from webapp.requests.models import Request
 from webapp.supervisor.child import Child
 from webapp.traces import store
 

@@ -19,10 +19,11 @@ from django.utils import timezone
 from inference.eventlog.keys import commands_key, log_key, meta_key
 from inference.protocol.events import TextReleased
 from inference.protocol.request import StepCommand
-from tests.webapp.traces.test_filters import saved, signed_in
+from tests.webapp.inputs import SAVED
+from tests.webapp.traces.library.test_filters import saved, signed_in
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle import services
-from webapp.lifecycle.models import Request
+from webapp.requests import services
+from webapp.requests.models import Request
 from webapp.reruns.models import Rerun, Run
 from webapp.traces import store
 from webapp.traces.models import Trace
@@ -44,7 +45,7 @@ def in_conversation(user: User, *request_ids: str) -> Conversation:
 
 def set_of(user: User, num_runs: int, **more: Any) -> Rerun:
     rerun = Rerun.objects.create(
-        user=user, title="T", model="m", input={"messages": []}, params={}, seeds="same", n=1, prompt_check={}, **more
+        user=user, title="T", model="m", input=SAVED, params={}, seeds="same", n=1, prompt_check={}, **more
     )
     Run.objects.bulk_create(Run(rerun=rerun, index=index, params={}) for index in range(num_runs))
     return rerun

@@ -17,7 +17,7 @@ from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from webapp.chat.imports.files import ImportFileError
 from webapp.chat.imports.tree import Brought, Draft, ImportProblem
 from webapp.chat.models import Conversation, Message
-from webapp.lifecycle.start import take_turns
+from webapp.lifecycle.admission import lock_user
 
 MAX_USER_BYTES = 256 << 20
 """Of all texts that one user may have imported."""
@@ -150,7 +150,7 @@ def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
 
 def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     with transaction.atomic():
-        take_turns(owner)  # the same file twice at once is imported once
+        lock_user(owner)  # the same file twice at once is imported once
         new = _unknown(owner, rows)
         check_room(sum(each.conversation.num_imported_bytes for each in new), _num_bytes_free(owner))
         Conversation.objects.bulk_create([each.conversation for each in new])

@@ -12,7 +12,7 @@ from webapp.chat.imports import marks
 from webapp.chat.imports.tree import Draft, ImportProblem, Node
 from webapp.chat.models import MAX_ANSWERS
 from webapp.gateway.errors import ApiError
-from webapp.gateway.params import checked_params
+from webapp.requests.params import checked_params
 
 
 class _Message(msgspec.Struct):

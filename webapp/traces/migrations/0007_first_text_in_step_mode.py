@@ -17,8 +17,8 @@ def leave_out_choices(apps, schema_editor):
 
 def _leave_out(request):
     # Only where there is such a row: step mode is younger than every form of a trace file that is still read.
-    from webapp.lifecycle.outcome import fold
-    from webapp.traces.archive import TraceFileError, decode
+    from webapp.requests.outcome import fold
+    from webapp.traces.file.archive import TraceFileError, decode
 
     request_id, blob = request.values_list("pk", "trace__blob").get()
     try:

@@ -1,5 +1,5 @@
 /**
- * token.sampled events from a saved trace's columns; the form is described in webapp/traces/columns.py. Candidates and
+ * token.sampled events from a saved trace's columns; the form is described in webapp/traces/file/columns.py. Candidates and
  * stages become objects when a token is looked at: of a long answer few ever are.
  */
 import type { SamplerStage, TokenSampled } from "../../protocol/events";

@@ -16,7 +16,7 @@ from inference.protocol.codec import decode_frame, encode_frame
 from inference.protocol.events import TokenSampled
 from benchmarks.synthetic_trace import frames
 from tests.webapp.traces.test_archive import frames as odd_frames
-from webapp.traces.archive import encode, unpacked
+from webapp.traces.file.archive import encode, unpacked
 found = {}
 def save(name, log):
     found[name] = {
@@ -58,7 +58,7 @@ it("leaves a trace of the former form to the server", () => {
   const script = `
 import sys
 from pathlib import Path
-from webapp.traces.archive import unpacked
+from webapp.traces.file.archive import unpacked
 sys.stdout.buffer.write(unpacked(Path("tests/golden/former_columns/finished.sgtrace").read_bytes()))`;
   expect(eventsOf(new Uint8Array(execFileSync(PYTHON, ["-c", script], { cwd: ROOT })))).toBeNull();
 });

@@ -1,4 +1,4 @@
-/** A column of numbers as a saved trace holds it; the form is described in webapp/traces/numbers.py. */
+/** A column of numbers as a saved trace holds it; the form is described in webapp/traces/file/numbers.py. */
 
 /** Scale, flags, bytes per number, data. */
 export type Numbers = [number, number, number, Uint8Array];

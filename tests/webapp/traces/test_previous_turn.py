@@ -1,0 +1,141 @@
+"""A trace has its own texts alone: none of the request that it was compared with, wherever it came from."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+import json
+import zipfile
+from typing import Any
+
+import pytest
+from django.apps import apps
+from msgspec.structs import replace
+
+from inference.protocol.events import AnyEvent, ContextCompared, Dropped, Frame, RequestAccepted, SegmentChange
+from tests.webapp.traces.export.test_exports import FRAMES, import_, made_at, signed_in
+from tests.webapp.traces.file.test_archive import token
+from tests.webapp.traces.file.test_bundle import archive
+from tests.webapp.traces.library.test_sharing import _built_page, share  # noqa: F401 (a fixture)
+from webapp.traces import store
+from webapp.traces.export.formats import FORMATS, decode_file
+from webapp.traces.file.archive import decode, encode, unpacked
+from webapp.traces.file.htmlfile import ReplayPage, to_html
+from webapp.traces.file.jsonfile import encode_json
+from webapp.traces.models import Trace
+from webapp.traces.previous_turn import own, own_event
+
+MIGRATION = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
+SECRET = "my password is hunter2"
+COMPARED = ContextCompared(
+    at=4,
+    request_id="req_before",
+    model="m",
+    num_prompt_tokens=9,
+    num_answer_tokens=2,
+    num_common_tokens=3,
+    here=(b"now",),
+    there=(SECRET.encode(),),
+    added=(2,),
+    changed=(SegmentChange(index=1, num_tokens=5, text=SECRET),),
+    removed=(Dropped(kind="user", source="q1", num_tokens=5, reason="edited", text=SECRET),),
+)
+KEPT = replace(
+    COMPARED,
+    there=(),
+    is_number=False,
+    changed=(SegmentChange(index=1, num_tokens=5, text=""),),
+    removed=(Dropped(kind="user", source="q1", num_tokens=5, reason="edited"),),
+)
+
+
+def with_(*events: AnyEvent) -> list[Frame]:
+    return [FRAMES[0], replace(FRAMES[1], events=(FRAMES[1].events[0], *events, FRAMES[1].events[1]))]
+
+
+def tells(data: bytes) -> bool:
+    return SECRET.encode() in data or base64.b64encode(SECRET.encode()) in data
+
+
+def test_counts_places_and_sources_stay() -> None:
+    assert own(with_(COMPARED)) == with_(KEPT)
+    assert own(FRAMES) == FRAMES
+    assert isinstance(own(FRAMES)[0].events[0], RequestAccepted)
+
+
+def test_that_a_number_differed_is_known_also_without_it() -> None:
+    """It is why the cache missed; whoever has recorded it knows better than what is left of the texts."""
+    dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
+    (is_number, still, of_old) = (
+        own_event(each) for each in (dated, replace(dated, there=(), is_number=True), replace(dated, there=()))
+    )
+    assert [each.is_number for each in (is_number, still, of_old)] == [True, True, None]  # type: ignore[union-attr]
+    assert not is_number.there  # type: ignore[union-attr]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_redacted", [False, True])
+def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> None:
+    alice = signed_in("alice")
+    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["id"]
+    assert store.load_frames(request_id) == with_(KEPT)
+    page = alice.get(share(alice, request_id, is_redacted=is_redacted).json()["path"])
+    assert page.status_code == 200
+    assert not tells(page.content)
+    for name in FORMATS:
+        path = f"/api/traces/{request_id}/export?format={name}&redact={str(is_redacted).lower()}"
+        data = to_html(ReplayPage("", ""), store.load_frames(request_id), {}) if name == "html" else None
+        data = data or alice.get(path).content
+        assert len(data) > 100
+        if name == "sgtrace":
+            data = encode_json(decode_file(data).frames, {})
+        assert not tells(data), name
+        if name in ("sgtrace", "json") and not is_redacted:
+            assert decode_file(data).frames == with_(KEPT)
+            assert import_(alice, data).json()["id"] == request_id
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("redact", ["", "true"])
+def test_no_archive_does(redact: str) -> None:
+    alice = signed_in("alice")
+    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["id"]
+    _, data = archive(alice, {"ids": [request_id]}, redact=redact)
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        trace = file.read(f"{request_id}.json")
+    events: Any = [event for frame in json.loads(trace)["trace"]["frames"] for event in frame["events"]]
+    assert "context.compared" in {event["type"] for event in events}
+    assert not tells(trace)
+
+
+def test_the_migration_changes_a_file_once_and_nothing_else_of_it() -> None:
+    """It has a copy of its own of what it needs, which must say the same."""
+    tokens = [token(position) for position in range(3)]
+    dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
+    for compared in (COMPARED, dated, replace(dated, is_number=False)):
+        before = encode(with_(compared, *tokens), {"title": "T"})
+        after = MIGRATION._stripped(before)
+        assert decode(after).frames == own(with_(compared, *tokens))
+        assert decode(after).summary == {"title": "T"}
+        assert tells(unpacked(before)) and not tells(unpacked(after))
+        assert MIGRATION._stripped(after) is after
+
+
+@pytest.mark.django_db
+def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCaptureFixture) -> None:
+    """As of former versions; one that is damaged stays as it is."""
+    caplog.set_level("INFO")
+    alice = signed_in("alice")
+    files = [encode_json([made_at(n)[0], with_(KEPT)[1]], {"title": "T"}) for n in range(3)]
+    ids = [import_(alice, file).json()["id"] for file in files]
+    Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
+    Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
+    whole = Trace.objects.get(pk=ids[2])
+    MIGRATION.strip_texts_of_others(apps, None)
+    assert f"the trace of {ids[1]} cannot be read" in caplog.text
+    assert "3 of 3 traces" in caplog.text
+    assert not tells(unpacked(bytes(Trace.objects.get(pk=ids[0]).blob)))
+    assert store.load_frames(ids[0]) == with_(KEPT)
+    assert bytes(Trace.objects.get(pk=ids[1]).blob) == b"damaged"
+    assert bytes(Trace.objects.get(pk=ids[2]).blob) == bytes(whole.blob)

@@ -1,0 +1,65 @@
+"""POST …/preview: what would be sent, before it is. Knows nothing of how it is packed."""
+
+from __future__ import annotations
+
+import msgspec
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from inference.protocol.request import SamplingParams
+from webapp.api.chat.conversations import NewConversation, find_conversation, new_conversation
+from webapp.chat.models import Conversation, Message
+from webapp.chat.previewing import Busy
+from webapp.chat.previewing import preview as make
+from webapp.chat.sending import AnswerOpen
+from webapp.gateway.body import checked_text, read_body
+from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.requests.failure import Failure
+from webapp.requests.params import checked_params
+
+_STATUS = {"prompt_too_long": 409, "model_unavailable": 503}
+
+
+class Draft(msgspec.Struct, forbid_unknown_fields=True):
+    """A message that may be sent next."""
+
+    text: str
+    parent_id: str | None = None
+    params: SamplingParams | None = None
+    system_prompt: str | None = None
+    """Of a conversation that has not begun; else its own is used. None: that of the model's entry."""
+
+
+@api("POST")
+def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpResponse:
+    """200; 409 prompt_too_long, answer_open; 429 busy where the user's last one is still being made."""
+    body = read_body(request, Draft)
+    text = checked_text(body.text)
+    found = find_conversation(request, conversation_id) if conversation_id else _new(request, body)
+    params = checked_params(body.params) if body.params else msgspec.convert(found.params, SamplingParams)
+    try:
+        return JsonResponse(make(found, _parent(found, body.parent_id), text, params))
+    except Failure as failure:
+        raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
+    except AnswerOpen:
+        raise ApiError(409, "answer_open", "The answer before this message is still being written.") from None
+    except Busy:
+        raise ApiError(429, "busy", "The last look is still being made. Try again.", retry_after_s=1) from None
+    except (RedisError, OperationalError):
+        raise ApiError(503, "queue_unavailable", "The queue cannot be reached. Try again soon.") from None
+
+
+def _new(request: HttpRequest, body: Draft) -> Conversation:
+    """As the first message would make it; it is not saved."""
+    if body.parent_id is not None:
+        raise not_found("message")
+    given = {name: value for name in ("system_prompt", "params") if (value := getattr(body, name)) is not None}
+    return new_conversation(user_id(request), NewConversation(**given))
+
+
+def _parent(found: Conversation, parent_id: str | None) -> Message | None:
+    parent = found.messages.filter(pk=parent_id).first() if parent_id is not None else None
+    if parent_id is not None and parent is None:
+        raise not_found("message")
+    return parent

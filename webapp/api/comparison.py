@@ -1,0 +1,43 @@
+"""What the turn before said where a prompt differs from it: read from that turn's own trace, and gone with it."""
+
+from __future__ import annotations
+
+import msgspec
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+
+from inference.protocol.events import ContextCompared, first
+from webapp.api.requests import find
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.lifecycle.turn_before import TurnBeforeGone, with_texts
+from webapp.requests.models import Request
+from webapp.traces import store
+from webapp.traces.file.archive import TraceFileError
+
+
+@api("GET")
+def compared(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The request's context.compared with the texts that no trace but the other one has."""
+    found = find(request, request_id)
+    if not found.is_settled and not _is_settled_now(found):
+        raise not_found("comparison")
+    try:
+        frames = store.load_frames(found.pk)
+        known = first((event for frame in frames for event in frame.events), ContextCompared)
+        if known is None:
+            raise not_found("comparison")
+        if found.is_imported:
+            raise ApiError(409, "imported", "An imported trace does not bring the turn before with it.")
+        event = with_texts(found.user_id, frames, known)
+    except TurnBeforeGone:
+        raise ApiError(410, "deleted", "The turn before was deleted, and its text with it.") from None
+    except TraceFileError:
+        raise ApiError(409, "trace_unreadable", "The saved trace of one of the two turns is damaged.") from None
+    return HttpResponse(msgspec.json.encode(event), content_type="application/json")
+
+
+def _is_settled_now(found: Request) -> bool:
+    """The page has the event a moment before: settle holds the row from its end in the log until the trace is saved."""
+    with transaction.atomic():
+        current = Request.objects.select_for_update().only("finished_at").filter(pk=found.pk).first()
+    return current is not None and current.is_settled

@@ -1,0 +1,38 @@
+"""A message at the gate, as far as it goes without being sent. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import msgspec
+
+from inference.protocol.events import Limit
+from inference.protocol.request import SamplingParams
+from webapp.chat.models import MAX_ANSWERS
+from webapp.gateway.body import checked_text
+from webapp.gateway.errors import ApiError, too_many_open
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.admission import TooManyOpen, concurrency_limits
+from webapp.requests.models import MAX_IN_FLIGHT
+from webapp.requests.params import checked_params
+
+
+class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A message, and how busy its sender is thought to be."""
+
+    text: str
+    params: SamplingParams = SamplingParams()
+    n: int = 1
+    num_open: int = 0
+    """Requests of the same user that are supposed to be open."""
+
+
+def rehearsed(body: Rehearsal, timing: ServerTiming) -> list[Limit]:
+    """Where the limit would stand for each answer. Raises ApiError, as sending the message would."""
+    checked_text(body.text)
+    checked_params(body.params)
+    if not (1 <= body.n <= MAX_ANSWERS and 0 <= body.num_open <= MAX_IN_FLIGHT):
+        raise ApiError(400, "invalid", f"n must be 1 to {MAX_ANSWERS}, num_open 0 to {MAX_IN_FLIGHT}.", "n")
+    timing.mark("validate")
+    try:
+        return concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n)
+    except TooManyOpen as error:
+        raise too_many_open(str(error)) from None

@@ -1,0 +1,75 @@
+"""Step mode's JSON API: take the token that is proposed, or another, or let the answer run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from redis.exceptions import RedisError
+
+from inference.protocol.events import Frame, GenerationFinished, RequestCancelled, TokenProposed, TokenSampled
+from inference.protocol.request import StepCommand
+from webapp.api.requests import find
+from webapp.gateway.body import read_body
+from webapp.gateway.errors import ApiError, api
+from webapp.requests import services
+from webapp.requests.input import is_stepped
+
+_MAX_TOKENS = 1_000_000
+
+
+@api("POST")
+def step(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The worker obeys at once, or not at all where the token was taken meanwhile."""
+    command = read_body(request, StepCommand)
+    found = find(request, request_id)
+    if command.num_tokens is not None and not 0 <= command.num_tokens <= _MAX_TOKENS:
+        message = f"num_tokens must be from 0 (stop running on) to {_MAX_TOKENS}, or null for all."
+        raise ApiError(400, "invalid", message, "num_tokens")
+    try:
+        log = services.event_log()
+        is_open = is_stepped(found.input) and not found.is_settled
+        last = _last_token(log.read_backwards(found.pk)) if is_open else None
+        if last is None:
+            raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
+        # Two: of commands to stop running on there are never two in a row.
+        _check_new(command, log.commands(found.pk, -2))
+        if command.num_tokens != 0:
+            _check_choice(command, last)
+        log.command(found.pk, command)
+    except RedisError:
+        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return JsonResponse({"status": "taken"}, status=202)
+
+
+def _last_token(frames: Iterable[Frame]) -> TokenProposed | TokenSampled | None:
+    """Of the frames, the last first; None where there is none yet, or the answer has ended."""
+    for event in (event for frame in frames for event in reversed(frame.events)):
+        if isinstance(event, TokenProposed | TokenSampled):
+            return event
+        if isinstance(event, GenerationFinished | RequestCancelled):
+            return None
+    return None
+
+
+def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
+    """That it changes something after those sent before. Raises ApiError."""
+    if command.num_tokens == 0 and (not before or before[-1].num_tokens == 0):
+        raise ApiError(409, "moved_on", "The answer is not running on.", "num_tokens")
+    if command.num_tokens != 0 and any(each.num_tokens != 0 and each.position >= command.position for each in before):
+        raise ApiError(409, "moved_on", "This token has been chosen already.", "position")
+
+
+def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> None:
+    """That this token can be taken now. Raises ApiError."""
+    if not isinstance(last, TokenProposed) or last.token.position != command.position:
+        raise ApiError(409, "moved_on", "Another token is proposed by now, or none. Look again.", "position")
+    if command.token_id is None:
+        return
+    masked = {token for stage in last.token.stages or () for token in stage.masked}
+    if command.token_id not in last.token.candidate_ids or command.token_id in masked:
+        message = "token_id must be one of the candidates that no stage has removed for good."
+        raise ApiError(400, "unknown_token", message, "token_id")
+    tokenizer = services.prompt_services().tokenizer
+    if tokenizer.is_special(command.token_id) and command.token_id not in tokenizer.eos_ids:
+        raise ApiError(400, "control_token", "Control tokens come from the chat template alone.", "token_id")

@@ -1,0 +1,131 @@
+"""The trace library's JSON API: files from anybody, each validated as a whole before anything is kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.utils import timezone
+
+from inference.protocol.events import RequestAccepted
+from webapp.api.requests import summary
+from webapp.api.traces.traces import checked_note, checked_tags
+from webapp.gateway.errors import ApiError, api, user_id
+from webapp.lifecycle.admission import lock_user
+from webapp.lifecycle.settle import record
+from webapp.requests.models import Request
+from webapp.requests.outcome import Outcome
+from webapp.traces import store
+from webapp.traces.export.formats import decode_file
+from webapp.traces.file import bundle, foreign
+from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
+from webapp.traces.library import listing as library
+from webapp.traces.library.known import Digests, digests, find, find_import
+from webapp.traces.models import Entry, Import
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@api("POST")
+def import_file(request: HttpRequest) -> HttpResponse:
+    """RequestSummary of the trace, or of each of an archive's; `is_known`: it was in the user's library already."""
+    owner, data = user_id(request), _read(request)
+    try:
+        if data.startswith(bundle.MAGIC):
+            taken = _import_bundle(owner, data)
+            answer: dict[str, Any] = {"traces": taken}
+        else:
+            answer = _take(owner, decode_file(data))
+            taken = [answer]
+    except TraceFileError as error:
+        raise ApiError(400, "invalid_trace", str(error), "file") from None
+    return JsonResponse(answer, status=200 if all(each["is_known"] for each in taken) else 201)
+
+
+def _read(request: HttpRequest) -> bytes:
+    try:
+        file = request.FILES.get("file")
+    except (RequestDataTooBig, MultiPartParserError):
+        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.") from None
+    if file is None:
+        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
+    if (file.size or 0) > MAX_BYTES:
+        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    return bytes(file.read())
+
+
+def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
+    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError.
+
+    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    """
+    for bundled, archive in bundle.read_bundle(data):
+        try:
+            foreign.check(archive)
+            checked_note(bundled.note)
+            checked_tags(bundled.tags, "tags")
+        except (TraceFileError, ApiError) as error:
+            raise TraceFileError(f"{bundled.file}: {error}") from None
+    taken = list[dict[str, Any]]()
+    try:
+        for bundled, archive in bundle.read_bundle(data):
+            taken.append(_take(owner, archive, bundled))
+    except Exception:
+        _take_back(taken)
+        raise
+    return taken
+
+
+def _take_back(taken: list[dict[str, Any]]) -> None:
+    # One transaction for all would keep every other writer waiting while each is read and packed.
+    Request.objects.filter(pk__in=[each["id"] for each in taken if not each["is_known"]]).delete()
+
+
+def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> dict[str, Any]:
+    """Raises TraceFileError. What its owner has put to one that is known stays as it is."""
+    accepted, outcome = foreign.check(archive)
+    told = digests(archive.frames)
+    known = find(owner, accepted, told)
+    if known is not None:
+        return summary(known) | {"is_known": True}
+    request = _request(owner, archive, accepted, outcome)
+    blob = store.pack(request, archive.frames)
+    with transaction.atomic():  # short, whatever the file: on SQLite everybody waits for it
+        lock_user(owner)  # the same file twice at once is one trace
+        known = find_import(owner, told)
+        if known is None:
+            _keep(request, blob, told, bundled)
+    return summary(known or request) | {"is_known": known is not None}
+
+
+def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
+    """Not saved yet."""
+    title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
+    request = Request(
+        user_id=owner,
+        surface=accepted.surface,
+        model=accepted.model.replace("\x00", "")[:128],
+        title=title,
+        is_imported=True,
+        accepted_unix_us=accepted.accepted_unix_us,
+        # The clock of the server where it was made may have been ahead of ours.
+        created_at=min(timezone.now(), _EPOCH + timedelta(microseconds=accepted.accepted_unix_us)),
+    )
+    record(request, outcome)
+    return request
+
+
+def _keep(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
+    request.save()
+    store.keep(request, blob)
+    Import.objects.create(
+        trace_id=request.pk, user_id=request.user_id, events_sha256=told.events, redacted_sha256=told.redacted
+    )
+    if bundled is not None:
+        entry = Entry(pk=request.pk, is_pinned=bundled.is_pinned, note=checked_note(bundled.note))
+        entry.save(update_fields=["is_pinned", "note"])
+        library.set_tags(entry, checked_tags(bundled.tags, "tags"))

@@ -1,0 +1,35 @@
+"""The saved trace as it is kept, for the page, which reads the columns itself: nothing is decoded or encoded here."""
+
+from __future__ import annotations
+
+import json
+
+from django.http import HttpRequest, HttpResponse
+
+from webapp.api.requests import find
+from webapp.gateway.errors import ApiError, api, not_found
+from webapp.traces.file.archive import TraceFileError, packed, unpacked
+from webapp.traces.models import Trace
+
+OBSERVED = "Sightglass-Observed"
+"""Header with the request.observed event, which comes after the trace was saved, as JSON."""
+
+
+@api("GET")
+def saved(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The msgpack of a .sgtrace file. 404 while there is none; 409 where it is damaged."""
+    trace = Trace.objects.filter(pk=find(request, request_id).pk).first()
+    if trace is None:
+        raise not_found("saved trace")
+    takes_zstd = "zstd" in request.headers.get("Accept-Encoding", "")
+    try:
+        body = packed(bytes(trace.blob)) if takes_zstd else unpacked(bytes(trace.blob))
+    except TraceFileError as error:
+        raise ApiError(409, "trace_unreadable", str(error)) from None
+    response = HttpResponse(body, content_type="application/vnd.msgpack")
+    response["Vary"] = "Accept-Encoding"
+    if takes_zstd:
+        response["Content-Encoding"] = "zstd"
+    if trace.observed is not None:
+        response[OBSERVED] = json.dumps(trace.observed)
+    return response

@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class LifecycleConfig(AppConfig):
-    name = "webapp.lifecycle"
-    label = "lifecycle"

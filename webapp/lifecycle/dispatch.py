@@ -1,0 +1,35 @@
+"""Queues a request's preparation and its generation. Knows nothing of how either is done."""
+
+from __future__ import annotations
+
+from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import EXPIRY_S
+from inference.protocol.codec import encode_generation
+from inference.protocol.events import AnyEvent, GenerationQueued
+from inference.protocol.request import GenerationRequest
+from webapp.celery import app
+from webapp.requests import services
+
+
+def queue_preparation(request_id: str) -> None:
+    """Raises OperationalError, RedisError, OSError."""
+    app.send_task("lifecycle.prepare", args=[request_id])
+
+
+def queue_generation(done: list[AnyEvent], generation: GenerationRequest, after: int) -> None:
+    """Log the preparation's events and call a worker, once: a second call for the same log raises Fenced.
+
+    after: the log's last seq before them. Raises Fenced, OperationalError, RedisError, OSError.
+    """
+    at = RequestClock(generation.accepted_unix_us).at
+    queued = GenerationQueued(at=at(), attempt=generation.attempt, queue_depth=num_waiting())
+    services.event_log().append(generation.request_id, [*done, queued], generation.attempt, after)
+    payload = encode_generation(generation)
+    # Celery writes a message's arguments into its headers a second time, for monitors: a user's text stays out of them.
+    app.send_task("inference.generate", args=[payload], expires=EXPIRY_S, argsrepr="", kwargsrepr="")
+
+
+def num_waiting() -> int:
+    """Calls that no worker has taken yet."""
+    with app.connection_or_acquire() as connection:
+        return int(connection.default_channel.client.llen("generate"))

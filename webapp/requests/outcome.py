@@ -1,0 +1,148 @@
+"""What a request's events add up to. Pure: events in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TypeVar
+
+from inference.protocol.events import (
+    TERMINAL,
+    AnyEvent,
+    BillPosted,
+    ContextAssembled,
+    Frame,
+    GenerationFinished,
+    GenerationForked,
+    GenerationStarted,
+    RequestCancelled,
+    RequestFailed,
+    SafetyChecked,
+    TextReleased,
+    TextWithheld,
+    TokenProposed,
+    TokenSampled,
+)
+from inference.protocol.request import FinishReason, Usage
+
+VERDICTS = ("allow", "flag", "rewrite", "block")
+"""From the mildest to the worst."""
+
+Kind = TypeVar("Kind", bound=AnyEvent)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer and its figures, as far as the log has them."""
+
+    text: str
+    usage: Usage
+    finish_reason: FinishReason | None
+    first_token_us: int | None
+    """When the first token was sampled, counted as the first text."""
+    between_tokens_us: dict[str, int] | None
+    """Mean, median, p95 and worst of the times from each token to the next; None: there are fewer than two tokens."""
+    first_text_us: int | None
+    """When the first text was released, without the time a person took to choose tokens before it."""
+    duration_us: int
+    num_events: int
+    bill: BillPosted | None
+    failure: RequestFailed | None
+    context: ContextAssembled | None
+    safety_layers: dict[str, str]
+    """The worst verdict of each layer that was checked."""
+    is_cancelled: bool
+    is_terminal: bool
+
+    @property
+    def safety_verdict(self) -> str | None:
+        """The worst of all; None: nothing was checked."""
+        return max(self.safety_layers.values(), key=VERDICTS.index, default=None)
+
+
+def fold(frames: Sequence[Frame]) -> Outcome:
+    """Add up one request's frames, in order."""
+    events = [event for frame in frames for event in frame.events]
+    finished = _last(events, GenerationFinished)
+    shown = [event for event in events if isinstance(event, GenerationForked | TextReleased | TextWithheld)]
+    return Outcome(
+        text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
+        usage=finished.usage if finished else Usage(),
+        finish_reason=finished.finish_reason if finished else None,
+        first_token_us=_first(events, TokenSampled),
+        between_tokens_us=_between_tokens(events),
+        first_text_us=_first(events, TextReleased),
+        duration_us=events[-1].at if events else 0,
+        num_events=len(events),
+        bill=_last(events, BillPosted),
+        failure=_last(events, RequestFailed),
+        context=_last(events, ContextAssembled),
+        safety_layers=_layers(events),
+        is_cancelled=any(isinstance(event, RequestCancelled) for event in events),
+        is_terminal=any(isinstance(event, TERMINAL) for event in events),
+    )
+
+
+def is_started(events: Iterable[AnyEvent]) -> bool:
+    """Tell whether a worker's engine has begun."""
+    return any(isinstance(event, GenerationStarted) for event in events)
+
+
+def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
+    """µs since acceptance, without what a person took to choose tokens until then."""
+    at = next((event.at for event in events if isinstance(event, kind)), None)
+    return None if at is None else _unwaited(at, list(_choices(events)))
+
+
+def _unwaited(at: int, choices: Iterable[tuple[int, int]]) -> int:
+    """A time without what a person took to choose tokens until then."""
+    return at - sum(max(0, min(end, at) - start) for start, end in choices)
+
+
+def _between_tokens(events: Sequence[AnyEvent]) -> dict[str, int] | None:
+    """Tokens of one step, as of a draft that was right, come at once: nothing is between them."""
+    choices = list(_choices(events))
+    times = [_unwaited(event.at, choices) for event in events if isinstance(event, TokenSampled)]
+    gaps = sorted(after - before for before, after in pairwise(times))
+    if not gaps:
+        return None
+    at_p95 = -(-95 * len(gaps) // 100) - 1
+    return {
+        "mean": round(sum(gaps) / len(gaps)),
+        "median": round(median(gaps)),
+        "p95": gaps[at_p95],
+        "worst": gaps[-1],
+    }
+
+
+def _choices(events: Iterable[AnyEvent]) -> Iterator[tuple[int, int]]:
+    """Step mode: from when until when each token waited for a person, µs since acceptance; as the inspector has it."""
+    proposed_at = None
+    for event in events:
+        if isinstance(event, TokenProposed):
+            proposed_at = event.at
+        elif proposed_at is not None and isinstance(event, TokenSampled | GenerationFinished):
+            yield proposed_at, event.at
+            proposed_at = None
+
+
+def _layers(events: Iterable[AnyEvent]) -> dict[str, str]:
+    worst: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, SafetyChecked):
+            worst[event.layer] = max(worst.get(event.layer, "allow"), event.verdict, key=VERDICTS.index)
+    return worst
+
+
+def _notice(event: TextWithheld) -> str:
+    return f"\n\n{event.replacement}"
+
+
+def _last(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
+    found = None
+    for event in events:
+        if isinstance(event, kind):
+            found = event
+    return found

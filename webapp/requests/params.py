@@ -1,0 +1,71 @@
+"""Refuses sampling parameters that the engine could not keep to, before anything is queued."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from inference.grammar.check import GrammarCheck
+from inference.protocol.request import Problem, SamplingParams
+from inference.tokenization.gguf_metadata import TokenizerError
+from inference.tokenization.template_process import TemplateError
+from webapp.gateway.errors import ApiError, all_of
+from webapp.requests import services
+
+_GRAMMAR = ("json_schema", "regex")
+
+
+def checked_params(params: SamplingParams) -> SamplingParams:
+    """Raises ApiError, which names all that is wrong, one thing of each field."""
+    found = [*params.problems(), _id_problem(params), _nul_problem(params)]
+    if not any(problem and problem.field in _GRAMMAR for problem in found):
+        found.append(_grammar_problem(params))
+    first = {problem.field: problem for problem in reversed(found) if problem}
+    if first:
+        raise all_of(
+            [ApiError(400, "invalid", f"{each}.", f"params.{each.field}") for each in reversed(first.values())]
+        )
+    return params
+
+
+def window_notes(params: SamplingParams) -> list[dict[str, str]]:
+    """What will not be done to the letter, though nothing is refused: {"field", "message"} each."""
+    try:
+        window = services.prompt_services().window
+    except (TokenizerError, TemplateError):
+        return []
+    if params.max_tokens < window:
+        return []
+    message = (
+        f"max_tokens is more than this model can give: its window holds {window:,} tokens, the prompt included, "
+        f"and the answer ends when it is full."
+    )
+    return [{"field": "params.max_tokens", "message": message}]
+
+
+def _id_problem(params: SamplingParams) -> Problem | None:
+    if not (params.logit_bias or params.banned_token_ids or params.stop_token_ids):
+        return None
+    try:
+        num_ids = services.prompt_services().num_ids
+    except (TokenizerError, TemplateError) as error:
+        raise ApiError(503, "model_unavailable", str(error)) from None
+    return params.id_problem(num_ids)
+
+
+def _grammar_problem(params: SamplingParams) -> Problem | None:
+    if params.json_schema is None and params.regex is None:
+        return None
+    return _grammar_check().problem(params)
+
+
+def _nul_problem(params: SamplingParams) -> Problem | None:
+    breakers = {"dry_sequence_breakers": params.dry_sequence_breakers}
+    texts = breakers | {"stop": params.stop, "json_schema": (params.json_schema,), "regex": (params.regex,)}
+    places = ((name, (text or "").find("\x00")) for name, values in texts.items() for text in values)
+    told = "has a NUL, which is invisible, as character {:,}; remove it"
+    return next((Problem(name, told.format(place + 1)) for name, place in places if place >= 0), None)
+
+
+@cache
+def _grammar_check() -> GrammarCheck:
+    return GrammarCheck()

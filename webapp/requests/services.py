@@ -1,0 +1,64 @@
+"""What the lifecycle tasks share in one process: log, tokenizer, classifier. Loaded once, on first use."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+
+from django.conf import settings
+
+from inference.eventlog.event_log import EventLog
+from inference.eventlog.redis_log import RedisEventLog
+from inference.safety import Guard, load_guard
+from inference.tokenization.chat_template import ChatTemplate
+from inference.tokenization.gguf_metadata import read_metadata
+from inference.tokenization.tokenizer import Tokenizer
+from webapp.context.assemble import Assembler
+from webapp.requests.model_entry import ModelEntry, entry_of
+
+
+@dataclass(frozen=True)
+class PromptServices:
+    """The model's own text side, without the model."""
+
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    assembler: Assembler
+    window: int
+    num_ids: int
+    """Token ids from 0 on that mean something to tokenizer and model alike."""
+
+
+@cache
+def event_log() -> EventLog:
+    return RedisEventLog.from_url(settings.ENVIRONMENT.redis_url)
+
+
+@cache
+def background_pool() -> ThreadPoolExecutor:
+    """Threads for work beside a task's own: more than a worker has tasks at once."""
+    return ThreadPoolExecutor(32, "background")
+
+
+@cache
+def guard() -> Guard:
+    """Raises PolicyError, SafetyModelError."""
+    return load_guard(settings.ENVIRONMENT.policy_path)
+
+
+@cache
+def model_entry() -> ModelEntry:
+    """Of the model that is served."""
+    return entry_of(settings.ENVIRONMENT.model_path, settings.ENVIRONMENT.has_server)
+
+
+@cache
+def prompt_services() -> PromptServices:
+    """Raises TokenizerError, TemplateError."""
+    metadata = read_metadata(settings.ENVIRONMENT.model_path)
+    tokenizer = Tokenizer(metadata)
+    template = ChatTemplate(metadata, tokenizer)
+    window = metadata.context_length
+    num_ids = min(tokenizer.vocab_size, metadata.num_embeddings)
+    return PromptServices(tokenizer, template, Assembler(template, tokenizer, window), window, num_ids)

@@ -1,0 +1,251 @@
+"""A trace as OpenTelemetry spans, in the JSON encoding of OTLP. Pure: frames in, JSON out.
+
+Attributes follow the semantic conventions for generative AI (`gen_ai.*`, in development); what these have no name for
+is `sightglass.*`. The conventions make prompts and answers opt-in, so no text of either leaves unless it is asked for.
+What the log does not tell is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from inference.protocol.events import (
+    BillPosted,
+    CacheLookedUp,
+    ContextAssembled,
+    Frame,
+    GenerationFinished,
+    GenerationPreempted,
+    GenerationStarted,
+    PrefillAdvanced,
+    RequestAccepted,
+    RequestCancelled,
+    RequestFailed,
+    SafetyChecked,
+    TextReleased,
+    TextWithheld,
+    TokenSampled,
+)
+from inference.protocol.request import SamplingParams, Usage
+from webapp.requests.outcome import Outcome, fold
+from webapp.traces.export.spans import Log, Span, kind, spans
+from webapp.traces.file.archive import TraceFileError
+
+_PROVIDER = "sightglass"
+_INTERNAL, _CLIENT = 1, 3
+_ERROR = 2
+_TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
+_TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, CacheLookedUp)
+"""Moments that become events of the whole request's span."""
+
+_TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
+    PrefillAdvanced: ("start", "end", "num_sequences", "num_batched_tokens"),
+    SafetyChecked: ("classifier", "version", "policy", "verdict", "held_us"),
+    CacheLookedUp: ("num_cached_tokens", "saved_us", "num_timed_tokens"),
+    TextWithheld: ("num_tokens", "category"),
+    RequestFailed: ("stage", "code"),
+    RequestCancelled: ("by",),
+    GenerationPreempted: ("num_tokens", "num_blocks"),
+}
+"""Which fields of an event become attributes: none that holds text of prompt or answer."""
+
+Attributes = dict[str, Any]
+
+
+def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
+    """The body of a `POST /v1/traces`. The same log gives the same ids, so that sending it twice makes no two traces.
+
+    has_texts: with the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the log
+    does not hold request.accepted, which has the name and the time of all.
+    """
+    log = Log(frames)
+    accepted = log.first(RequestAccepted)
+    if accepted is None:
+        raise TraceFileError("The trace does not hold request.accepted.")
+    found = _Spans(log, accepted, _texts(log, accepted.params) if has_texts else {}).all()
+    scope = {"scope": {"name": "sightglass"}, "spans": found}
+    resource = {"attributes": _attributes({"service.name": "sightglass"})}
+    return msgspec.json.encode({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
+
+
+class _Spans:
+    """The spans of one request: one for all of it, and below that one per stage's work."""
+
+    def __init__(self, log: Log, accepted: RequestAccepted, texts: Attributes) -> None:
+        self._log = log
+        self._accepted = accepted
+        self._texts = texts
+        self._trace_id = _hash(accepted.request_id, _TRACE_ID_BYTES)
+
+    def all(self) -> list[dict[str, Any]]:
+        below = [span for span in spans(self._log) if span.end is not None and not isinstance(span.event, TokenSampled)]
+        below += _decode(self._log)
+        root = self._root(below)
+        return [root, *(self._below(rank, span, root["spanId"]) for rank, span in enumerate(below))]
+
+    def _root(self, below: list[Span]) -> dict[str, Any]:
+        start = min(0, self._accepted.received_at, *(span.start for span in below))
+        over = self._log.terminal or self._log.events[-1]
+        known = _of_request(self._log, self._accepted) | self._texts
+        span = self._span("request", f"chat {self._accepted.model}", start, over.at, _CLIENT, known)
+        span["events"] = [
+            {"timeUnixNano": self._nano(event.at), "name": kind(event), "attributes": _attributes(_of_event(event))}
+            for event in self._log.events
+            if isinstance(event, _TELLING)
+        ]
+        if failure := _error(self._log):
+            # Its message may quote what was asked for, such as a grammar.
+            span["status"] = {"code": _ERROR, "message": failure.message if self._texts else failure.code}
+        return span
+
+    def _below(self, rank: int, span: Span, parent: str) -> dict[str, Any]:
+        end = span.start if span.end is None else span.end
+        known = {"sightglass.stage": span.stage} | (_of_event(span.event) if span.event else {})
+        return self._span(f"{rank} {span.name}", span.name, span.start, end, _INTERNAL, known) | {
+            "parentSpanId": parent
+        }
+
+    def _span(self, key: str, name: str, start: int, end: int, span_kind: int, known: Attributes) -> dict[str, Any]:
+        return {
+            "traceId": self._trace_id,
+            "spanId": _hash(f"{self._accepted.request_id} {key}", _SPAN_ID_BYTES),
+            "name": name,
+            "kind": span_kind,
+            "startTimeUnixNano": self._nano(start),
+            "endTimeUnixNano": self._nano(max(start, end)),
+            "attributes": _attributes(known),
+        }
+
+    def _nano(self, at: int) -> str:
+        return str(max(0, self._accepted.accepted_unix_us + at) * 1000)
+
+
+def _decode(log: Log) -> Iterator[Span]:
+    """One span for all tokens: thousands of them say no more to a tracing system."""
+    tokens = log.all(TokenSampled)
+    if tokens:
+        yield Span("decode", "decode", tokens[0].at, tokens[-1].at)
+
+
+def _error(log: Log) -> RequestFailed | None:
+    """A refusal is policy, not an error."""
+    failure = log.first(RequestFailed)
+    return None if failure is None or failure.code == "blocked" else failure
+
+
+def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
+    started, finished = log.first(GenerationStarted), log.first(GenerationFinished)
+    known: Attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": _PROVIDER,
+        "gen_ai.request.model": accepted.model,
+        "gen_ai.response.id": accepted.request_id,
+    } | _of_params(accepted.params)
+    if started:
+        known |= {
+            "gen_ai.response.model": started.model,
+            "sightglass.server": started.server,
+            "sightglass.device": started.device,
+            "sightglass.quantization": started.quantization,
+        }
+    if finished:
+        known |= {"gen_ai.response.finish_reasons": [finished.finish_reason]}
+        known |= _of_usage(finished.usage, finished.is_cache_known)
+    if failure := _error(log):
+        known |= {"error.type": failure.code}
+    known |= _of_times(fold([Frame(seq=1, events=tuple(log.events))]))
+    if bill := log.first(BillPosted):
+        known |= {"sightglass.cost_nano": bill.total_nano, "sightglass.currency": bill.currency}
+    return known
+
+
+def _of_times(outcome: Outcome) -> Attributes:
+    """Without what a person took to choose tokens."""
+    between = outcome.between_tokens_us or {}
+    return {
+        "sightglass.time_to_first_token_us": outcome.first_token_us,
+        "sightglass.time_to_first_text_us": outcome.first_text_us,
+        "sightglass.time_per_output_token_us": between.get("mean"),
+        "sightglass.time_between_tokens_median_us": between.get("median"),
+        "sightglass.time_between_tokens_p95_us": between.get("p95"),
+        "sightglass.time_between_tokens_worst_us": between.get("worst"),
+    }
+
+
+def _texts(log: Log, params: SamplingParams) -> Attributes:
+    """The conventions' JSON of messages, each a role and its parts; and the settings that quote or fix the answer."""
+    context, finished = log.first(ContextAssembled), log.first(GenerationFinished)
+    answer = "".join(event.text for event in log.all(TextReleased))
+    said = [segment for segment in context.segments if segment.kind != "template"] if context else []
+    output = _message("assistant", answer) | {"finish_reason": finished.finish_reason if finished else "error"}
+    known: Attributes = {
+        "gen_ai.input.messages": [_message(each.role, each.text) for each in said if each.kind != "system"],
+        "gen_ai.system_instructions": [_part(each.text) for each in said if each.kind == "system"],
+        "gen_ai.output.messages": [output] if answer else [],
+    }
+    messages = {name: msgspec.json.encode(value).decode() for name, value in known.items() if value}
+    settings = {"gen_ai.request.seed": params.seed, "gen_ai.request.stop_sequences": list(params.stop) or None}
+    return messages | settings
+
+
+def _message(role: str, text: str) -> Attributes:
+    return {"role": role, "parts": [_part(text)]}
+
+
+def _part(text: str) -> Attributes:
+    return {"type": "text", "content": text}
+
+
+def _of_params(params: SamplingParams) -> Attributes:
+    """What is off is left out."""
+    return {
+        "gen_ai.output.type": "json" if params.json_schema is not None else None,
+        "gen_ai.request.temperature": float(params.temperature),
+        "gen_ai.request.top_p": float(params.top_p),
+        "gen_ai.request.top_k": float(params.top_k) if params.top_k else None,
+        "gen_ai.request.frequency_penalty": float(params.frequency_penalty) or None,
+        "gen_ai.request.presence_penalty": float(params.presence_penalty) or None,
+        "gen_ai.request.max_tokens": params.max_tokens,
+    }
+
+
+def _of_usage(usage: Usage, is_cache_known: bool) -> Attributes:
+    """By the conventions the input counts the cached tokens too."""
+    written = usage.cache_write_5m + usage.cache_write_1h
+    return {
+        "gen_ai.usage.input_tokens": usage.uncached_input + usage.cache_read + written,
+        "gen_ai.usage.output_tokens": usage.output,
+        "gen_ai.usage.cache_read.input_tokens": usage.cache_read if is_cache_known else None,
+        "gen_ai.usage.cache_creation.input_tokens": written if is_cache_known else None,
+    }
+
+
+def _of_event(event: msgspec.Struct) -> Attributes:
+    return {f"sightglass.{name}": getattr(event, name) for name in _TOLD.get(type(event), ())}
+
+
+def _attributes(known: Attributes) -> list[dict[str, Any]]:
+    """Without those whose value is None."""
+    return [{"key": key, "value": _value(value)} for key, value in known.items() if value is not None]
+
+
+def _value(value: object) -> dict[str, Any]:
+    """OTLP's AnyValue; 64-bit integers are decimal text in JSON."""
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case list():
+            return {"arrayValue": {"values": [_value(each) for each in value]}}
+    return {"stringValue": str(value)}
+
+
+def _hash(text: str, num_bytes: int) -> str:
+    return hashlib.sha256(text.encode()).digest()[:num_bytes].hex()

@@ -1,0 +1,99 @@
+"""Sends a trace to the operator's OTLP/HTTP endpoint (opentelemetry.io/docs/specs/otlp, binary protobuf).
+
+The address is a setting and nothing that a user says becomes part of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+from inference.protocol.events import Frame
+from webapp.environment import OtlpEndpoint
+from webapp.traces.export.otel import to_otlp
+
+logger = logging.getLogger(__name__)
+# It logs each address at INFO, and the endpoint's may hold a password.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+_TRY_AGAIN = (429, 502, 503, 504)
+"""By the specification; all other errors are for good."""
+_IDS = ("traceId", "spanId", "parentSpanId")
+_MAX_SAID = 200
+
+
+class OtlpError(Exception):
+    """The endpoint did not take it; the message, for the operator, says why.
+
+    said: the same without the endpoint's own words, which are nobody else's business.
+    """
+
+    def __init__(self, said: str, words: str = "") -> None:
+        super().__init__(f"{said}: {words}" if words else said)
+        self.said = said
+
+
+class Unavailable(OtlpError):
+    """It may take it later."""
+
+    def __init__(self, said: str, words: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(said, words)
+        self.retry_after_s = retry_after_s
+
+
+def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> int:
+    """How many spans were sent. Raises Unavailable, OtlpError; TraceFileError as to_otlp does."""
+    message = to_protobuf(to_otlp(frames, endpoint.has_texts))
+    headers = endpoint.headers | {"Content-Type": "application/x-protobuf"}
+    try:
+        answer = httpx.post(endpoint.url, content=message.SerializeToString(), headers=headers, timeout=timeout_s)
+    except httpx.HTTPError as error:
+        raise Unavailable("The OTLP endpoint cannot be reached", f"{type(error).__name__} {error}") from error
+    if answer.status_code in _TRY_AGAIN:
+        after = answer.headers.get("Retry-After", "")
+        raise Unavailable(*_said(answer), float(after) if after.isascii() and after.isdigit() else None)
+    if not answer.is_success:
+        raise OtlpError(*_said(answer))
+    _check_all_taken(answer)
+    return sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
+
+
+def to_protobuf(otlp_json: bytes) -> ExportTraceServiceRequest:
+    """The same message; OTLP's JSON has ids in hexadecimal, where protobuf's own JSON has base64."""
+    message = ExportTraceServiceRequest()
+    ParseDict(json.loads(otlp_json, object_hook=_with_base64_ids), message)
+    return message
+
+
+def _with_base64_ids(part: dict[str, Any]) -> dict[str, Any]:
+    ids = {name: base64.b64encode(bytes.fromhex(part[name])).decode() for name in _IDS if name in part}
+    return part | ids
+
+
+def _said(answer: httpx.Response) -> tuple[str, str]:
+    return f"The OTLP endpoint answered {answer.status_code}", answer.text[:_MAX_SAID]
+
+
+def _check_all_taken(answer: httpx.Response) -> None:
+    """Success may be partial: what was rejected must not be sent again."""
+    try:
+        partial = ExportTraceServiceResponse.FromString(answer.content).partial_success
+    except DecodeError:
+        return  # in whatever form the endpoint says that all is well
+    if partial.rejected_spans or partial.error_message:
+        said = f"The OTLP endpoint rejected {partial.rejected_spans} spans"
+        error = OtlpError(said, partial.error_message[:_MAX_SAID])
+        if partial.rejected_spans:
+            raise error
+        logger.warning("%s", error)

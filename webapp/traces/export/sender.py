@@ -1,0 +1,31 @@
+"""The Celery app that sends traces to the operator's OTLP endpoint.
+
+It runs as `celery -A webapp.traces.export.sender worker -Q otlp`.
+
+A worker and a queue of its own: an endpoint that hangs keeps no thread from those that make answers.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import task_prerun
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+
+from django.conf import settings
+from django.db import close_old_connections
+
+from inference.queue.app import make_app
+
+QUEUE = "otlp"
+
+app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
+app.autodiscover_tasks(["webapp.traces"])
+
+
+@task_prerun.connect
+def _close_old_connections(**_: Any) -> None:
+    close_old_connections()

@@ -1,0 +1,226 @@
+"""The saved trace: a file that replays anywhere. Pure: frames in, bytes out, and back.
+
+Form: the magic `SGTRACE1`, the SHA-256 of what follows, a zstd frame of msgpack {version, summary, sizes, is_token,
+events, columns}. A file may come from anybody, so reading it is bounded and everything is validated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import zstandard
+
+from inference.protocol.codec import decode_events, encode_events
+from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled, first
+from inference.protocol.request import PROTOCOL_VERSION
+from webapp.traces.file import former_columns
+from webapp.traces.file.column_reader import from_columns, generated
+from webapp.traces.file.column_writer import to_columns
+from webapp.traces.file.columns import MAX_EVENTS, TokenColumns
+
+MAGIC = b"SGTRACE1"
+MAX_BYTES = 32 << 20
+MAX_UNPACKED_BYTES = 32 << 20
+"""8,192 tokens with 20 candidates each unpack to about 4 MiB. Objects take up to ten times their bytes here."""
+MAX_SUMMARY_BYTES = 64 << 10
+_DIGEST_BYTES = 32
+_LEVEL = 15
+"""A sixth smaller than 9; beyond it time grows and nothing else."""
+_USUAL_REST_BYTES = 64 << 10
+"""Of what comes after the tokens; a guess, by which zstd sizes its tables."""
+
+
+_WRONG = (
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    StopIteration,
+    OverflowError,
+    RecursionError,
+)
+"""What reading events that somebody else has written may raise."""
+
+
+class TraceFileError(Exception):
+    """The file is not a trace that we can read; the message says why."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A trace file's content."""
+
+    summary: dict[str, Any]
+    frames: list[Frame]
+
+
+class _Rest(msgspec.Struct, forbid_unknown_fields=True):
+    """All but the generated tokens."""
+
+    version: int
+    summary: msgspec.Raw
+    sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
+    """Events per frame."""
+    is_token: bytes
+    """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
+    events: bytes
+    """JSON of all other events, in order."""
+
+
+class _Document(_Rest, forbid_unknown_fields=True):
+    columns: TokenColumns | None = None
+    tokens: former_columns.TokenColumns | None = None
+    """In the form of traces that were saved before `columns`."""
+
+
+class Packing:
+    """A file in the making: its generated tokens, which are most of it, are packed before the rest is known."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        tokens = [event for event in _events(frames) if isinstance(event, TokenSampled)]
+        self._num_tokens = len(tokens)
+        columns = msgspec.msgpack.encode({"columns": to_columns(tokens)})
+        parameters = zstandard.ZstdCompressionParameters.from_level(
+            _LEVEL, source_size=len(columns) + _USUAL_REST_BYTES
+        )
+        self._compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+        pairs = _map_head(1 + len(_Rest.__struct_fields__)) + columns[1:]
+        self._body = self._compressor.compress(pairs) + self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def has_tokens_of(self, frames: Sequence[Frame]) -> bool:
+        """Whether these frames, which go on where the others ended, have no more tokens."""
+        return self._num_tokens == sum(isinstance(event, TokenSampled) for event in _events(frames))
+
+    def finish(self, frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
+        """The bytes of the trace file, once; frames: those that were there at first, and more without tokens."""
+        events = _events(frames)
+        rest = _Rest(
+            version=PROTOCOL_VERSION,
+            summary=msgspec.Raw(msgspec.msgpack.encode(summary)),
+            sizes=[len(frame.events) for frame in frames],
+            is_token=bytes(isinstance(event, TokenSampled) for event in events),
+            events=encode_events([event for event in events if not isinstance(event, TokenSampled)]),
+        )
+        body = self._compressor.compress(msgspec.msgpack.encode(rest)[1:]) + self._compressor.flush()
+        return _file(self._body + body)
+
+
+def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
+    """The bytes of a trace file."""
+    return Packing(frames).finish(frames, summary)
+
+
+def _map_head(num_pairs: int) -> bytes:
+    """Of a msgpack map of up to 15 pairs, which follow it one after the other (its specification's fixmap)."""
+    return bytes([0x80 | num_pairs])
+
+
+def _events(frames: Sequence[Frame]) -> list[AnyEvent]:
+    return [event for frame in frames for event in frame.events]
+
+
+def _file(body: bytes) -> bytes:
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+def decode(data: bytes) -> Archive:
+    """Raises TraceFileError."""
+    document = _document(unpacked(data))
+    if document.version != PROTOCOL_VERSION:
+        raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
+    try:
+        return Archive(_summary(document.summary), _frames(document))
+    except _WRONG as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a later request is compared with."""
+
+    events: tuple[AnyEvent, ...]
+    """All but the generated tokens."""
+    answer: list[tuple[int, bytes]]
+    """The ids and bytes of the tokens a fork took over, and then of the generated ones."""
+
+
+def decode_turn(data: bytes) -> Turn:
+    """The same file without its tokens' candidates, which are most of it. Raises TraceFileError."""
+    document = _document(unpacked(data))
+    try:
+        events = decode_events(document.events)
+        return Turn(events, [*_kept(events), *_generated(document)])
+    except _WRONG as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+
+
+def packed(data: bytes) -> bytes:
+    """The zstd frame of a trace file that is whole. Raises TraceFileError."""
+    if len(data) > MAX_BYTES:
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+    if data[: len(MAGIC)] != MAGIC:
+        raise TraceFileError("The file is not a Sightglass trace, or it is of another version.")
+    digest, body = data[len(MAGIC) : len(MAGIC) + _DIGEST_BYTES], data[len(MAGIC) + _DIGEST_BYTES :]
+    if hashlib.sha256(body).digest() != digest:
+        raise TraceFileError("The file is truncated or damaged (its checksum does not match).")
+    return body
+
+
+def unpacked(data: bytes) -> bytes:
+    """The msgpack of a trace file. Raises TraceFileError."""
+    try:
+        reader = zstandard.ZstdDecompressor(max_window_size=64 << 20).stream_reader(packed(data))
+        content = reader.read(MAX_UNPACKED_BYTES + 1)
+    except zstandard.ZstdError as error:
+        raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
+    if len(content) > MAX_UNPACKED_BYTES:
+        raise TraceFileError(f"The trace unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB.")
+    return content
+
+
+def _document(content: bytes) -> _Document:
+    try:
+        return msgspec.msgpack.decode(content, type=_Document)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise TraceFileError(f"The trace cannot be unpacked: {error}") from error
+
+
+def _summary(packed: msgspec.Raw) -> dict[str, Any]:
+    if len(bytes(packed)) > MAX_SUMMARY_BYTES:
+        raise ValueError("the summary is too large")
+    return msgspec.msgpack.decode(packed, type=dict[str, Any])
+
+
+def _tokens(document: _Document) -> list[TokenSampled]:
+    if document.columns is not None:
+        return from_columns(document.columns)
+    return former_columns.from_columns(document.tokens) if document.tokens is not None else []
+
+
+def _kept(events: Sequence[AnyEvent]) -> list[tuple[int, bytes]]:
+    forked = first(events, GenerationForked)
+    return list(zip(forked.ids, forked.pieces, strict=True)) if forked else []
+
+
+def _generated(document: _Document) -> list[tuple[int, bytes]]:
+    if document.columns is None:
+        return [(token.id, token.piece) for token in _tokens(document)]
+    return generated(document.columns)
+
+
+def _frames(document: _Document) -> list[Frame]:
+    others = iter(decode_events(document.events))
+    tokens = iter(_tokens(document))
+    events: list[AnyEvent] = [next(tokens) if flag else next(others) for flag in document.is_token]
+    if sum(document.sizes) != len(events) or any(size < 1 for size in document.sizes) or next(others, None):
+        raise ValueError("the frames do not hold all events")
+    frames, seq = [], 1
+    for size in document.sizes:
+        frames.append(Frame(seq=seq, events=tuple(events[seq - 1 : seq - 1 + size])))
+        seq += size
+    return frames

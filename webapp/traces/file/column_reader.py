@@ -1,0 +1,193 @@
+"""token.sampled events from columns, which may come from anybody: nothing is made of counts that are out of bounds.
+Knows nothing of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate, islice, pairwise
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from inference.protocol.events import SamplerStage, StageName, TokenSampled
+from webapp.traces.file.columns import (
+    FLOATS,
+    INTEGERS,
+    LATER,
+    MAX_CANDIDATES,
+    MAX_EVENTS,
+    MAX_PIECES,
+    MAX_STAGES,
+    OPTIONAL,
+    StageColumns,
+    TokenColumns,
+    expected_logprob,
+)
+from webapp.traces.file.numbers import Numbers, unpack
+
+_MOST_LATER_BYTES = 1024
+"""Per token, of the fields that came after this form."""
+
+
+def from_columns(columns: TokenColumns) -> list[TokenSampled]:
+    """Inverse of to_columns. Raises KeyError, IndexError, ValueError, TypeError or StopIteration on columns that do not
+    fit together."""
+    num_tokens = columns.num_tokens
+    if not 0 <= num_tokens <= MAX_EVENTS:
+        raise ValueError("too many tokens")
+    counts = _counts(columns.num_candidates, num_tokens, MAX_CANDIDATES)
+    pieces = _pieces(columns)
+    ids = list(_runs(_candidates(columns, list(pieces), sum(counts)), counts))
+    logits = list(_runs(_floats(unpack(columns.candidate_logits, sum(counts))), counts))
+    fields = _fields(columns, ids, logits)
+    stages = _chains(columns, logits, fields["log_normalizer"])
+    rows = zip(zip(*fields.values(), strict=True), fields["id"], ids, logits, stages, strict=True)
+    tokens = [
+        TokenSampled(
+            **dict(zip(fields, values, strict=True)),
+            piece=pieces[chosen],
+            candidate_ids=tuple(own_ids),
+            candidate_logits=tuple(own_logits),
+            candidate_pieces=tuple([pieces[token] for token in own_ids]),
+            stages=own_stages,
+        )
+        for values, chosen, own_ids, own_logits, own_stages in rows
+    ]
+    return _with_later(columns.later, tokens)
+
+
+def generated(columns: TokenColumns) -> list[tuple[int, bytes]]:
+    """Each token's id and bytes alone; raises as from_columns does."""
+    if not 0 <= columns.num_tokens <= MAX_EVENTS:
+        raise ValueError("too many tokens")
+    pieces = _pieces(columns)
+    return [(token, pieces[token]) for token in _integers(unpack(columns.fields["id"], columns.num_tokens))]
+
+
+def _fields(columns: TokenColumns, ids: list[list[int]], logits: list[list[float]]) -> dict[str, list[Any]]:
+    """The columns of single values, by name."""
+    packed, num = columns.fields, columns.num_tokens
+    fields = {name: _integers(unpack(packed[name], num), name in OPTIONAL) for name in INTEGERS}
+    fields |= {name: list(map(bool, fields[name])) for name in ("is_special", "is_shown")}
+    fields |= {name: _floats(unpack(packed[name], num), is_optional=True) for name in FLOATS[:-1]}
+    expected = map(expected_logprob, fields["id"], ids, logits, fields["log_normalizer"])
+    return fields | {"logprob": _floats(unpack(packed["logprob"], num, list(expected)), is_optional=True)}
+
+
+def _integers(values: list[Any], is_optional: bool = False) -> list[Any]:
+    """Raises ValueError where they are something else."""
+    if any(type(value) is not int and not (is_optional and value is None) for value in values):
+        raise ValueError("a column of integers that holds something else")
+    return values
+
+
+def _floats(values: list[Any], is_optional: bool = False) -> list[Any]:
+    """Floats of values that may all have been whole. Raises ValueError where one is missing."""
+    if not is_optional and None in values:
+        raise ValueError("a column with a gap")
+    return [None if value is None else float(value) for value in values]
+
+
+def _counts(column: Numbers, num: int, most: int) -> list[int]:
+    """How many entries of another column each one has; nothing is made of a sum that is too large."""
+    counts = _integers(unpack(column, num))
+    if (counts and min(counts) < 0) or sum(counts) > most:
+        raise ValueError("too many entries")
+    return counts
+
+
+def _runs(values: list[Any], counts: list[int]) -> Iterator[list[Any]]:
+    rest = iter(values)
+    return (list(islice(rest, count)) for count in counts)
+
+
+def _pieces(columns: TokenColumns) -> dict[int, bytes]:
+    """By id, in the order of the columns."""
+    if not 0 <= columns.num_ids <= MAX_PIECES:
+        raise ValueError("too many pieces")
+    ids = _integers(unpack(columns.ids, columns.num_ids))
+    sizes = _counts(columns.num_bytes, columns.num_ids, len(columns.pieces))
+    if sum(sizes) != len(columns.pieces):
+        raise ValueError("pieces of another length")
+    runs = zip(ids, pairwise(accumulate(sizes, initial=0)), strict=True)
+    return {token: columns.pieces[start:end] for token, (start, end) in runs}
+
+
+def _candidates(columns: TokenColumns, ids: list[int], count: int) -> list[int]:
+    once = iter(ids[columns.num_repeated :])
+    return [ids[place - 1] if place else next(once) for place in _integers(unpack(columns.candidates, count))]
+
+
+def _chains(
+    columns: TokenColumns, logits: list[list[float]], log_normalizers: list[float | None]
+) -> list[tuple[SamplerStage, ...] | None]:
+    """Each token's stages."""
+    kinds = _integers(unpack(columns.chain, columns.num_tokens), is_optional=True)
+    if sum(len(columns.chains[kind]) for kind in kinds if kind is not None) > MAX_STAGES:
+        raise ValueError("too many stages")
+    if len(columns.chains) > columns.num_tokens:
+        raise ValueError("more chains than tokens")
+    found: list[tuple[SamplerStage, ...] | None] = [None if kind is None else () for kind in kinds]
+    members: list[list[int]] = [[] for _ in columns.chains]
+    for index, kind in enumerate(kinds):
+        if kind is not None and kind < 0:
+            raise ValueError("a chain that is none")
+        if kind is not None:
+            members[kind].append(index)
+    for places, stages in zip(members, columns.chains, strict=True):
+        before = [log_normalizers[index] for index in places]
+        for packed in stages:
+            own = _stage(packed, [logits[index] for index in places], before)
+            before = [stage.log_normalizer for stage in own]
+            for index, stage in zip(places, own, strict=True):
+                found[index] = (*(found[index] or ()), stage)
+    return found
+
+
+def _stage(packed: StageColumns, raw: list[list[float]], before: list[float | None]) -> list[SamplerStage]:
+    """One stage of each token. raw: their candidates' logits."""
+    if packed.name not in get_args(StageName):
+        raise ValueError("a stage of an unknown name")
+    num = len(raw)
+    num_masked = _counts(packed.num_masked, num, MAX_CANDIDATES)
+    rows = zip(
+        _integers(unpack(packed.num_candidates, num)),
+        _floats(unpack(packed.mass, num)),
+        _floats(unpack(packed.log_normalizer, num, before)),
+        _integers(unpack(packed.first, num)),
+        _stage_logits(packed, raw),
+        _runs(_integers(unpack(packed.masked, sum(num_masked))), num_masked),
+        strict=True,
+    )
+    return [
+        SamplerStage(
+            name=packed.name,  # type: ignore[arg-type]
+            num_candidates=num_candidates,
+            mass=mass,
+            log_normalizer=log_normalizer,
+            first=first,
+            logits=logits,
+            masked=tuple(masked),
+        )
+        for num_candidates, mass, log_normalizer, first, logits, masked in rows
+    ]
+
+
+def _stage_logits(packed: StageColumns, raw: list[list[float]]) -> list[tuple[float, ...] | None]:
+    counts = _integers(unpack(packed.num_logits, len(raw)), is_optional=True)
+    sizes = [count or 0 for count in counts]
+    if any(size < 0 for size in sizes) or sum(sizes) > MAX_CANDIDATES:
+        raise ValueError("too many entries")
+    base = [logit for own, size in zip(raw, sizes, strict=True) for logit in own[:size]]
+    runs = _runs(_floats(unpack(packed.logits, sum(sizes), base)), sizes)
+    return [None if count is None else tuple(run) for count, run in zip(counts, runs, strict=True)]
+
+
+def _with_later(later: bytes, tokens: list[TokenSampled]) -> list[TokenSampled]:
+    if len(later) > 2 + _MOST_LATER_BYTES * len(tokens):
+        raise ValueError("too many later fields")
+    hints = get_type_hints(TokenSampled)
+    for index, values in msgspec.json.decode(later, type=list[tuple[int, dict[str, Any]]]):
+        known = {name: msgspec.convert(values[name], hints[name]) for name in values if name in LATER}
+        tokens[index] = msgspec.structs.replace(tokens[index], **known)
+    return tokens
