@@ -20,11 +20,11 @@ import torch
 from benchmarks.random_weights import PLAIN, random_weights
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
-from inference.engine.scheduler import DEVICE_LIMITS
+from inference.engine.scheduling.scheduler import DEVICE_LIMITS
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.models.blocks import BLOCK_SIZE, block_bytes
+from inference.models.decoders.paged_decoder import PagedDecoder
 from inference.models.device import best_dtype, find_cuda
-from inference.models.paged_decoder import PagedDecoder
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.sampling import vocabulary
 from inference.sampling.device_vocabulary import device_summarise

@@ -9,10 +9,10 @@ import time
 from collections import defaultdict
 
 from benchmarks.setting import MODEL, NUM_CANDIDATES, NUM_THREADS, tokenizer
-from inference.engine.engine import load_engine
+from inference.engine.loading import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.kernels.library import find_kernels
-from inference.models.packed_cache import PackedCache
+from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.worker.settings import read_settings
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from inference.models.config import ModelConfig
-from inference.models.torch_weights import Weights
+from inference.models.weights.torch_weights import Weights
 
 PLAIN = ModelConfig(
     architecture="llama",

@@ -23,10 +23,11 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.setting import MODEL, NUM_THREADS, tokenizer
-from inference.engine.engine import Engine, load_engine
+from inference.engine.engine import Engine
+from inference.engine.loading import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.kernels.library import find_kernels
-from inference.models.packed_cache import PackedCache
+from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.events import TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate

@@ -23,7 +23,7 @@ import torch
 
 from benchmarks.rows import RESULTS
 from benchmarks.setting import MODEL, NUM_THREADS, config, kv_bytes_per_token
-from inference.models.gguf_file import GgufFile
+from inference.models.sources.gguf_file import GgufFile
 
 NUM_DECODED = 256
 NUM_PROMPT_TOKENS = 20

@@ -6,7 +6,7 @@ from functools import cache
 
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
-from inference.models.gguf_file import GgufFile
+from inference.models.sources.gguf_file import GgufFile
 from inference.tokenization.bundled import bundled_model
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer

@@ -36,9 +36,8 @@ from inference.protocol.events import (
     Segment,
     TextReleased,
     TokenSampled,
-    Usage,
 )
-from inference.protocol.request import SamplingParams
+from inference.protocol.request import SamplingParams, Usage
 from webapp.traces.file import archive
 
 NUM_TOKENS = 4000

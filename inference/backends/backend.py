@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Protocol
 
-from inference.engine.sequence import Clock
+from inference.engine.scheduling.sequence import Clock
 from inference.engine.step_output import StepOutput
 from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape

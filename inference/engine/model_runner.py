@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.engine.block_manager import DEFAULT_KV_BYTES, BlockCopy
-from inference.engine.scheduler import Scheduled
+from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES, BlockCopy
+from inference.engine.scheduling.step import Scheduled
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk, Decoder

@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 
 from inference.engine.reading_times import ReadingTimes
-from inference.engine.scheduler import Admitted, Evicted, Preempted, Scheduled, Stored
-from inference.engine.sequence import Sequence
+from inference.engine.scheduling.sequence import Sequence
+from inference.engine.scheduling.step import Admitted, Evicted, Preempted, Scheduled, Stored
 from inference.protocol.events import (
     AnyEvent,
     BatchComposed,

@@ -1,1 +1,1 @@
-"""Decoders and their weights: read from model files into PyTorch. Knows nothing of requests or sampling."""
+"""Models: their shape and what all decoders offer. Model files are read in sources/. Knows nothing of requests."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from inference.kernels.library import Kernels
 from inference.models.config import ModelConfig
-from inference.models.packed_cache import PackedCache
-from inference.models.source import ModelSource
+from inference.models.sources.source import ModelSource
+from inference.models.weights.packed_cache import PackedCache
 
 if TYPE_CHECKING:
     import torch
@@ -94,8 +94,8 @@ def load_decoder(
     few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are. is_bitwise: by the
     kernels a prompt is computed as an answer is, so that nothing depends on whether it was one; reading takes longer.
     """
-    from inference.models.native_decoder import NativeDecoder
-    from inference.models.native_weights import load_native, obstacle, without_prompt_form
+    from inference.models.decoders.native_decoder import NativeDecoder
+    from inference.models.weights.native_weights import load_native, obstacle, without_prompt_form
 
     if kernels is not None:
         reason = obstacle(source)
@@ -106,8 +106,8 @@ def load_decoder(
     # Imported here: it takes a second and 200 MB, and the kernels need none of it.
     import torch
 
-    from inference.models.torch_decoder import TorchDecoder
-    from inference.models.torch_weights import load_weights
+    from inference.models.decoders.torch_decoder import TorchDecoder
+    from inference.models.weights.torch_weights import load_weights
 
     if num_threads is not None:
         torch.set_num_threads(num_threads)

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from inference.modelfiles.errors import ModelFileError
-from inference.models.source import ModelSource, open_model
+from inference.models.sources.source import ModelSource, open_model
 from inference.probes.errors import ProbeError
 from inference.probes.experiments import ReadOutcome, ReadRequest, request_ids, run
 from inference.probes.model import ProbedModel

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from inference.models.attention import StepLayout
 from inference.models.blocks import BLOCK_SIZE
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache
-from inference.models.source import ModelSource
-from inference.models.torch_decoder import TorchDecoder
-from inference.models.torch_weights import load_weights
+from inference.models.decoders.attention import StepLayout
+from inference.models.decoders.kv_cache import KVCache
+from inference.models.decoders.torch_decoder import TorchDecoder
+from inference.models.sources.source import ModelSource
+from inference.models.weights.torch_weights import load_weights
 
 _CHUNK = 64
 """Tokens of a prompt at once, after which serving has the machine to itself for as long as they took."""

@@ -1,20 +1,27 @@
-"""The docstrings under a module's struct fields, read from its source. Knows nothing of what they are used for."""
+"""Reads the docstrings under the struct fields of a module or package. Knows nothing of what they are used for."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 from types import ModuleType
 
 
 def field_docstrings(module: ModuleType) -> dict[tuple[str, str], str]:
-    """(class name, field name) → the string that stands under the field."""
-    tree = ast.parse(inspect.getsource(module))
+    """(class name, field name) → the string that stands under the field; of a package, in all its files."""
     docs: dict[tuple[str, str], str] = {}
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            docs |= {(node.name, field): text for field, text in _in_class(node)}
+    for source in (module, *_files(module)):
+        for node in ast.parse(inspect.getsource(source)).body:
+            if isinstance(node, ast.ClassDef):
+                docs |= {(node.name, field): text for field, text in _in_class(node)}
     return docs
+
+
+def _files(module: ModuleType) -> list[ModuleType]:
+    paths = getattr(module, "__path__", [])
+    return [importlib.import_module(f"{module.__name__}.{file.name}") for file in pkgutil.iter_modules(paths)]
 
 
 def _in_class(node: ast.ClassDef) -> list[tuple[str, str]]:

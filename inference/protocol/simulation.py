@@ -125,7 +125,7 @@ class SimulatedBlock(_Value, frozen=True, kw_only=True):
 
     block: int
     state: Literal["free", "cached", "owned"]
-    """As in inference/engine/block_manager.py."""
+    """As in inference/engine/scheduling/block_manager.py."""
     num_owners: int
     arrival: int | None
     """The request that wrote what lies in it; None: nothing of use."""

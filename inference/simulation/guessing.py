@@ -5,7 +5,7 @@ As in the engine a guess is kept while it is the token that comes, and each pass
 
 from __future__ import annotations
 
-from inference.engine.draft import NgramIndex
+from inference.engine.drafting.draft import NgramIndex
 from inference.protocol.experiments import Guesses, GuessRequest, GuessStep
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from inference.engine.block_manager import BlockManager
-from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache
-from inference.engine.scheduler import Admitted, Evicted, Limits, Preempted, Scheduler, Step
-from inference.engine.sequence import Sequence
+from inference.engine.scheduling.block_manager import BlockManager
+from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCache, PrefixCache
+from inference.engine.scheduling.scheduler import Limits, Scheduler
+from inference.engine.scheduling.sequence import Sequence
+from inference.engine.scheduling.step import Admitted, Evicted, Preempted, Step
 from inference.models.blocks import BLOCK_SIZE
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.protocol.simulation import (

@@ -8,16 +8,15 @@ from dataclasses import asdict
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_shutdown, worker_shutting_down
+from celery.signals import worker_init, worker_shutting_down
 from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
-from inference.eventlog.broker import celery_url
 from inference.eventlog.event_log import Fenced
-from inference.eventlog.process_end import end_process
 from inference.grammar.source import GrammarError
 from inference.protocol.codec import decode_generation
 from inference.protocol.request import GenerationRequest
+from inference.queue.app import make_app, set_up_worker
 from inference.worker.generation import Failure, Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
@@ -37,22 +36,8 @@ class InferenceApp(Celery):
     host: Host | None = None
 
 
-app = InferenceApp("inference", broker=celery_url(read_settings().redis_url))
-app.conf.update(
-    task_ignore_result=True,
-    task_serializer="json",
-    accept_content=["json"],
-    task_default_queue="generate",
-    worker_prefetch_multiplier=1,
-    worker_hijack_root_logger=False,
-    broker_connection_retry_on_startup=True,
-    # A message is started at once; one that is lost with its worker is found by the watchdog, not by Celery.
-    broker_transport_options={"ack_emulation": False},
-)
-
-# A line for each task that came, written before it begins; the one that tells how long it took stays.
-logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
-worker_shutdown.connect(end_process)
+app = make_app(InferenceApp, "inference", read_settings().redis_url, "generate", num_taken_ahead=1)
+set_up_worker()
 
 
 @worker_init.connect

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 from inference.backends.backend import AlreadyRunning, Description, Job, Refused
 from inference.engine.engine import Engine, PromptTooLong
-from inference.engine.scheduler import EngineOverloaded
+from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
@@ -98,14 +98,18 @@ class EngineThread(threading.Thread):
         """Until it is stopped, or its device is lost."""
         self._flags.start()
         while not self.is_stopping:
-            self._take_commands()
-            if self.engine.has_work():
-                self._step()
-                if self.engine.is_device_lost:
-                    self.stop(_DEVICE_LOST)
-            if self._jobs:
-                self._cancel()
+            self.turn()
         self._fail_all(self._farewell)
+
+    def turn(self) -> None:
+        """Take what was submitted, make a step, end what was cancelled. The thread itself calls this."""
+        self._take_commands()
+        if self.engine.has_work():
+            self._step()
+            if self.engine.is_device_lost:
+                self.stop(_DEVICE_LOST)
+        if self._jobs:
+            self._cancel()
 
     def _take_commands(self) -> None:
         try:

@@ -14,14 +14,14 @@ import redis
 from inference.backends.backend import Backend
 from inference.backends.remote_backend import RemoteBackend
 from inference.backends.server import connect
-from inference.engine.engine import load_engine
+from inference.engine.loading import load_engine
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.library import find_kernels
 from inference.models.device import find_cuda
-from inference.models.packed_cache import PackedCache
+from inference.models.weights.packed_cache import PackedCache
 from inference.safety import load_guard
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer

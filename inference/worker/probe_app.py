@@ -15,7 +15,6 @@ import redis
 from celery import Celery
 from celery.signals import worker_init
 
-from inference.eventlog.broker import celery_url
 from inference.eventlog.keys import experiment_key, probe_key, simulation_key
 from inference.protocol.codec import (
     decode_experiment,
@@ -27,6 +26,7 @@ from inference.protocol.codec import (
 )
 from inference.protocol.experiments import GuessRequest
 from inference.protocol.request import ProbeRequest
+from inference.queue.app import make_app
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
@@ -51,17 +51,7 @@ class ProbeApp(Celery):
     client: redis.Redis | None = None
 
 
-app = ProbeApp("probes", broker=celery_url(read_settings().redis_url))
-app.conf.update(
-    task_ignore_result=True,
-    task_serializer="json",
-    accept_content=["json"],
-    task_default_queue="probes",
-    worker_prefetch_multiplier=1,
-    worker_hijack_root_logger=False,
-    broker_connection_retry_on_startup=True,
-    broker_transport_options={"ack_emulation": False},
-)
+app = make_app(ProbeApp, "probes", read_settings().redis_url, "probes", num_taken_ahead=1)
 
 
 @worker_init.connect

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import urlsplit
 
-from inference.engine.block_manager import DEFAULT_KV_BYTES
+from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES
 from inference.models.device import DeviceChoice
 from inference.tokenization.bundled import bundled_model
 

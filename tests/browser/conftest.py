@@ -1,4 +1,4 @@
-"""Each module of browser tests has a product of its own, and one page of a signed-in browser, whose glass is closed."""
+"""All browser tests share one product. Each module has its own user and signed-in page, whose glass is closed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from browser import find_chromium
 
 
-@pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     running = Running(tmp_path_factory.mktemp("data"), free_port())
     yield running
     running.end()
     running.wait_until_all_gone()
+
+
+@pytest.fixture(scope="module")
+def product(running: Running, request: pytest.FixtureRequest) -> Running:
+    """The shared product, whose link signs in this module's user."""
+    running.sign_in(request.module.__name__.rpartition(".")[2])
+    return running
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,14 @@ class Running:
         assert self.link, "".join(self.lines)
         self.pids = descendants(self.process.pid)
 
+    def sign_in(self, user: str) -> None:
+        """Make `link` a new one, of this user."""
+        command = [sys.executable, "manage.py", "signin_link", "--user", user]
+        environment = os.environ | {"SIGHTGLASS_DATA": str(self.data)}
+        self.link = subprocess.run(
+            command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
     def children(self) -> dict[str, int]:
         """Process ids of what it started, by name."""
         marks = {

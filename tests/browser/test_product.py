@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -21,6 +22,15 @@ from tests.ports import free_port
 
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure: between 0.05 and 0.4."""
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A product of its own, which the last test kills."""
+    running = Running(tmp_path_factory.mktemp("data"), free_port())
+    yield running
+    running.end()
+    running.wait_until_all_gone()
 
 
 def ask(page: Page, text: str) -> None:
@@ -312,7 +322,7 @@ def test_an_open_page_tells_that_the_worker_does_not_answer(page: Page, product:
 
 
 def test_a_worker_that_is_killed_stops_the_product(page: Page, product: Running) -> None:
-    """Last in this file: it ends the shared product."""
+    """Last in this file: it ends the product."""
     with client_of(page, product) as client:
         start(client, "Write a very long story.", max_tokens=2000)
     os.kill(product.children()["inference"], signal.SIGKILL)

@@ -4,7 +4,7 @@ On a machine that has little besides PyTorch, transformers, tokenizers, safetens
 install msgspec, gguf and redis too; then, from the project's root:
 
     PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python -m pytest -c /dev/null --rootdir . --import-mode importlib -s -rA -m gpu \
-        tests/gpu tests/inference/models/test_paged.py
+        tests/gpu tests/inference/models/decoders/test_paged.py
 
 -s: the measured errors are printed.
 """
@@ -19,15 +19,16 @@ import pytest
 import torch
 
 from benchmarks.random_weights import CAPPED, PLAIN, WINDOWED, random_weights
-from inference.engine.engine import is_out_of_memory, load_engine
+from inference.engine.loading import load_engine
+from inference.engine.memory_errors import is_out_of_memory
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.paged_decoder import PagedDecoder, ServedCache, load_paged
-from inference.models.safetensors_folder import SafetensorsFolder
+from inference.models.decoders.paged_decoder import PagedDecoder, ServedCache, load_paged
+from inference.models.sources.safetensors_folder import SafetensorsFolder
 from tests.inference.engine.fakes import Pieces, prompt, request, run
 from tests.inference.models.checkpoints import FAMILIES, write_checkpoint
-from tests.inference.models.test_families import IDS, error
-from tests.inference.models.test_families import run as logits_of
+from tests.inference.models.decoders.test_families import IDS, error
+from tests.inference.models.decoders.test_families import run as logits_of
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 

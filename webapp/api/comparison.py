@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse
 
 from inference.protocol.events import ContextCompared, first
 from webapp.api.requests import find
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.api.view import api
+from webapp.gateway.errors import ApiError, not_found
 from webapp.lifecycle.turn_before import TurnBeforeGone, with_texts
 from webapp.requests.models import Request
 from webapp.traces import store
-from webapp.traces.file.archive import TraceFileError
 
 
 @api("GET")
@@ -31,8 +31,6 @@ def compared(request: HttpRequest, request_id: str) -> HttpResponse:
         event = with_texts(found.user_id, frames, known)
     except TurnBeforeGone:
         raise ApiError(410, "deleted", "The turn before was deleted, and its text with it.") from None
-    except TraceFileError:
-        raise ApiError(409, "trace_unreadable", "The saved trace of one of the two turns is damaged.") from None
     return HttpResponse(msgspec.json.encode(event), content_type="application/json")
 
 

@@ -10,21 +10,18 @@ import redis
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from inference.eventlog.keys import experiment_key, simulation_key
 from inference.protocol.codec import encode_request
 from inference.protocol.experiments import Experiment, ExperimentRequest
 from inference.protocol.simulation import SimulationRequest
 from inference.safety.minilm import bundled_minilm
-from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
 from webapp.api.rehearsal import Rehearsal, rehearsed
+from webapp.api.view import api
 from webapp.billing.bill import prices_in_force
 from webapp.context.assemble import ContextTooLarge
 from webapp.gateway.body import checked_text, read_body
-from webapp.gateway.errors import ApiError, api, user_id
+from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, packed
 from webapp.learn.tasks import check_key
@@ -74,10 +71,6 @@ def chat(request: HttpRequest) -> HttpResponse:
         return JsonResponse({"turns": packed(body, prompt.template, prompt.tokenizer)})
     except (ContextTooLarge, ValueError) as error:
         raise ApiError(400, "invalid", f"{error}") from None
-    except (TokenizerError, TemplateError) as error:
-        raise ApiError(503, "model_unavailable", f"{error}") from None
-    except RedisError:
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
 
 
 @api("POST")
@@ -103,10 +96,7 @@ def check(request: HttpRequest) -> HttpResponse:
         message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
         raise ApiError(400, "invalid", message, "text")
     payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
-    try:
-        return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
-    except (RedisError, OperationalError):
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
 
 
 @api("POST")
@@ -116,10 +106,7 @@ def simulate(request: HttpRequest) -> HttpResponse:
     if problem := body.problem():
         raise ApiError(400, "invalid", f"{problem}.", problem.field)
     payload = encode_request(body)
-    try:
-        return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
-    except (RedisError, OperationalError):
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
 
 
 class ExperimentBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -135,10 +122,7 @@ def experiment(request: HttpRequest) -> HttpResponse:
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
     payload = encode_request(Experiment(user=user_id(request), request=asked))
-    try:
-        return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
-    except (RedisError, OperationalError):
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
 
 
 def _asked(board: Board, payload: str, user: int) -> HttpResponse:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.billing.models import LedgerEntry
-from webapp.gateway.errors import api, not_found
+from webapp.gateway.errors import not_found
 
 
 @api("GET")

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from inference.protocol.request import SamplingParams
 from webapp.api.chat.conversations import NewConversation, check_settings
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.names import checked_name, save_named
 from webapp.presets.models import Preset
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from inference.eventlog.keys import probe_key
 from inference.protocol.codec import encode_request
 from inference.protocol.request import ProbeKind
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found
+from webapp.gateway.errors import ApiError, not_found
 from webapp.probes import models
 from webapp.probes.board import Board, Look, Overloaded
 from webapp.probes.subject import CannotProbe, build
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.traces import store
-from webapp.traces.file.archive import TraceFileError
 
 _PATIENCE_S = {"queued": 60.0, "running": 300.0}
 """Longer than the probes in front take; at the lowest priority a probe may take minutes beside a busy engine."""
@@ -45,10 +43,7 @@ def probe(request: HttpRequest, request_id: str) -> HttpResponse:
     event = models.load(found.pk, body.kind, body.position)
     if event is not None:
         return HttpResponse(event, content_type="application/json")
-    try:
-        return _asked(found, body)
-    except (RedisError, OperationalError):
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    return _asked(found, body)
 
 
 def _asked(found: Request, body: ProbeBody) -> HttpResponse:
@@ -75,8 +70,6 @@ def _ask(board: Board, found: Request, body: ProbeBody) -> None:
         frames = store.load_frames(found.pk) if found.is_settled else services.event_log().read(found.pk)
         events = [event for frame in frames for event in frame.events]
         board.ask(encode_request(build(found.pk, events, body.kind, body.position, found.principal)))
-    except TraceFileError:
-        raise ApiError(409, "trace_unreadable", "The saved trace is damaged and cannot be read.") from None
     except CannotProbe as error:
         is_field = error.code == "unknown_position"
         raise ApiError(400 if is_field else 409, error.code, str(error), "position" if is_field else None) from None

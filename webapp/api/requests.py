@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from redis.exceptions import RedisError
 
 from inference.protocol.events import ClientTiming
 from webapp.api.places import places
+from webapp.api.view import api
 from webapp.gateway.body import checked_timing, read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import not_found, user_id
 from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
@@ -39,10 +39,7 @@ def show(request: HttpRequest, request_id: str) -> HttpResponse:
 @api("POST")
 def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
     """Stopping what has ended does nothing."""
-    try:
-        stop(find(request, request_id))
-    except RedisError:
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    stop(find(request, request_id))
     return JsonResponse({"status": "stopping"}, status=202)
 
 

@@ -13,14 +13,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from inference.tokenization.gguf_metadata import TokenizerError
-from inference.tokenization.template_process import TemplateError
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.celery import app
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.lifecycle.admission import lock_user
 from webapp.requests import services
+from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.reruns import saved
@@ -28,7 +28,6 @@ from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.models import Rerun, Run
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
 from webapp.traces import store
-from webapp.traces.file.archive import TraceFileError
 
 _MAX_WAITING = 256
 """Runs of one user that may wait: hours of the bundled model's work."""
@@ -56,7 +55,7 @@ def of_request(request: HttpRequest, request_id: str) -> HttpResponse:
 
 def _create(found: Request, body: RerunBody) -> HttpResponse:
     given = _saved(found)
-    check = _checked(given)
+    check = saved.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
@@ -88,37 +87,19 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     return JsonResponse(_as_json(rerun), status=201)
 
 
-def _input(found: Request, given: saved.Saved) -> dict[str, Any]:
+def _input(found: Request, given: saved.Saved) -> SavedInput:
     """A run of an imported trace has that trace's segments, which nobody has checked either."""
-    is_whole = any(message["source"] == saved.WHOLE for message in found.input.get("messages", ()))
-    try:
-        return given.as_input(found.is_imported or is_whole)
-    except saved.CannotRerun as error:
-        raise ApiError(409, error.code, str(error)) from None
+    is_whole = any(message.source == saved.WHOLE for message in found.input.messages)
+    return given.as_input(found.is_imported or is_whole)
 
 
 def _saved(found: Request) -> saved.Saved:
     if not found.is_settled:
         raise ApiError(409, "still_running", "The request is still running. Wait for its end, or stop it.")
-    try:
-        frames = store.load_frames(found.pk)
-    except TraceFileError:
-        raise ApiError(409, "trace_unreadable", "The saved trace is damaged and cannot be read.") from None
+    frames = store.load_frames(found.pk)
     if not frames:
         raise not_found("saved trace")
-    try:
-        return saved.read(event for frame in frames for event in frame.events)
-    except saved.CannotRerun as error:
-        raise ApiError(409, error.code, str(error)) from None
-
-
-def _checked(given: saved.Saved) -> saved.PromptCheck:
-    try:
-        return saved.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
-    except saved.CannotRerun as error:
-        raise ApiError(409, error.code, str(error)) from None
-    except (TokenizerError, TemplateError) as error:
-        raise ApiError(503, "model_unavailable", str(error)) from None
+    return saved.read(event for frame in frames for event in frame.events)
 
 
 def _planned(given: saved.Saved, body: RerunBody) -> list[PlannedRun]:
@@ -156,10 +137,7 @@ def show(request: HttpRequest, rerun_id: str) -> HttpResponse:
 def cancel(request: HttpRequest, rerun_id: str) -> HttpResponse:
     """Stopping what has ended does nothing."""
     rerun = _find(request, rerun_id)
-    try:
-        stop(rerun)
-    except RedisError:
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    stop(rerun)
     return JsonResponse(_as_json(_find(request, rerun_id)), status=202)
 
 

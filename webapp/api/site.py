@@ -19,8 +19,9 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
+from webapp.api.view import api
 from webapp.chat.models import MAX_ANSWERS, Conversation
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import not_found, user_id
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import workers as list_workers
@@ -129,10 +130,7 @@ def _window() -> int | None:
 def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
     if model != settings.ENVIRONMENT.model_name:
         raise not_found("model")
-    try:
-        built = services.prompt_services().tokenizer
-    except (TokenizerError, TemplateError) as error:
-        raise ApiError(503, "model_unavailable", str(error)) from None
+    built = services.prompt_services().tokenizer
     etag = f'"{built.version}"'
     if etag in request.headers.get("If-None-Match", ""):
         response = HttpResponse(status=304)

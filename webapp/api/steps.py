@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from redis.exceptions import RedisError
 
 from inference.protocol.events import Frame, GenerationFinished, RequestCancelled, TokenProposed, TokenSampled
 from inference.protocol.request import StepCommand
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api
+from webapp.gateway.errors import ApiError
 from webapp.requests import services
+from webapp.requests.input import is_stepped
 
 _MAX_TOKENS = 1_000_000
 
@@ -25,19 +26,16 @@ def step(request: HttpRequest, request_id: str) -> HttpResponse:
     if command.num_tokens is not None and not 0 <= command.num_tokens <= _MAX_TOKENS:
         message = f"num_tokens must be from 0 (stop running on) to {_MAX_TOKENS}, or null for all."
         raise ApiError(400, "invalid", message, "num_tokens")
-    try:
-        log = services.event_log()
-        is_open = found.input.get("is_stepped") and not found.is_settled
-        last = _last_token(log.read_backwards(found.pk)) if is_open else None
-        if last is None:
-            raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
-        # Two: of commands to stop running on there are never two in a row.
-        _check_new(command, log.commands(found.pk, -2))
-        if command.num_tokens != 0:
-            _check_choice(command, last)
-        log.command(found.pk, command)
-    except RedisError:
-        raise ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.") from None
+    log = services.event_log()
+    is_open = is_stepped(found.input) and not found.is_settled
+    last = _last_token(log.read_backwards(found.pk)) if is_open else None
+    if last is None:
+        raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
+    # Two: of commands to stop running on there are never two in a row.
+    _check_new(command, log.commands(found.pk, -2))
+    if command.num_tokens != 0:
+        _check_choice(command, last)
+    log.command(found.pk, command)
     return JsonResponse({"status": "taken"}, status=202)
 
 

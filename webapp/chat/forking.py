@@ -17,6 +17,7 @@ from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fo
 from webapp.lifecycle.fork_preparation import frames_of
 from webapp.lifecycle.start import Arrival
 from webapp.requests import services
+from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
 from webapp.traces.file.archive import TraceFileError
 
@@ -68,7 +69,7 @@ def start_fork(parent: Request, fork: Fork, params: SamplingParams, by: Arrival)
         surface=by.surface,
         model=parent.model,
         title=parent.title,
-        input=parent.input | {"fork": {"ids": fork.ids, "is_written": fork.is_written}, "is_stepped": by.is_stepped},
+        input=ForkInput(parent.input.messages, fork.ids, fork.is_written, by.is_stepped),
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
         forked_from=parent,

@@ -22,7 +22,6 @@ from inference.protocol.request import SamplingParams, Usage
 from webapp.billing.bill import compute_lines, prices_in_force
 from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
-from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.cache_peek import num_cached
 from webapp.lifecycle.dispatch import num_waiting
 from webapp.lifecycle.packing import context_event, most_output, pack
@@ -44,8 +43,7 @@ def preview(conversation: Conversation, parent: Message | None, text: str, param
     """conversation: perhaps one that is not saved. Raises Failure, Busy, RedisError, OperationalError."""
     with _one_at_a_time(conversation.user_id):
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-        messages = [SourceMessage(**message) for message in messages_for(conversation, question)]
-        assembled = pack(messages, params)
+        assembled = pack(messages_for(conversation, question), params)
         ids = assembled.prompt.ids
         cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
         context = msgspec.to_builtins(context_event(assembled, 0, 0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from django.db import transaction
@@ -16,9 +15,11 @@ from inference.protocol.request import SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
+from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.admission import admit
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.requests import services
+from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> li
 def _answer(
     conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival, key: Key | None = None
 ) -> list[Message]:
-    source = {"messages": messages_for(conversation, question)} | ({"is_stepped": True} if by.is_stepped else {})
+    source = MessagesInput(messages_for(conversation, question), by.is_stepped)
     requests = [_request(conversation, question, source, each, by) for each in params]
     return begin(conversation, question, requests, params, by, key)
 
@@ -139,7 +140,7 @@ def begin(
 
 
 def _request(
-    conversation: Conversation, question: Message, source: dict[str, Any], params: SamplingParams, by: Arrival
+    conversation: Conversation, question: Message, source: MessagesInput, params: SamplingParams, by: Arrival
 ) -> Request:
     return Request(
         user_id=conversation.user_id,
@@ -156,8 +157,8 @@ def _beginning(text: str, num_chars: int) -> str:
     return " ".join(text.split())[:num_chars]
 
 
-def messages_for(conversation: Conversation, question: Message) -> list[dict[str, Any]]:
-    """What an answer to the question is given: the system prompt and the branch that ends in the question.
+def messages_for(conversation: Conversation, question: Message) -> Messages:
+    """Returns the system prompt and the branch that ends in the question.
 
     Raises AnswerOpen.
     """
@@ -165,9 +166,10 @@ def messages_for(conversation: Conversation, question: Message) -> list[dict[str
     if open_answer(path) is not None:
         raise AnswerOpen
     path = without_blocked(path)
-    system = [{"role": "system", "content": conversation.system_prompt, "source": "conversation:system"}]
-    turns = [{"role": m.role, "content": m.text, "source": m.source} for m in path if m.text]
-    return (system if conversation.system_prompt else []) + turns
+    turns = [SourceMessage(each.role, each.text, each.source) for each in path if each.text]
+    if not conversation.system_prompt:
+        return tuple(turns)
+    return SourceMessage("system", conversation.system_prompt, "conversation:system"), *turns
 
 
 @dataclass(frozen=True)

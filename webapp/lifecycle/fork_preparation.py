@@ -18,6 +18,7 @@ from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.prepare import Prepared
 from webapp.requests import services
 from webapp.requests.failure import Failure
+from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
 from webapp.traces import store
 from webapp.traces.file.archive import TraceFileError
@@ -33,12 +34,11 @@ def frames_of(request: Request) -> list[Frame]:
 class ForkPreparation:
     """Prepares one fork."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, source: ForkInput) -> None:
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._ids: tuple[int, ...] = tuple(request.input["fork"]["ids"])
-        self._is_written: bool = request.input["fork"]["is_written"]
+        self._ids, self._is_written, self._is_stepped = source.ids, source.is_written, source.is_stepped
 
     def run(self) -> Prepared:
         """Raises Failure where the parent cannot be gone on from."""
@@ -112,5 +112,5 @@ class ForkPreparation:
             params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
-            is_stepped=self._request.input.get("is_stepped", False),
+            is_stepped=self._is_stepped,
         )

@@ -11,10 +11,11 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.request import GenerationRequest, SamplingParams
-from webapp.context.assemble import Assembled, SourceMessage
+from webapp.context.assemble import Assembled
 from webapp.lifecycle.packing import context_event, most_output, pack
 from webapp.requests import services
 from webapp.requests.failure import Failure
+from webapp.requests.input import MessagesInput, SavedInput, is_stepped
 from webapp.requests.models import IMPORTED, Request
 
 
@@ -39,11 +40,12 @@ class Prepared:
 class Preparation:
     """Prepares one request."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, source: MessagesInput | SavedInput) -> None:
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._messages = [SourceMessage(**message) for message in request.input["messages"]]
+        self._messages = source.messages
+        self._is_stepped = is_stepped(source)
 
     def run(self) -> Prepared:
         """Check the input and pack the prompt at the same time: both leave the interpreter free while they compute."""
@@ -115,5 +117,5 @@ class Preparation:
             params=params,
             accepted_unix_us=self._request.accepted_unix_us,
             cache_salt=self._request.principal,
-            is_stepped=self._request.input.get("is_stepped", False),
+            is_stepped=self._is_stepped,
         )

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import msgspec
 
-from inference.protocol.events import ContextAssembled, GenerationForked, PromptTokenized, SafetyChecked
+from inference.protocol.events import GenerationForked, SafetyChecked
 from inference.protocol.request import GenerationRequest
 from webapp.context.assemble import Assembled, ContextTooLarge
 from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.prepare import Packed, Preparation, Prepared
 from webapp.requests import services
 from webapp.requests.failure import Failure
+from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 
 
 class SavedPreparation(Preparation):
-    """Prepares a request whose input has `saved`: the context, the prompt and, of a fork, what it was given."""
+    """Prepares a request that has the context, the prompt and, of a fork, the first tokens of its answer."""
 
-    def __init__(self, request: Request) -> None:
-        super().__init__(request)
-        self._saved = request.input["saved"]
+    def __init__(self, request: Request, source: SavedInput) -> None:
+        super().__init__(request, source)
+        self._saved = source
 
     def _assemble(self) -> Assembled:
-        context = msgspec.convert(self._saved["context"], ContextAssembled)
-        prompt = msgspec.convert(self._saved["prompt"], PromptTokenized)
+        assembler = services.prompt_services().assembler
         try:
-            return services.prompt_services().assembler.restore(context, prompt, self._params.max_tokens)
+            return assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
         except ContextTooLarge as error:
             raise Failure("context", "prompt_too_long", str(error)) from None
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
-        given = self._saved.get("forked")
-        if given is None:
+        if self._saved.forked is None:
             return super()._prepared(checked, packed)
-        return self._prepared_fork(checked, packed, msgspec.convert(given, GenerationForked))
+        return self._prepared_fork(checked, packed, self._saved.forked)
 
     def _prepared_fork(self, checked: SafetyChecked, packed: Packed, given: GenerationForked) -> Prepared:
         """Check the fork's given tokens as an answer: the policy may have changed."""

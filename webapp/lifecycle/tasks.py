@@ -19,6 +19,7 @@ from webapp.lifecycle.saved_preparation import SavedPreparation
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.failure import Failure
+from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
 from webapp.requests.models import Request
 
 logger = logging.getLogger(__name__)
@@ -69,9 +70,15 @@ def _prepared(request: Request) -> Prepared:
 
 
 def _preparation(request: Request) -> Preparation | ForkPreparation:
-    if "saved" in request.input:
-        return SavedPreparation(request)
-    return Preparation(request) if request.fork_position is None else ForkPreparation(request)
+    match request.input:
+        case MessagesInput() as source:
+            return Preparation(request, source)
+        case ForkInput() as source:
+            return ForkPreparation(request, source)
+        case SavedInput() as source:
+            return SavedPreparation(request, source)
+        case NoInput():
+            raise ValueError(f"{request.pk} has no input")
 
 
 def _hand_on(request: Request, prepared: Prepared, after: int) -> None:

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.identifiers import new_request_id
+from webapp.requests.input import InputField, NoInput, RequestInput
 
 MAX_IN_FLIGHT = 8
 """Requests that one user may have open at once."""
@@ -58,9 +59,7 @@ class Request(models.Model):
     title = models.CharField(max_length=200)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
     attempt = models.PositiveIntegerField(default=1)
-    input = models.JSONField(default=dict)
-    """{"messages": [{"role", "content", "source"}]}: everything the model needs; of a fork {"messages", "fork": {"ids",
-    "is_written"}}: how its answer begins."""
+    input: models.Field[RequestInput, RequestInput] = InputField(struct=RequestInput, default=NoInput)
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     fork_position = models.PositiveIntegerField(null=True)
     """Where it left that one's answer; not null: this is a fork, also when the other is gone."""

@@ -11,6 +11,7 @@ from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from webapp.identifiers import new_rerun_id
+from webapp.requests.input import InputField, SavedInput
 from webapp.requests.models import Request
 
 
@@ -26,8 +27,8 @@ class Rerun(models.Model):
     original = models.ForeignKey(Request, null=True, on_delete=models.SET_NULL, related_name="reruns")
     title = models.CharField(max_length=200)
     model = models.CharField(max_length=128)
-    input = models.JSONField()
-    """Of each run's request: {"messages", "saved": {"context", "prompt"}}."""
+    input: models.Field[SavedInput, SavedInput] = InputField(struct=SavedInput)
+    """The input of each run's request."""
     params = models.JSONField()
     """The saved request's."""
     seeds = models.CharField(max_length=8, choices=Seeds.choices)

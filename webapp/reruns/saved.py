@@ -24,6 +24,8 @@ from inference.protocol.request import SamplingParams
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.chat_template import ChatMessage
 from inference.tokenization.template_process import TemplateError
+from webapp.context.assemble import SourceMessage
+from webapp.requests.input import SavedInput
 from webapp.requests.services import PromptServices
 
 WHOLE = "trace"
@@ -49,30 +51,31 @@ class Saved:
     forked: GenerationForked | None = None
     """Of a fork: how its answer begins."""
 
-    def messages(self) -> list[dict[str, str]]:
-        """What the segments are of, in order; those that were left out of the prompt are not among them."""
+    def messages(self) -> list[SourceMessage]:
+        """The messages of the prompt's segments, in order."""
         return [
-            {"role": segment.role, "content": segment.text, "source": segment.source}
+            SourceMessage(segment.role, segment.text, segment.source)
             for segment in self.context.segments
             if segment.kind != "template"
         ]
 
-    def as_input(self, is_imported: bool) -> dict[str, Any]:
-        """For Request.input. The pieces follow from the ids.
+    def as_input(self, is_imported: bool) -> SavedInput:
+        """The input of a run. The pieces follow from the ids and are left out.
 
-        Nobody here has checked what an imported trace holds, and its segments may tell of another text than its ids:
-        what the model will read becomes the message, and so all of it is checked; also where no segment has a message.
+        The segments of an imported trace may tell of another text than its ids, and no check has seen either. Then the
+        text of the ids becomes the one message, so that all of it is checked; also where no segment has a message.
 
         Raises CannotRerun where that is more than can be checked.
         """
-        prompt = msgspec.structs.replace(self.prompt, pieces=())
-        saved = {"context": msgspec.to_builtins(self.context), "prompt": msgspec.to_builtins(prompt)}
-        if self.forked is not None:
-            saved["forked"] = msgspec.to_builtins(msgspec.structs.replace(self.forked, pieces=()))
         messages = [] if is_imported else self.messages()
-        return {"messages": messages or [self._whole()], "saved": saved}
+        return SavedInput(
+            messages=tuple(messages) or (self._whole(),),
+            context=self.context,
+            prompt=msgspec.structs.replace(self.prompt, pieces=()),
+            forked=None if self.forked is None else msgspec.structs.replace(self.forked, pieces=()),
+        )
 
-    def _whole(self) -> dict[str, str]:
+    def _whole(self) -> SourceMessage:
         given = self.forked.pieces if self.forked is not None else ()
         text = b"".join([*self.prompt.pieces, *given]).decode(errors="replace").replace("\x00", "\ufffd")
         if len(text) > MAX_CHARS:
@@ -80,7 +83,7 @@ class Saved:
                 f"The trace's prompt has {len(text):,} characters; at most {MAX_CHARS:,} can be checked for safety."
             )
             raise CannotRerun("too_long", f"{message} Ask the question anew in a chat, with less text.")
-        return {"role": "user", "content": text, "source": WHOLE}
+        return SourceMessage("user", text, WHOLE)
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,6 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
 
 def _render(saved: Saved, services: PromptServices) -> list[int] | None:
     try:
-        return services.template.render([ChatMessage(m["role"], m["content"]) for m in saved.messages()]).ids
+        return services.template.render([ChatMessage(each.role, each.content) for each in saved.messages()]).ids
     except (TemplateError, ValueError):
         return None

@@ -6,7 +6,7 @@ from celery import Celery
 from django.conf import settings
 from django.db.models import QuerySet
 
-from inference.eventlog.broker import celery_url
+from inference.queue.app import make_app
 from webapp.requests.models import Request
 
 _FAILURE = {
@@ -31,9 +31,9 @@ def end_leftovers(redis_url: str) -> int:
     request_ids = list(_open().values_list("pk", flat=True)) if is_ours_alone() else []
     if not request_ids:
         return 0
-    with Celery("supervisor", broker=celery_url(redis_url), set_as_current=False) as app:
+    with make_app(Celery, "supervisor", redis_url, "settle", is_current=False) as app:
         for request_id in request_ids:
-            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": _FAILURE}, queue="settle")
+            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": _FAILURE})
     return len(request_ids)
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.requests import services
+from webapp.requests.input import NoInput
 from webapp.requests.models import Request
 from webapp.traces.file.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
@@ -35,7 +36,7 @@ def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = No
 
 def keep(request: Request, blob: bytes) -> None:
     """Save what `pack` has made, and the text by which it is found."""
-    prompt = (request.input.get("messages") or [{}])[-1].get("content", "")
+    prompt = request.input.messages[-1].content if request.input.messages else ""
     Trace.objects.update_or_create(request=request, defaults={"blob": blob})
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
     Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
@@ -69,7 +70,7 @@ def delete(request: Request) -> None:
     with transaction.atomic():
         if hasattr(request, "message"):
             Trace.objects.filter(pk=request_id).delete()
-            Request.objects.filter(pk=request_id).update(input={})
+            Request.objects.filter(pk=request_id).update(input=NoInput())
         else:
             request.delete()
         transaction.on_commit(lambda: services.event_log().forget(request_id), robust=True)

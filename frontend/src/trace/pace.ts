@@ -1,34 +1,12 @@
 /** The pace at which a replay explains: how long each event is shown, and where a scene begins. */
-import type { AnyEvent } from "../protocol/events";
-
-/** Milliseconds; what is not listed is shown together with what comes next. */
-const SHOWN_MS: Partial<Record<AnyEvent["type"], number>> = {
-  "request.accepted": 1200,
-  "gateway.checked": 900,
-  "gateway.refused": 1200,
-  "safety.checked": 1000,
-  "context.assembled": 2200,
-  "prompt.tokenized": 2400,
-  "generation.forked": 1400,
-  "generation.queued": 900,
-  "generation.started": 1100,
-  "generation.resumed": 900,
-  "cache.looked_up": 1800,
-  "prefill.advanced": 1400,
-  "token.sampled": 1500,
-  "text.released": 900,
-  "text.withheld": 1600,
-  "bill.posted": 2000,
-  "request.failed": 800,
-  "request.finished": 600,
-};
+import { type AnyEvent, SHOWN } from "../protocol/events";
 
 /** The first tokens are explained more slowly: by then it is known what happens. */
 const FIRST_TOKENS_MS = [8000, 4000, 2500];
 
 export function shownMs(event: AnyEvent): number {
   const first = event.type === "token.sampled" ? FIRST_TOKENS_MS[event.position] : undefined;
-  return first ?? SHOWN_MS[event.type] ?? 0;
+  return first ?? SHOWN[event.type]?.replay_ms ?? 0;
 }
 
 /** The shares of a token's showing: its candidates rise, the stages work, what is left lines up, u falls on one. */

@@ -1,5 +1,5 @@
 /** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
-import type { AnyEvent, SafetyChecked } from "../protocol/events";
+import { type AnyEvent, type SafetyChecked, SHOWN } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import type { NumberedEvent, TraceView } from "./view";
 
@@ -27,24 +27,6 @@ export type SceneId = (typeof SCENES)[number]["id"];
 
 export const sceneIndex = (id: SceneId): number => SCENES.findIndex((scene) => scene.id === id);
 
-const SCENE_OF: Partial<Record<AnyEvent["type"], SceneId>> = {
-  "request.accepted": "message",
-  "gateway.checked": "message",
-  "gateway.refused": "message",
-  "context.assembled": "window",
-  "prompt.tokenized": "tokens",
-  "generation.forked": "tokens",
-  "generation.queued": "queue",
-  "generation.started": "queue",
-  "generation.resumed": "queue",
-  "cache.looked_up": "cache",
-  "prefill.advanced": "prefill",
-  "token.sampled": "draw",
-  "text.released": "stream",
-  "text.withheld": "stream",
-  "bill.posted": "bill",
-};
-
 const SCENE_OF_FAILURE: Record<string, SceneId> = {
   gateway: "message",
   safety: "check",
@@ -60,7 +42,7 @@ export function sceneOf(event: AnyEvent, hasTokens: boolean): SceneId | null {
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
   // A prompt that is computed again after a preemption is no reading of the prompt.
   if (hasTokens && !isOfAnswer(event)) return null;
-  return SCENE_OF[event.type] ?? null;
+  return SHOWN[event.type]?.scene ?? null;
 }
 
 const isOfAnswer = ({ type }: AnyEvent) =>

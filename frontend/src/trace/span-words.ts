@@ -1,5 +1,5 @@
 /** Spans and marks in words: what it is called, and one sentence on what it means. */
-import type { AnyEvent } from "../protocol/events";
+import { type AnyEvent, SHOWN } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { counted, duration } from "./format";
 import type { Span } from "./spans";
@@ -27,33 +27,23 @@ function eventName(event: AnyEvent): string {
       return `check of the ${event.layer === "output" ? "answer" : "tool's result"}: ${event.verdict}`;
     case "text.released":
       return `text released: ${cut(event.text.replaceAll("\n", "↵"))}`;
-    case "text.withheld":
-      return `${counted(event.num_tokens, "token")} withheld`;
-    case "draft.verified":
-      return `${event.num_accepted} of ${counted(event.ids.length, "guess", "guesses")} accepted`;
-    case "grammar.masked":
-      return `grammar left ${counted(event.num_allowed, "token")}`;
-    case "cache.looked_up":
-      return `cache: ${counted(event.num_cached_tokens, "token")} found`;
-    case "cache.stored":
-      return `${counted(event.num_blocks, "block")} stored in the cache`;
-    case "cache.evicted":
-      return `${counted(event.num_blocks, "block")} evicted from the cache`;
-    case "generation.preempted":
-      return `preempted: ${counted(event.num_blocks, "block")} given up`;
-    case "generation.resumed":
-      return `resumed by attempt ${event.attempt}`;
-    case "generation.finished":
-      return `generation finished: ${event.finish_reason}`;
-    case "request.cancelled":
-      return `stopped by ${event.by}`;
-    case "request.failed":
-      return `failed: ${event.code.replaceAll("_", " ")}`;
-    case "gateway.refused":
-      return `refused: ${event.limit.name.replaceAll("_", " ")}`;
     default:
-      return event.type;
+      return filled(SHOWN[event.type]?.label ?? "", event) || event.type;
   }
+}
+
+/** A label's template with the event's fields in it, as described at `Shown`. */
+function filled(template: string, event: AnyEvent): string {
+  return template.replaceAll(
+    /\{([\w.]+)(?:\|(\w+))?(?:\|(\w+))?\}/g,
+    (_, path: string, noun?: string, plural?: string) => {
+      const value = path
+        .split(".")
+        .reduce<unknown>((part, name) => (part as Record<string, unknown>)[name], event);
+      if (noun) return counted(Array.isArray(value) ? value.length : (value as number), noun, plural);
+      return String(value).replaceAll("_", " ");
+    },
+  );
 }
 
 const STAGE_MEANINGS: Record<StageId, string> = {
@@ -69,28 +59,8 @@ const STAGE_MEANINGS: Record<StageId, string> = {
   bill: "The tokens are priced, and the trace is saved.",
 };
 
-const EVENT_MEANINGS: Partial<Record<AnyEvent["type"], string>> = {
-  "token.sampled": "One pass of the model gave this token; it was drawn from the model's probabilities.",
-  "prefill.advanced": "One engine step read these tokens of the prompt and kept their keys and values.",
-  "text.released": "The output check let this text through; from here it travels to the browser.",
-  "text.withheld": "The output check stopped this text; it never left the worker.",
-  "draft.verified":
-    "Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.",
-  "grammar.masked": "The constraint removed every token that could not continue a valid answer.",
-  "cache.looked_up": "Blocks of the prompt that are in the cache need not be computed again.",
-  "cache.stored": "These blocks can be used again by your next message.",
-  "cache.evicted": "The least recently used blocks made room for this request.",
-  "generation.preempted":
-    "Memory was short: the request gave up its blocks and waited. What it had written stays.",
-  "generation.resumed": "Another attempt continued after the last token in the log.",
-  "generation.finished": "The sequence left the engine.",
-  "request.cancelled": "Generation ends within one engine step.",
-  "request.failed": "The request could not be answered.",
-  "gateway.refused": "A limit was reached.",
-};
-
 export function meaning(span: Span): string {
-  return (span.event && EVENT_MEANINGS[span.event.type]) ?? STAGE_MEANINGS[span.stage];
+  return (span.event && SHOWN[span.event.type]?.meaning) || STAGE_MEANINGS[span.stage];
 }
 
 export function waitMeaning(stage: StageId | null): string {

@@ -1,5 +1,5 @@
 /** A request's spans and marks, lane by lane: the few that are made of several events, and one for each other event. */
-import type { AnyEvent, TokenSampled } from "../protocol/events";
+import { type AnyEvent, SHOWN, type TokenSampled } from "../protocol/events";
 import type { StageId } from "../theme/stages";
 import { browserMoments } from "./phases";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
@@ -69,23 +69,6 @@ function titled(stage: StageId, title: string, start: number, end: number, isOpe
   };
 }
 
-/** Where a mark stands, for the kinds of events that say no more than that something happened. */
-const MARKS: Partial<Record<AnyEvent["type"], StageId>> = {
-  "gateway.refused": "gateway",
-  "request.cancelled": "gateway",
-  "request.failed": "bill",
-  "generation.resumed": "queue",
-  "generation.preempted": "queue",
-  "generation.finished": "decode",
-  "cache.looked_up": "prefill",
-  "cache.stored": "prefill",
-  "cache.evicted": "prefill",
-  "draft.verified": "decode",
-  "grammar.masked": "decode",
-  "text.released": "guard",
-  "text.withheld": "guard",
-};
-
 /** Reads a log once, from front to back, and turns each event into what it shows. */
 export class SpanReader {
   private lastToken: TokenSampled | null = null;
@@ -93,8 +76,8 @@ export class SpanReader {
 
   read({ event }: NumberedEvent): Span[] {
     const found = this.waitAfterPreemption(event);
-    const stage = MARKS[event.type];
-    if (stage) found.push(lasting(stage, event, event.at, event.at, true));
+    const shown = SHOWN[event.type];
+    if (shown?.is_mark) found.push(lasting(shown.lane, event, event.at, event.at, true));
     else if (event.type === "prefill.advanced")
       found.push(lasting("prefill", event, event.at - event.step_us, event.at));
     else if (event.type === "safety.checked" && event.layer !== "input")

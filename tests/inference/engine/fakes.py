@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.engine.draft_model import DraftModel
+from inference.engine.drafting.draft_model import DraftModel
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
-from inference.engine.prefix_cache import PrefixCache
-from inference.engine.scheduler import DEFAULT_LIMITS, Limits
+from inference.engine.scheduling.prefix_cache import PrefixCache
+from inference.engine.scheduling.scheduler import DEFAULT_LIMITS, Limits
 from inference.engine.step_output import StepOutput
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
-from inference.models.kv_cache import KVCache
+from inference.models.decoders.kv_cache import KVCache
 from inference.protocol.events import AnyEvent, TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.sampling import vocabulary
@@ -201,5 +201,5 @@ def run(engine: Engine, *requests: GenerationRequest) -> dict[str, Run]:
     while engine.has_work():
         for output in engine.step():
             runs[output.request_id].add(output)
-        engine._scheduler.check_integrity()
+        engine.check_integrity()
     return runs

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from inference.engine.engine import Engine, PromptTooLong
-from inference.engine.prefix_cache import LruPrefixCache, NoPrefixCache
-from inference.engine.scheduler import Limits
+from inference.engine.scheduling.prefix_cache import LruPrefixCache, NoPrefixCache
+from inference.engine.scheduling.scheduler import Limits
 from inference.models.blocks import BLOCK_SIZE
 from inference.protocol.events import (
     BatchComposed,
@@ -376,7 +376,7 @@ def test_memory_that_runs_out_where_logits_are_read_costs_no_token(scarce: Scarc
 
 
 def test_logits_that_can_never_be_read_fail_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.engine.engine._MEMORY_PAUSE_S", 0)
+    monkeypatch.setattr("inference.engine.memory_errors._PAUSE_S", 0)
     (each,) = run(engine(FakeDecoder(), summarise=Scarce(most_rows=0)), request("a", prompt(1, 9))).values()
     assert each.finish_reason == "error"
 
@@ -407,7 +407,7 @@ def test_one_requests_trouble_ends_that_request_alone() -> None:
         served.submit(request(name, ids), frozenset(), StoppedClock(), grammar)
     while served.has_work():
         steps_until(served, runs, 1)
-        served._scheduler.check_integrity()
+        served.check_integrity()
     assert {name: each.finish_reason for name, each in runs.items()} == {"a": "length", "b": "error", "c": "length"}
     assert {name: runs[name].ids for name in "ac"} == {name: alone(prompts[name]) for name in "ac"}
     assert runs["b"].ids == alone(prompts["b"])[:4]
@@ -415,7 +415,7 @@ def test_one_requests_trouble_ends_that_request_alone() -> None:
 
 
 def test_no_memory_at_all_fails_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.engine.engine._MEMORY_PAUSE_S", 0)
+    monkeypatch.setattr("inference.engine.memory_errors._PAUSE_S", 0)
     (each,) = run(engine(FakeDecoder(most_rows=0)), request("a", prompt(1, 9))).values()
     assert each.finish_reason == "error"
 
@@ -456,7 +456,7 @@ def test_a_cancelled_request_gives_its_blocks_back_in_the_next_step() -> None:
     steps_until(served, runs, 1)
     assert runs["a"].finish_reason == "abort"
     assert runs["a"].usage == Usage(uncached_input=128)
-    served._scheduler.check_integrity()
+    served.check_integrity()
     assert not served.has_work()
 
 

@@ -10,12 +10,12 @@ import torch
 
 from inference.engine.engine import Engine
 from inference.engine.model_runner import ModelRunner
-from inference.engine.prefix_cache import NoPrefixCache
-from inference.engine.scheduler import Limits
+from inference.engine.scheduling.prefix_cache import NoPrefixCache
+from inference.engine.scheduling.scheduler import Limits
 from inference.kernels.library import Kernels
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Decoder, load_decoder
-from inference.models.source import open_model
+from inference.models.sources.source import open_model
 from inference.protocol.events import CacheLookedUp, CacheStored, DraftVerified, GenerationPreempted, PrefillAdvanced
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate

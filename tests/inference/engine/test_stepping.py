@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.engine.engine import Engine
-from inference.engine.scheduler import EngineOverloaded, Limits
+from inference.engine.scheduling.scheduler import EngineOverloaded, Limits
 from inference.protocol.events import AnyEvent, GenerationPreempted, TokenProposed, TokenSampled
 from inference.protocol.request import GenerationRequest, StepCommand
 from tests.inference.engine.fakes import FakeDecoder, Run, StoppedClock, engine, prompt, request, run
@@ -29,7 +29,7 @@ def go_on(served: Engine, runs: dict[str, Run]) -> None:
     while served.has_work():
         for output in served.step():
             runs[output.request_id].add(output)
-        served._scheduler.check_integrity()
+        served.check_integrity()
 
 
 def proposal(run: Run) -> TokenSampled:

@@ -12,8 +12,8 @@ import torch
 import transformers
 
 from inference.models.config import ModelConfig
-from inference.models.safetensors_folder import SafetensorsFolder
-from inference.models.tensor_shapes import expected_shapes
+from inference.models.sources.safetensors_folder import SafetensorsFolder
+from inference.models.sources.tensor_shapes import expected_shapes
 
 VOCAB, WINDOW = 320, 512
 _COMMON: dict[str, Any] = {

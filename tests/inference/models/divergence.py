@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from inference.models.decoder import Chunk, Decoder, load_decoder
-from inference.models.source import open_model
+from inference.models.sources.source import open_model
 from tests.inference.tokenization.peer import llama_cpp
 
 TEXT = (

@@ -9,7 +9,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.models.gguf_file import GgufFile
+from inference.models.sources.gguf_file import GgufFile
 from tests.inference.models.k_quants import BLOCK, quantize_k
 
 K_BY_TURNS = "Q4_K, Q5_K and Q6_K"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from inference.models.safetensors_folder import SafetensorsFolder
+from inference.models.sources.safetensors_folder import SafetensorsFolder
 from inference.probes.experiments import compare, loop, read, request_ids, tell_apart
 from inference.probes.model import ProbedModel
 from inference.protocol.codec import encode_outcome

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from inference.models.gguf_file import GgufFile
-from inference.models.safetensors_folder import SafetensorsFolder
+from inference.models.sources.gguf_file import GgufFile
+from inference.models.sources.safetensors_folder import SafetensorsFolder
 from inference.probes.errors import ProbeError
 from inference.probes.laboratory import Laboratory
 from inference.probes.model import ProbedModel

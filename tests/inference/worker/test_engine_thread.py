@@ -13,9 +13,10 @@ import msgspec
 import pytest
 
 from inference.backends.backend import AlreadyRunning, Description, Job, Refused
-from inference.engine.engine import Engine, load_engine
+from inference.engine.engine import Engine
+from inference.engine.loading import load_engine
 from inference.engine.model_runner import ModelRunner
-from inference.engine.scheduler import Limits
+from inference.engine.scheduling.scheduler import Limits
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.event_log import Fenced
@@ -173,18 +174,16 @@ def test_a_step_that_fails_loses_no_end(
     over, running, later = (job(tokenizer, name) for name in "abc")
     for each in (over, running):
         thread.submit(each)
-    thread._take_commands()
-    engine.finish("a", "stop")
+    thread.finish("a", "stop")
     with monkeypatch.context() as patch:
-        patch.setattr(engine._runner, "run", lambda _step: 1 / 0)
-        thread._step()
+        patch.setattr(engine.runner, "run", lambda _step: 1 / 0)
+        thread.turn()
     ends = [each.outputs.get_nowait() for each in (over, running)]
     assert [end.finish_reason for end in ends] == ["stop", "error"]
     assert "log has the details" in ends[1].message
     thread.submit(later)
-    thread._take_commands()
-    while engine.has_work():
-        thread._step()
+    while later.outputs.empty() or engine.has_work():
+        thread.turn()
     assert end_of(later).finish_reason == "length"
 
 
@@ -194,13 +193,16 @@ def test_an_engine_that_fails_altogether_leaves_no_job_without_its_end(
     thread = EngineThread(engine, log)
     running, forgotten = job(tokenizer, "a"), job(tokenizer, "b")
     thread.submit(running)
-    thread._take_commands()
-    thread.submit(forgotten)
+
+    def fail() -> None:
+        thread.submit(forgotten)
+        raise ArithmeticError("the engine is broken")
+
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "step", lambda: 1 / 0)
-        thread._step()
+        patch.setattr(engine, "step", fail)
+        thread.turn()
     assert [each.outputs.get_nowait().finish_reason for each in (running, forgotten)] == ["error", "error"]
-    thread._take_commands()
+    thread.turn()
     assert not engine.has_work()
 
 
@@ -350,7 +352,7 @@ def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
 def test_requests_behind_a_full_batch_say_how_many_are_in_front(
     engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread = EngineThread(Engine(engine._runner, tokenizer, limits=Limits(max_num_running=1)), log)
+    thread = EngineThread(Engine(engine.runner, tokenizer, limits=Limits(max_num_running=1)), log)
     asked = [request(tokenizer, name, max_tokens=num) for name, num in (("a", 300), ("b", 5), ("c", 5))]
     generations = [Generation(services(thread, log, tokenizer, guard), each, 0) for each in asked]
     with ThreadPoolExecutor(len(asked)) as pool:

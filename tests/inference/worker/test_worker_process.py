@@ -17,7 +17,6 @@ import pytest
 import redis
 from celery import Celery
 
-from inference.eventlog.broker import celery_url
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import PREFIX, log_key
@@ -32,6 +31,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.queue.app import make_app
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from webapp.supervisor.child import Child
 
@@ -48,7 +48,7 @@ class Site:
         self.child = child
         self.client = redis.Redis.from_url(url, socket_timeout=2 * _START_S)
         self.log = RedisEventLog(self.client)
-        self._app = Celery(broker=celery_url(url))
+        self._app = make_app(Celery, "site", url, "generate")
         self._template = template
         self._numbers = itertools.count()
 

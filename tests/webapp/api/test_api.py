@@ -42,10 +42,12 @@ from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
 from webapp.api.chat.conversations import ConversationChange, _change
 from webapp.chat.models import Conversation, Message
+from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
 from webapp.lifecycle.watch import attend_all
 from webapp.requests import services
+from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
 from webapp.supervisor.checks import lock
 from webapp.traces import store
@@ -99,9 +101,8 @@ def test_a_sent_message_is_logged_and_queued(alice: Client, conversation: str) -
     assert body["title"] == Conversation.objects.get().title == "Hello"
     events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
     assert [type(event).__name__ for event in events] == ["RequestAccepted", "GatewayChecked"]
-    assert request.input["messages"] == [
-        {"role": "user", "content": "Hello", "source": f"message:{body['user_message']['id']}"}
-    ]
+    question = SourceMessage("user", "Hello", f"message:{body['user_message']['id']}")
+    assert request.input == MessagesInput((question,))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,7 @@ def test_branches_share_their_history(alice: Client, conversation: str) -> None:
     Request.objects.update(output_text="answer one", finished_at="2026-01-01T00:00Z")
     _, second = send(alice, conversation, "two", parent_id=first["assistant_message"]["id"])
     request = Request.objects.get(pk=second["assistant_message"]["request_id"])
-    assert [message["content"] for message in request.input["messages"]] == ["one", "answer one", "two"]
+    assert [message.content for message in request.input.messages] == ["one", "answer one", "two"]
     status, again = post(alice, f"/api/messages/{second['assistant_message']['id']}/regenerate", {})
     assert status == 201
     assert again["assistant_message"]["parent_id"] == second["user_message"]["id"]
@@ -575,7 +576,7 @@ def test_a_question_that_was_refused_never_comes_back_with_a_later_one(alice: Cl
     _, refused = send(alice, conversation, "Something refused.")
     settle(request_of(refused).pk, {"stage": "safety", "code": "blocked", "message": "No."})
     _, later = send(alice, conversation, "Please answer.", parent_id=refused["assistant_message"]["id"])
-    assert [message["content"] for message in request_of(later).input["messages"]] == ["Please answer."]
+    assert [message.content for message in request_of(later).input.messages] == ["Please answer."]
 
 
 def test_stop_before_any_worker_ends_the_request_at_once_and_for_good(alice: Client, conversation: str) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.webapp.inputs import SAVED
 from tests.webapp.traces.library.test_filters import found, saved, signed_in
 from webapp.api.requests import summary
 from webapp.api.traces import traces as views
@@ -29,7 +30,7 @@ def alice() -> User:
 
 def rerun(user: User, statuses: list[str], **of_set: Any) -> tuple[str, list[str]]:
     """A set with a run of each status; its id, and its requests' in the order of the runs."""
-    known = {"title": "T", "model": "m", "input": {}, "params": {}, "seeds": "fresh", "prompt_check": {}}
+    known = {"title": "T", "model": "m", "input": SAVED, "params": {}, "seeds": "fresh", "prompt_check": {}}
     made = Rerun.objects.create(user=user, **known | {"n": len(statuses)} | of_set)
     ids = [saved(user, surface="replay", status=status, params={"seed": n}) for n, status in enumerate(statuses)]
     for index, pk in enumerate(ids):

@@ -182,8 +182,8 @@ def test_nothing_unsafe_gets_around_the_guard_by_a_fork(
         f"/api/conversations/{conversation.pk}/messages",
         {"text": "And at night?", "parent_id": body["assistant_message"]["id"]},
     )
-    said = Request.objects.get(pk=sent["assistant_message"]["request_id"]).input["messages"]
-    assert [each["content"] for each in said] == ["What colour is the sky?", "And at night?"]
+    said = Request.objects.get(pk=sent["assistant_message"]["request_id"]).input.messages
+    assert [each.content for each in said] == ["What colour is the sky?", "And at night?"]
 
 
 def test_an_answer_under_way_can_be_left_where_it_has_come_to(alice: Client, tokenizer: Tokenizer) -> None:

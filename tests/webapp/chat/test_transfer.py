@@ -221,7 +221,7 @@ def test_words_of_an_import_are_checked_before_the_model_reads_them(alice: Clien
     )
     assert status == 201
     request = Request.objects.get(pk=sent["assistant_message"]["request_id"])
-    assert [each["source"].split(":")[0] for each in request.input["messages"]] == ["import", "import", "message"]
+    assert [each.source.split(":")[0] for each in request.input.messages] == ["import", "import", "message"]
     prepare(request.pk)
     checked = next(event for event in events_of(request.pk) if isinstance(event, SafetyChecked))
     assert checked.end == len(f"{bad}\nSure.\nGo on.")

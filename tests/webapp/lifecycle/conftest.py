@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
+from tests.webapp.inputs import asked
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -21,7 +22,7 @@ def request_(redis_client: object) -> Request:
         model="smollm2-135m-instruct",
         title="A question",
         accepted_unix_us=unix_us(),
-        input={"messages": [{"role": "user", "content": "Hello", "source": "message:m"}]},
+        input=asked(),
     )
     accepted = RequestAccepted(
         at=0,

@@ -19,7 +19,7 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.keys import probe_key
-from inference.models.gguf_file import GgufFile
+from inference.models.sources.gguf_file import GgufFile
 from inference.protocol.codec import decode_probe, decode_probe_request
 from inference.protocol.events import (
     AnyEvent,

@@ -21,6 +21,7 @@ from inference.protocol.events import (
     TokenProposed,
 )
 from inference.protocol.request import SamplingParams, Usage
+from tests.webapp.inputs import asked
 from tests.webapp.lifecycle.test_fork import sampled
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
@@ -108,7 +109,7 @@ def test_rows_of_before_get_their_figures_from_what_was_saved(caplog: pytest.Log
     end = RequestFinished(at=1080, finish_reason="abort", usage=USAGE)
     usage = {"uncached_input": 3, "cache_read": 40, "output": 2}
     rows = [
-        Request.objects.create(user=user, usage=usage, first_token_us=1060, input={"is_stepped": is_stepped}, **known)
+        Request.objects.create(user=user, usage=usage, first_token_us=1060, input=asked(is_stepped=is_stepped), **known)
         for is_stepped in (True, True, False)
     ]
     imported = Request.objects.create(

@@ -21,6 +21,7 @@ from inference.protocol.events import ContextAssembled, Frame, GenerationForked,
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.test_forks import asked_of_workers
+from tests.webapp.inputs import asked
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
@@ -68,7 +69,7 @@ def original(alice: Client) -> Request:
         surface="chat",
         model="smollm2-135m-instruct",
         title="What is the capital of France?",
-        input={"messages": [{"role": "user", "content": "What?", "source": "m"}]},
+        input=asked("What?"),
         finished_at=timezone.now(),
         status=Request.Status.DONE,
     )
@@ -184,9 +185,9 @@ def test_a_fork_that_was_given_other_ids_than_it_says_is_refused(tokenizer: Toke
 
 def test_of_an_imported_trace_all_that_the_model_reads_is_checked() -> None:
     given = saved.read(event for frame in golden() for event in frame.events)
-    (message,) = given.as_input(is_imported=True)["messages"]
-    assert message["content"].encode() == b"".join(given.prompt.pieces)
-    assert [m["role"] for m in given.as_input(is_imported=False)["messages"]] == ["user"]
+    (message,) = given.as_input(is_imported=True).messages
+    assert message.content.encode() == b"".join(given.prompt.pieces)
+    assert [each.role for each in given.as_input(is_imported=False).messages] == ["user"]
 
 
 def with_prompt(events: list[Frame], **change: Any) -> list[Frame]:
@@ -238,14 +239,14 @@ def test_an_imported_trace_without_segments_runs_again_and_so_does_its_run(alice
         prepare(run.pk)
         settle(run.pk, REFUSED)
         assert not open_requests()
-        assert [message["source"] for message in run.input["messages"]] == ["trace"]
+        assert [message.source for message in run.input.messages] == ["trace"]
         request_id = run.pk
 
 
 def test_a_request_without_messages_is_prepared_and_settled(alice: Client, original: Request) -> None:
     begin(alice, original)
     (run,) = open_requests()
-    run.input["messages"] = []
+    run.input = replace(run.input, messages=())
     run.save()
     prepare(run.pk)
     settle(run.pk, REFUSED)

@@ -19,6 +19,7 @@ from django.utils import timezone
 from inference.eventlog.keys import commands_key, log_key, meta_key
 from inference.protocol.events import TextReleased
 from inference.protocol.request import StepCommand
+from tests.webapp.inputs import SAVED
 from tests.webapp.traces.library.test_filters import saved, signed_in
 from webapp.chat.models import Conversation, Message
 from webapp.requests import services
@@ -44,7 +45,7 @@ def in_conversation(user: User, *request_ids: str) -> Conversation:
 
 def set_of(user: User, num_runs: int, **more: Any) -> Rerun:
     rerun = Rerun.objects.create(
-        user=user, title="T", model="m", input={"messages": []}, params={}, seeds="same", n=1, prompt_check={}, **more
+        user=user, title="T", model="m", input=SAVED, params={}, seeds="same", n=1, prompt_check={}, **more
     )
     Run.objects.bulk_create(Run(rerun=rerun, index=index, params={}) for index in range(num_runs))
     return rerun

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,16 +19,15 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import ClientTiming
 from inference.protocol.request import SamplingParams
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.chat import sending
-from webapp.chat.delivery import Key, KeyReused
+from webapp.chat.delivery import Key
 from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.gateway.body import checked_text, checked_timing, read_body
-from webapp.gateway.errors import ApiError, all_of, api, not_found, too_many_open, user_id
+from webapp.gateway.errors import ApiError, all_of, not_found, user_id
 from webapp.gateway.timing import ServerTiming
-from webapp.lifecycle.admission import TooManyOpen
-from webapp.lifecycle.fork import CannotFork
-from webapp.lifecycle.start import Arrival, QueueUnavailable
+from webapp.lifecycle.start import Arrival
 from webapp.lifecycle.stop import stop
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -185,11 +183,8 @@ def conversation(request: HttpRequest, conversation_id: str) -> HttpResponse:
 
 
 def _stop_answers(found: Conversation) -> None:
-    try:
-        for running in Request.objects.filter(message__conversation=found, finished_at=None):
-            stop(running)
-    except RedisError:
-        raise _unavailable() from None
+    for running in Request.objects.filter(message__conversation=found, finished_at=None):
+        stop(running)
 
 
 def _change(found: Conversation, body: ConversationChange) -> None:
@@ -225,8 +220,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
             raise not_found("message")
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
-    with _refusals():
-        sent = sending.send(found, parent, text, params, arrival, _key(request, found, body))
+    sent = sending.send(found, parent, text, params, arrival, _key(request, found, body))
     timing.mark("start")
     response = _started({"user_message": sent.user_message.as_json(), "title": found.title}, sent.answers, timing)
     if sent.is_repeat:
@@ -257,8 +251,7 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
     params = _params(answer.conversation, body.params, _num_answers(body, answer.conversation))
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
-    with _refusals():
-        answers = sending.regenerate(answer, params, arrival)
+    answers = sending.regenerate(answer, params, arrival)
     timing.mark("start")
     return _started({}, answers, timing)
 
@@ -271,11 +264,9 @@ def fork(request: HttpRequest, request_id: str) -> HttpResponse:
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
-    with _refusals():
-        made = find_fork(parent, _place(body), params)
+    made = find_fork(parent, _place(body), params)
     timing.mark("validate")
-    with _refusals():
-        answer = start_fork(parent, made, params, arrival)
+    answer = start_fork(parent, made, params, arrival)
     timing.mark("start")
     return _started({}, [answer], timing)
 
@@ -351,29 +342,6 @@ def _checked_n(n: int) -> int:
     if not 1 <= n <= MAX_ANSWERS:
         raise ApiError(400, "invalid", f"n must be between 1 and {MAX_ANSWERS}.", "n")
     return n
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Why nothing was started, as ApiError."""
-    try:
-        yield
-    except sending.AnswerOpen:
-        message = "The answer before this message is still being written. Wait for its end, or stop it; then send."
-        raise ApiError(409, "answer_open", message) from None
-    except TooManyOpen as error:
-        raise too_many_open(str(error)) from None
-    except KeyReused:
-        message = "This Idempotency-Key stands for another message. Use a new key for each message."
-        raise ApiError(422, "key_reused", message) from None
-    except CannotFork as error:
-        raise ApiError(400 if error.field else 409, error.code, str(error), error.field) from None
-    except (QueueUnavailable, RedisError):
-        raise _unavailable() from None
-
-
-def _unavailable() -> ApiError:
-    return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again in a minute.")
 
 
 def _checked_prompt(text: str) -> str:

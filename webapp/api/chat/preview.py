@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from inference.protocol.request import SamplingParams
 from webapp.api.chat.conversations import NewConversation, find_conversation, new_conversation
+from webapp.api.view import api
 from webapp.chat.models import Conversation, Message
 from webapp.chat.previewing import Busy
 from webapp.chat.previewing import preview as make
-from webapp.chat.sending import AnswerOpen
 from webapp.gateway.body import checked_text, read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.requests.failure import Failure
 from webapp.requests.params import checked_params
 
@@ -42,12 +40,8 @@ def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpRes
         return JsonResponse(make(found, _parent(found, body.parent_id), text, params))
     except Failure as failure:
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
-    except AnswerOpen:
-        raise ApiError(409, "answer_open", "The answer before this message is still being written.") from None
     except Busy:
         raise ApiError(429, "busy", "The last look is still being made. Try again.", retry_after_s=1) from None
-    except (RedisError, OperationalError):
-        raise ApiError(503, "queue_unavailable", "The queue cannot be reached. Try again soon.") from None
 
 
 def _new(request: HttpRequest, body: Draft) -> Conversation:

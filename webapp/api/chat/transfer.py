@@ -12,11 +12,12 @@ from django.http.multipartparser import MultiPartParserError
 from django.utils import timezone
 
 from webapp.api.chat.conversations import find_conversation
+from webapp.api.view import api
 from webapp.chat.exports import as_document, as_markdown
 from webapp.chat.imports.files import MAX_BYTES, ImportFileError, Item, read_file
 from webapp.chat.imports.keep import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, keep, rows_of
 from webapp.chat.imports.tree import ImportProblem, grow
-from webapp.gateway.errors import ApiError, api, user_id
+from webapp.gateway.errors import ApiError, user_id
 
 _MAX_NAMED = 50
 """Conversations, and problems, that a report names."""

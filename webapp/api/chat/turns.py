@@ -11,11 +11,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from webapp.api.chat.conversations import find_conversation
+from webapp.api.view import api
 from webapp.billing.bill import UNPRICED
 from webapp.billing.models import LedgerEntry
 from webapp.chat.branches import path_to
 from webapp.chat.models import Message
-from webapp.gateway.errors import api
 from webapp.requests.models import Request
 
 _EXCERPT_CHARS = 200

@@ -11,8 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.http.response import HttpResponseBase
 
 from webapp.api.traces.traces import checked_flag, checked_tags
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.names import checked_name, save_named
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started

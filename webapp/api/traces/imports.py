@@ -14,7 +14,8 @@ from django.utils import timezone
 from inference.protocol.events import RequestAccepted
 from webapp.api.requests import summary
 from webapp.api.traces.traces import checked_note, checked_tags
-from webapp.gateway.errors import ApiError, api, user_id
+from webapp.api.view import api
+from webapp.gateway.errors import ApiError, user_id
 from webapp.lifecycle.admission import lock_user
 from webapp.lifecycle.settle import record
 from webapp.requests.models import Request

@@ -6,8 +6,9 @@ import msgspec
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, user_id
+from webapp.gateway.errors import ApiError, user_id
 from webapp.traces.library import listing as library
 from webapp.traces.library.retention import MAX_DAYS, due
 from webapp.traces.models import RetentionRule

@@ -7,8 +7,9 @@ import json
 from django.http import HttpRequest, HttpResponse
 
 from webapp.api.requests import find
-from webapp.gateway.errors import ApiError, api, not_found
-from webapp.traces.file.archive import TraceFileError, packed, unpacked
+from webapp.api.view import api
+from webapp.gateway.errors import not_found
+from webapp.traces.file.archive import packed, unpacked
 from webapp.traces.models import Trace
 
 OBSERVED = "Sightglass-Observed"
@@ -22,10 +23,7 @@ def saved(request: HttpRequest, request_id: str) -> HttpResponse:
     if trace is None:
         raise not_found("saved trace")
     takes_zstd = "zstd" in request.headers.get("Accept-Encoding", "")
-    try:
-        body = packed(bytes(trace.blob)) if takes_zstd else unpacked(bytes(trace.blob))
-    except TraceFileError as error:
-        raise ApiError(409, "trace_unreadable", str(error)) from None
+    body = packed(bytes(trace.blob)) if takes_zstd else unpacked(bytes(trace.blob))
     response = HttpResponse(body, content_type="application/vnd.msgpack")
     response["Vary"] = "Accept-Encoding"
     if takes_zstd:

@@ -14,8 +14,9 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.traces import store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError

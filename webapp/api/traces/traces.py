@@ -12,15 +12,15 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from webapp.api.places import places
 from webapp.api.requests import find
+from webapp.api.view import api
 from webapp.gateway.body import read_body
-from webapp.gateway.errors import ApiError, api, not_found, user_id
+from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
 from webapp.traces import store
 from webapp.traces.export import otlp
 from webapp.traces.export.formats import FORMATS
 from webapp.traces.export.redact import redact, redact_summary
-from webapp.traces.file.archive import TraceFileError
 from webapp.traces.file.htmlfile import PageNotBuilt
 from webapp.traces.library import listing as library
 from webapp.traces.library.filters import FilterError, conditions
@@ -139,8 +139,6 @@ def export(request: HttpRequest, request_id: str) -> HttpResponse:
         if is_redacted:
             frames, about = redact(frames), redact_summary(about)
         data = form.encode(frames, about) if frames else b""
-    except TraceFileError:
-        raise _unreadable() from None
     except PageNotBuilt:
         message = "The page that replays is not built on this server: run `npm run build` in frontend."
         raise ApiError(503, "not_built", message) from None
@@ -166,14 +164,8 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
         if not frames:
             raise not_found("saved trace")
         return JsonResponse({"num_spans": otlp.send(endpoint, frames, _SEND_TIMEOUT_S)})
-    except TraceFileError:
-        raise _unreadable() from None
     except otlp.OtlpError as error:
         raise ApiError(502, "otlp_failed", f"{error.said}.") from None
-
-
-def _unreadable() -> ApiError:
-    return ApiError(409, "trace_unreadable", "The saved trace of this request is damaged and cannot be read.")
 
 
 def checked_flag(text: str | None, field: str = "redact") -> bool:

@@ -1,14 +1,15 @@
 """A trace without what was said in it. Pure: frames in, frames out.
 
-What is kept is named, field by field; everything else is left at its default or replaced, so that an event or a field
-that is added later is left out until somebody has decided that it tells nothing. Kept are times, counts, structure and
-probabilities. Texts become a notice, tokens a mark of one width, and ids of tokens their places, which say nothing
-about which token stood there. What remains is still a fingerprint: see docs/decisions/0016.
+Each event names the fields that are kept, in `kept` beside its struct. Everything else is left at its default or
+replaced, so that a field that is added later is left out until its author has decided that it tells nothing. Kept are
+times, counts, structure and probabilities. Texts become a notice, tokens a mark of one width, and ids of tokens their
+places, which say nothing about which token stood there. What remains is still a fingerprint: see docs/decisions/0016.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -22,63 +23,19 @@ MARK = "\u25ae "
 _SPECIAL_IDS = 100_000
 """Where the places of control tokens begin, which have no bytes."""
 
-_KEPT: dict[type[Any], str] = {
-    ev.RequestAccepted: "at request_id surface model accepted_unix_us client tls_version http_version received_at",
-    ev.RequestCancelled: "at by",
-    ev.RequestFailed: "at stage code",
-    ev.RequestFinished: "at finish_reason usage",
-    ev.RequestObserved: "at client",
-    ev.GatewayChecked: "at limits duration_us",
-    ev.GatewayRefused: "at limit",
-    ev.SafetyChecked: "at layer classifier version policy scores verdict start end duration_us held_us",
-    ev.Segment: "kind role start end",
-    ev.Dropped: "kind num_tokens reason",
-    ev.ContextAssembled: "at window reserved_output num_prompt_tokens duration_us",
-    ev.ContextCompared: "at model num_prompt_tokens num_answer_tokens num_common_tokens is_number added",
-    ev.SegmentChange: "index num_tokens",
-    ev.PromptTokenized: "at tokenizer version special lossy_bytes duration_us",
-    ev.GenerationQueued: "at attempt queue_depth",
-    ev.GenerationStarted: "at attempt device model architecture quantization compute server queued_us cache_shape",
-    ev.GenerationResumed: "at attempt num_tokens",
-    ev.GenerationPreempted: "at num_tokens num_blocks",
-    ev.GenerationFinished: "at finish_reason usage prefill_us decode_us is_cache_known",
-    ev.GenerationForked: "at position",
-    ev.CacheLookedUp: "at block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners "
-    "eviction_ranks num_idle_blocks num_free_blocks absence",
-    ev.CacheStored: "at num_blocks ttl indices blocks",
-    ev.CacheEvicted: "at num_blocks blocks",
-    ev.BatchComposed: "at decoding prefilling num_waiting",
-    ev.PrefillAdvanced: "at start end total step_us num_sequences num_batched_tokens",
-    ev.SamplerStage: "name num_candidates mass log_normalizer logits first",
-    ev.TokenSampled: "at position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits "
-    "step_us batch_size chosen_by",
-    ev.TokenProposed: "at",
-    ev.DraftVerified: "at position num_accepted source",
-    ev.GrammarMasked: "at position num_allowed duration_us",
-    ev.TextReleased: "at num_tokens",
-    ev.TextWithheld: "at num_tokens category",
-    ev.ToolCalled: "at source",
-    ev.ToolFinished: "at is_error duration_us",
-    ev.BillPosted: "at currency price_version lines total_nano",
-    SamplingParams: "repetition_penalty frequency_penalty presence_penalty dry_multiplier dry_base dry_allowed_length "
-    "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition",
-    Usage: "uncached_input cache_read cache_write_5m cache_write_1h output",
-    ev.ClientTiming: "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
-    "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us clock_offset_error_us dns_us "
-    "tcp_us tls_us http_version server_timing",
-    ev.ServerPhase: "name duration_us",
-    ev.Limit: "name limit remaining reset_unix_us num_taken refill_per_s",
-    ev.SafetyScore: "category score threshold verdict",
-    ev.CacheShape: "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks",
-    ev.BillLine: "kind num_tokens unit_price_nano amount_nano",
-}
+_KEPT_OF_PARAMS = (
+    "repetition_penalty frequency_penalty presence_penalty dry_multiplier dry_base dry_allowed_length "
+    "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition"
+)
+_KEPT_OF_USAGE = "uncached_input cache_read cache_write_5m cache_write_1h output"
+"""Of the protocol's other values; each event and each value inside one names its own in `kept`."""
 
 _KEPT_OF_SUMMARY = (
     "id status surface model created_at cost_nano currency finish_reason num_events duration_us first_token_us "
     "first_text_us is_imported fork_position num_kept"
 )
 _KEPT_OF_PARTS = {
-    "usage": _KEPT[Usage],
+    "usage": _KEPT_OF_USAGE,
     "error": "stage code",
     "safety": "verdict layers",
     "between_tokens_us": "mean median p95 worst",
@@ -92,7 +49,7 @@ def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
     found: list[ev.Frame] = []
     seq = 1
     for frame in frames:
-        events = tuple(redaction.event(event) for event in frame.events if type(event) in _KEPT)
+        events = tuple(redaction.event(event) for event in frame.events if event.kept is not None)
         if events:
             found.append(ev.Frame(seq=seq, events=events))
             seq += len(events)
@@ -127,31 +84,24 @@ class _Redaction:
         return kept
 
     def _replaced(self, event: ev.AnyEvent) -> dict[str, Any]:
-        """What stands for the fields that are not kept as they are."""
+        """What stands for the fields that are not kept, where a notice will not do."""
         match event:
             case ev.RequestAccepted():
                 return {"params": _kept(event.params)}
-            case ev.RequestFailed() | ev.GatewayRefused():
-                extra = {} if isinstance(event, ev.RequestFailed) else {"principal": TEXT}
-                return {"message": TEXT} | extra
-            case ev.GatewayChecked():
-                return {"principal": TEXT}
             case ev.ContextAssembled():
                 return {"segments": _sources(event.segments), "dropped": _sources(event.dropped)}
             case ev.ContextCompared():
                 parts = {"changed": tuple(map(_kept, event.changed)), "removed": _sources(event.removed)}
-                return {"request_id": TEXT, "here": tuple(map(_mark, event.here))} | parts
+                return {"here": tuple(map(_mark, event.here))} | parts
             case ev.PromptTokenized():
                 num_ids = len(event.ids)
                 return {"ids": tuple(range(num_ids)), "pieces": (MARK.encode(),) * len(event.pieces)}
-            case ev.GenerationStarted():
-                return {"worker": TEXT}
             case ev.GenerationFinished():
                 return {"message": _notice(event.message)}
             case ev.GenerationForked():
                 pieces = tuple(map(_mark, event.pieces))
-                places = {"from_request_id": TEXT, "ids": tuple(range(len(event.ids)))}
-                return places | {"pieces": pieces, "text": b"".join(pieces).decode() if event.text else ""}
+                text = b"".join(pieces).decode() if event.text else ""
+                return {"ids": tuple(range(len(event.ids))), "pieces": pieces, "text": text}
             case ev.TokenSampled():
                 return _token(event)
             case ev.TokenProposed():
@@ -160,12 +110,8 @@ class _Redaction:
                 return {"ids": tuple(range(len(event.ids))), "pieces": (MARK.encode(),) * len(event.pieces)}
             case ev.TextReleased():
                 return {"text": self._marks(event)}
-            case ev.TextWithheld():
-                return {"replacement": TEXT}
             case ev.ToolCalled():
-                return {"call_id": TEXT, "name": TEXT, "arguments": "{}"}
-            case ev.ToolFinished():
-                return {"call_id": TEXT, "result": TEXT}
+                return {"arguments": "{}"}
         return {}
 
     def _marks(self, event: ev.TextReleased) -> str:
@@ -207,8 +153,26 @@ def _notice(text: str) -> str:
 
 
 def _kept(value: Any, **replaced: Any) -> Any:
-    kind = type(value)
-    return kind(**{name: _inner(getattr(value, name)) for name in _KEPT[kind].split()} | replaced)
+    kind: type[msgspec.Struct] = type(value)
+    kept = {name: _inner(getattr(value, name)) for name in _names(kind)}
+    return kind(**_notices(kind) | kept | replaced)
+
+
+@cache
+def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    if kind is SamplingParams:
+        return tuple(_KEPT_OF_PARAMS.split())
+    if kind is Usage:
+        return tuple(_KEPT_OF_USAGE.split())
+    assert issubclass(kind, ev.Event | ev.Value) and kind.kept is not None, kind
+    names = tuple(kind.kept.split())
+    return ("at", *names) if issubclass(kind, ev.Event) else names
+
+
+@cache
+def _notices(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """For texts that must be there."""
+    return {field.name: TEXT for field in msgspec.structs.fields(kind) if field.type is str and field.required}
 
 
 def _inner(value: Any) -> Any:

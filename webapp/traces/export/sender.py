@@ -18,20 +18,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from django.conf import settings
 from django.db import close_old_connections
 
-from inference.eventlog.broker import celery_url
+from inference.queue.app import make_app
 
 QUEUE = "otlp"
 
-app = Celery("otlp", broker=celery_url(settings.ENVIRONMENT.redis_url), set_as_current=False)
-app.conf.update(
-    task_ignore_result=True,
-    task_serializer="json",
-    accept_content=["json"],
-    task_default_queue=QUEUE,
-    worker_hijack_root_logger=False,
-    broker_connection_retry_on_startup=True,
-    broker_transport_options={"socket_connect_timeout": 2, "max_retries": 1, "ack_emulation": False},
-)
+app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
 app.autodiscover_tasks(["webapp.traces"])
 
 

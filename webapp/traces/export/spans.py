@@ -47,26 +47,6 @@ STAGES = {
 }
 """The timeline's lanes, from top to bottom, with their names on the page."""
 
-_STAGE_OF_MARK = {
-    "request.accepted": "gateway",
-    "request.cancelled": "gateway",
-    "request.failed": "bill",
-    "request.finished": "bill",
-    "gateway.refused": "gateway",
-    "generation.queued": "queue",
-    "generation.started": "queue",
-    "generation.resumed": "queue",
-    "generation.preempted": "queue",
-    "context.compared": "context",
-    "batch.composed": "queue",
-    "cache.looked_up": "prefill",
-    "cache.stored": "prefill",
-    "cache.evicted": "prefill",
-    "text.released": "guard",
-    "text.withheld": "guard",
-}
-"""All others are the decode's."""
-
 
 @dataclass(frozen=True)
 class Span:
@@ -186,7 +166,7 @@ def _event_spans(log: Log) -> Iterator[Span]:
         elif (lasting := _of_its_own_duration(event)) is not None:
             yield lasting
         elif not isinstance(event, GatewayChecked | BillPosted | RequestObserved):
-            yield Span(_STAGE_OF_MARK.get(kind(event), "decode"), kind(event), event.at, None, event)
+            yield Span(event.shown.lane, kind(event), event.at, None, event)
         if isinstance(event, GenerationPreempted):
             preempted = event
 

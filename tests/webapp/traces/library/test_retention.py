@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.protocol.request import Usage
+from tests.webapp.inputs import asked
 from tests.webapp.traces.library.test_filters import saved, signed_in
 from webapp.billing.bill import post_bill
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
+from webapp.requests.input import NoInput
 from webapp.requests.models import Request
 from webapp.traces.library import retention
 from webapp.traces.models import Entry, RetentionRule, Trace
@@ -61,12 +63,12 @@ def test_what_is_pinned_after_it_was_found_stays() -> None:
 def test_an_answer_stays_in_its_conversation_without_its_trace_and_its_input() -> None:
     alice = User.objects.create_user("alice")
     RetentionRule.objects.create(user=alice, keep_days=1)
-    request_id = old(alice, 2, output_text="Paris.", input={"messages": [{"role": "user", "content": "secret"}]})
+    request_id = old(alice, 2, output_text="Paris.", input=asked("secret"))
     conversation = Conversation.objects.create(user=alice, model="m")
     Message.objects.create(conversation=conversation, role="assistant", request_id=request_id)
     assert retention.enforce(NOW) == 1
     request = Request.objects.get()
-    assert (request.output_text, request.input, Entry.objects.count()) == ("Paris.", {}, 0)
+    assert (request.output_text, request.input, Entry.objects.count()) == ("Paris.", NoInput(), 0)
 
 
 @given(ages=st.lists(st.floats(0, 20), max_size=8), keep_days=st.integers(1, 20))

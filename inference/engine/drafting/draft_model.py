@@ -1,0 +1,117 @@
+"""Guesses the next tokens of running sequences with a second, smaller model. Knows nothing of how they fare.
+
+The draft model of speculative decoding (arXiv 2211.17192, 2302.01318), always greedy: which of its guesses are kept is
+for the sampler to say (see draft.py), so the answer does not depend on it. It reads what was written since its last
+guess, in its own key/value cache, and then guesses token by token for all sequences together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
+
+from inference.engine.drafting.step_costs import StepCosts
+from inference.engine.scheduling.block_manager import BlockManager, OutOfBlocks
+from inference.engine.scheduling.prefix_cache import NoPrefixCache
+from inference.engine.scheduling.sequence import Sequence
+from inference.models.blocks import BLOCK_SIZE
+from inference.models.decoder import Chunk, Decoder
+
+_READ_BUDGET = 256
+"""Tokens of long prompts that it reads between two steps: the running answers wait for it."""
+
+
+@dataclass
+class _Reading:
+    """What the draft model has of one sequence."""
+
+    block_table: list[int] = field(default_factory=list)
+    num_read: int = 0
+    """Tokens of the sequence whose keys and values it has."""
+    guesses: list[int] = field(default_factory=list)
+    """What follows them, right or not; all but the last it has read too."""
+
+
+@dataclass
+class _Turn:
+    """One sequence in one round of guessing."""
+
+    reading: _Reading
+    num_wanted: int
+    chunk: Chunk
+
+
+class DraftModel:
+    """A decoder with a cache of its own; one thread at a time may call it."""
+
+    def __init__(self, decoder: Decoder[Any], num_blocks: int, now_ns: Callable[[], int]) -> None:
+        """The tokens must be those of the model that it guesses for."""
+        self._decoder = decoder
+        self._kv = decoder.build_cache(num_blocks)
+        self._blocks = BlockManager(num_blocks, BLOCK_SIZE, NoPrefixCache())
+        self._readings: dict[str, _Reading] = {}
+        self._now_ns = now_ns
+        self._costs = StepCosts()
+
+    def us_per_guess(self, num_sequences: int) -> float:
+        """What one guess for each of so many sequences takes; 0 before the first few."""
+        return self._costs.decode_us(num_sequences) or 0.0
+
+    def propose(self, wanted: Iterable[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
+        """By request, at most so many guesses (one or more) of what follows; none for a text not yet read to the end.
+
+        Raises MemoryError or RuntimeError, as the decoder does; what it has read stands.
+        """
+        turns: dict[str, _Turn] = {}
+        budget = _READ_BUDGET
+        for sequence, num_wanted in wanted:
+            if turn := self._turn(sequence, num_wanted, budget):
+                turns[sequence.request.request_id] = turn
+                budget -= len(turn.chunk.ids)
+        running = list(turns.values())
+        while running:
+            self._guess(running)
+            running = [turn for turn in running if 0 < len(turn.reading.guesses) < turn.num_wanted]
+            for turn in running:
+                turn.chunk = Chunk(turn.reading.guesses[-1:], turn.chunk.end, turn.reading.block_table)
+        return {request_id: tuple(turn.reading.guesses) for request_id, turn in turns.items() if turn.reading.guesses}
+
+    def _turn(self, sequence: Sequence, num_wanted: int, budget: int) -> _Turn | None:
+        ids, end = sequence.ids, len(sequence.ids) + num_wanted
+        reading = self._readings.setdefault(sequence.request.request_id, _Reading())
+        # Of its last guesses those count as read that were right; the last token is read again in any case, also where
+        # nothing was written since: its logits are needed.
+        after = zip(reading.guesses[:-1], ids[reading.num_read : len(ids) - 1], strict=False)
+        reading.num_read += sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], after))
+        reading.num_read = min(reading.num_read, len(ids) - 1)
+        reading.guesses = []
+        pending = ids[reading.num_read :]
+        if budget <= 0 or end > self._decoder.config.context_length:
+            return None
+        try:
+            self._blocks.reserve(reading.block_table, reading.num_read, end)
+        except OutOfBlocks:
+            return None
+        is_whole, is_prompt = len(pending) <= budget, reading.num_read < len(sequence.request.prompt_ids)
+        chunk = Chunk(pending[:budget], reading.num_read, reading.block_table, int(is_whole), is_prompt)
+        return _Turn(reading, num_wanted, chunk)
+
+    def _guess(self, turns: list[_Turn]) -> None:
+        """One step of the decoder: the next guess of all that have read to the end."""
+        start = self._now_ns()
+        logits = self._decoder.forward([turn.chunk for turn in turns], self._kv)
+        guesses = iter(logits.argmax(axis=-1).tolist())
+        for turn in turns:
+            if not turn.reading.guesses:
+                turn.reading.num_read = turn.chunk.end
+            if turn.chunk.num_logits:
+                turn.reading.guesses.append(next(guesses))
+        if all(len(turn.chunk.ids) == 1 for turn in turns):
+            self._costs.add_decode(len(turns), (self._now_ns() - start) / 1000)
+
+    def forget(self, request_id: str) -> None:
+        """The request has ended."""
+        if reading := self._readings.pop(request_id, None):
+            self._blocks.release(reading.block_table)

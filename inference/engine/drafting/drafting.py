@@ -1,0 +1,79 @@
+"""Guesses ahead for all decoding sequences of a step, where that pays. Knows nothing of how guesses are verified."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from inference.engine.drafting.draft import NO_GUESSES, Prices, prices
+from inference.engine.drafting.draft_model import DraftModel
+from inference.engine.drafting.step_costs import StepCosts
+from inference.engine.memory_errors import is_out_of_memory
+from inference.engine.scheduling.scheduler import Scheduler
+from inference.engine.scheduling.sequence import Sequence
+from inference.engine.slot import Slots
+from inference.protocol.events import DraftSource
+
+logger = logging.getLogger(__name__)
+
+
+class Drafting:
+    """The engine's guesses: from each text itself, or by a draft model where one is given."""
+
+    def __init__(
+        self, scheduler: Scheduler, slots: Slots, costs: StepCosts, model: DraftModel | None, is_on: bool
+    ) -> None:
+        self._is_on = is_on
+        self._scheduler = scheduler
+        self._slots = slots
+        self._costs = costs
+        self._model = model
+
+    @property
+    def source(self) -> DraftSource:
+        return "draft_model" if self._model else "ngram"
+
+    def forget(self, sequence: Sequence) -> None:
+        """The sequence has lost its blocks or ended."""
+        if self._model:
+            self._model.forget(sequence.request.request_id)
+
+    def draft(self) -> int | None:
+        """Give each sequence its guesses; when a draft model began with them, which is where the step begins."""
+        decoding = self._scheduler.running if self._is_on and self._scheduler.has_room_for_drafts else []
+        step = self._prices(len(decoding))
+        # The last token needs no guess after it.
+        wanted = [(each, self._slots.of(each).drafter.num_wanted(_num_guessable(each), step)) for each in decoding]
+        if self._model is None:
+            for sequence, num_wanted in wanted:
+                sequence.drafts = self._slots.of(sequence).drafter.look_up(sequence.ids, num_wanted)
+            return None
+        start_ns = time.perf_counter_ns()
+        asked = [(sequence, num_wanted) for sequence, num_wanted in wanted if num_wanted]
+        guesses = self._guess(self._model, asked) if asked else {}
+        for sequence, _ in wanted:
+            sequence.drafts = guesses.get(sequence.request.request_id, ())
+        return start_ns if asked else None
+
+    def _prices(self, num_decoding: int) -> Prices:
+        if not num_decoding:
+            return NO_GUESSES
+        guess_us = self._model.us_per_guess(num_decoding) if self._model else 0.0
+        return prices(num_decoding, self._costs, guess_us)
+
+    def _guess(self, model: DraftModel, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
+        """The draft model's guesses. Whatever is wrong with it, the step goes on without them."""
+        try:
+            return model.propose(wanted)
+        except Exception as error:
+            if is_out_of_memory(error):
+                logger.warning("no memory to guess ahead: %s", error)
+            else:
+                logger.exception("the draft model failed; prompt lookup takes its place")
+                self._model = None
+            return {}
+
+
+def _num_guessable(sequence: Sequence) -> int:
+    """In step mode no token runs ahead of the one that is chosen."""
+    return 0 if sequence.request.is_stepped else sequence.num_free_tokens - 1

@@ -1,0 +1,1 @@
+"""Scheduling: sequences, blocks, the prefix cache and whose turn it is. Knows nothing of tensors, models and texts."""

@@ -1,0 +1,338 @@
+"""Decides which tokens of which sequences the next step computes. Knows nothing of tensors or time.
+
+Continuous batching (Orca, OSDI 2022) with chunked prefill (Sarathi, arXiv 2308.16369): every running sequence decodes
+one token in every step, and what is left of the step's token budget goes to prompts. While anybody decodes that budget
+is smaller, so that a long prompt delays no answer by more than one chunk.
+
+    step 1   prompt of A, 512 tokens                      nobody decodes: the whole budget
+    step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
+    step 3   A decodes 1, B decodes 1, ...
+
+Prompts are read in the order of priority, then of what their user has been given so far (see fairness.py), then of
+arrival. When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is
+computed again from what the prefix cache still has of it. Deterministic: the same calls give the same steps.
+
+What another of the same user is just reading is not read beside it: who comes after that reader in turn waits until it
+is there; of an equal prompt (several answers to one message) it then has all but the last token:
+
+    step 1   A reads its prompt                           B and C, with the same prompt, wait
+    step 2   A decodes 1, B reads 1 token, C reads 1      they read A's blocks; the last, partly filled, is copied
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.engine.scheduling.block_manager import BlockManager, OutOfBlocks
+from inference.engine.scheduling.fairness import INPUT_WEIGHT, OUTPUT_WEIGHT, ServiceCounter
+from inference.engine.scheduling.prefix_cache import next_key
+from inference.engine.scheduling.sequence import Sequence, Status
+from inference.engine.scheduling.step import Admitted, Evicted, Preempted, Scheduled, Step, Stored
+from inference.protocol.request import NO_TTL, CacheTTL
+
+_PRIORITY_BREAK = 8
+"""In one step of so many the order disregards priority, so that nobody starves."""
+_RECOVERY_STEPS = 64
+"""Steps without trouble after which a batch that was shrunk may grow again."""
+
+
+class EngineOverloaded(Exception):
+    """The waiting queue is full, or as many are in step mode as may be; the caller should try again later."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much may go on at once."""
+
+    max_num_running: int = 64
+    max_num_waiting: int = 128
+    """With the running ones and those in step mode fewer than a worker's threads: the next is refused at once, not left
+    in the task queue."""
+    max_num_stepped: int = 32
+    """Sequences in step mode, of which any number may be held, neither running nor waiting."""
+    token_budget: int = 512
+    """Tokens of a step in which nobody decodes: large enough to use the matrix units well."""
+    mixed_budget: int = 192
+    """Tokens of a step in which somebody does, decoded ones included: this bounds the time between two tokens."""
+
+
+DEFAULT_LIMITS = Limits()
+DEVICE_LIMITS = Limits(token_budget=2048, mixed_budget=512)
+"""On a GPU, which a few hundred rows do not fill. Not measured yet."""
+
+
+class Scheduler:
+    """Waiting and running sequences, and the blocks of the running ones."""
+
+    def __init__(self, blocks: BlockManager, limits: Limits = DEFAULT_LIMITS) -> None:
+        assert limits.max_num_running < limits.mixed_budget <= limits.token_budget
+        self.blocks = blocks
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self._limits = limits
+        self._service = ServiceCounter()
+        self._num_arrived = 0
+        self._num_steps = 0
+        self._shrunk: int | None = None
+        self._num_good_steps = 0
+
+    def add(self, sequence: Sequence) -> None:
+        """Raises EngineOverloaded when the queue is full, or step mode has as many as it may have."""
+        num_stepped = sum(each.request.is_stepped for each in (*self.running, *self.waiting))
+        if sequence.request.is_stepped and num_stepped >= self._limits.max_num_stepped:
+            raise EngineOverloaded(f"{num_stepped} answers are in step mode already; try again in a while")
+        num_waiting = len(_active(self.waiting))
+        if num_waiting >= self._limits.max_num_waiting:
+            raise EngineOverloaded(f"{num_waiting} requests are waiting already; try again in a while")
+        self._service.arrive(_user(sequence), map(_user, (*self.running, *self.waiting)))
+        sequence.arrival, self._num_arrived = self._num_arrived, self._num_arrived + 1
+        self.waiting.append(sequence)
+
+    def num_ahead(self, request_id: str) -> int:
+        """How many requests wait in front of this one, as things stand. Any thread may call this."""
+        order = [sequence.request.request_id for sequence in sorted(_active(self.waiting), key=self._turn)]
+        return order.index(request_id) if request_id in order else 0
+
+    def schedule(self) -> Step:
+        """The next step: a token (and its drafts) for each decoding sequence, then prompt chunks within the budget."""
+        self._num_steps += 1
+        step = Step()
+        while len(active := _active(self.running)) > self._max_num_running:
+            self._preempt(max(active, key=_rank), step)
+        decoding = [sequence for sequence in active if not sequence.is_prefilling]
+        num_spare_rows = self._limits.mixed_budget - len(decoding) if self._may_draft(decoding) else 0
+        for sequence in sorted(decoding, key=_rank):
+            if sequence.status is Status.RUNNING:  # not preempted for one before it
+                drafts = sequence.drafts[:num_spare_rows]
+                num_spare_rows -= len(drafts)
+                self._decode(sequence, drafts, step)
+        self._prefill(self._budget(bool(decoding)) - step.num_rows, step)
+        return step
+
+    @property
+    def _max_num_running(self) -> int:
+        return min(self._limits.max_num_running, self._shrunk or self._limits.max_num_running)
+
+    def _budget(self, is_mixed: bool) -> int:
+        budget = self._limits.mixed_budget if is_mixed else self._limits.token_budget
+        return min(budget, self._shrunk or budget)
+
+    @property
+    def has_room_for_drafts(self) -> bool:
+        """Whether guesses would hold up nobody: no prompt is to be read, and memory is not short."""
+        is_reading = any(sequence.is_prefilling for sequence in _active(self.running))
+        return not (_active(self.waiting) or self._shrunk or is_reading)
+
+    def _may_draft(self, decoding: list[Sequence]) -> bool:
+        """Whether guesses hold up nobody, and there are blocks for all of them."""
+        if not self.has_room_for_drafts:
+            return False
+        most = sum(1 + self.blocks.num_blocks_for(1 + len(sequence.drafts)) for sequence in decoding)
+        return most <= self.blocks.num_available
+
+    def _decode(self, sequence: Sequence, drafts: tuple[int, ...], step: Step) -> None:
+        """Its next token, whatever that takes."""
+        while sequence.status is Status.RUNNING:
+            try:
+                self._reserve(sequence, 1 + len(drafts), step)
+            except OutOfBlocks:
+                self._preempt_last(step)
+            else:
+                step.shares.append(Scheduled(sequence, 1, drafts))
+                self._service.charge(_user(sequence), OUTPUT_WEIGHT)
+                return
+
+    def _prefill(self, budget: int, step: Step) -> None:
+        prefilling = [sequence for sequence in _active(self.running) if sequence.is_prefilling]
+        readers: list[Sequence] = []
+        is_full = False
+        for sequence in sorted((*prefilling, *_active(self.waiting)), key=self._turn):
+            if budget <= 0:
+                return
+            if sequence.status is Status.WAITING:
+                if is_full or self._is_being_read(sequence, readers):
+                    continue
+                # Nobody overtakes one that does not fit, or it would never fit.
+                is_full = not self._admit(sequence, step)
+                if is_full:
+                    continue
+            readers.append(sequence)
+            num_pending = sequence.num_pending_tokens
+            # What was generated is never read together with the prompt: it is computed as it was then.
+            num_tokens = min(budget, sequence.num_unread_tokens or num_pending)
+            self._charge_prompt(sequence, num_tokens)
+            step.shares.append(Scheduled(sequence, num_tokens, is_partial=num_tokens < num_pending))
+            budget -= num_tokens
+
+    def _admit(self, sequence: Sequence, step: Step) -> bool:
+        """Start a waiting sequence if there is room for it and for the running ones' next tokens."""
+        keys = self._useful_keys(sequence)
+        if len(_active(self.running)) >= self._max_num_running:
+            return False
+        found = self.blocks.find(keys)  # a second look might find less
+        held = sorted((each for each in self.running if each.is_held), key=_rank)
+        # Nobody gives way in vain.
+        tables, num_others = [each.block_table for each in held], len(self.running) - len(held)
+        if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
+            return False
+        while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
+            if not held:
+                return False
+            self._preempt(held.pop(), step)
+            found = self.blocks.find(keys)
+        pool = self.blocks.pool()
+        sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
+        sequence.num_stored_blocks = len(found)
+        sequence.found(max(len(found) * self.blocks.block_size, self._share_prompt(sequence)))
+        sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(sequence.block_table))
+        sequence.status = Status.RUNNING
+        self.waiting.remove(sequence)
+        self.running.append(sequence)
+        shared, num_found, num_notes = tuple(sequence.block_table), sequence.num_computed_tokens, len(step.notes)
+        missing = keys[len(shared) : len(shared) + 1]
+        absence = self.blocks.absence(missing[0]) if missing else None
+        self._reserve(sequence, sequence.num_pending_tokens, step)
+        owners = tuple(map(self.blocks.num_owners, sequence.block_table[: len(shared)]))
+        # What was found is told before what had to go for the rest.
+        step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, pool, absence))
+        return True
+
+    def num_cached(self, ids: tuple[int, ...], root: bytes) -> int:
+        """Tokens at a prompt's beginning whose blocks are known; its last one is always computed, as below."""
+        size, keys, parent = self.blocks.block_size, [], root
+        for end in range(size, len(ids), size):
+            parent = next_key(parent, ids[end - size : end])
+            keys.append(parent)
+        return len(self.blocks.find(keys)) * size
+
+    def _useful_keys(self, sequence: Sequence) -> list[bytes]:
+        """Of the blocks that it can take over. The last token is computed in any case: its logits are needed."""
+        size = self.blocks.block_size
+        return sequence.block_keys(size)[: (sequence.num_tokens - 1) // size]
+
+    def _is_being_read(self, sequence: Sequence, readers: list[Sequence]) -> bool:
+        """Whether one of its user's readers, all before it in turn, is about to compute what it needs next."""
+        readers = [reader for reader in readers if _user(reader) == _user(sequence)]
+        if not readers:
+            return False
+        size, keys = self.blocks.block_size, self._useful_keys(sequence)
+        num_found = len(self.blocks.find(keys))
+        next_keys = keys[num_found : num_found + 1]
+        for reader in readers:
+            # A key stands for all tokens up to it.
+            is_common = next_keys and next_keys == reader.block_keys(size)[num_found : num_found + 1]
+            if is_common and reader.num_computed_tokens < (num_found + 1) * size:
+                return True
+            if reader.prompt_key(size) == sequence.prompt_key(size) and not _has_read(reader):
+                return True
+        return False
+
+    def _share_prompt(self, sequence: Sequence) -> int:
+        """Extend its table with blocks of one that has read the same prompt; how many tokens that gives it in all."""
+        size, table = self.blocks.block_size, sequence.block_table
+        for other in self.running:
+            if _has_read(other) and other.prompt_key(size) == sequence.prompt_key(size):
+                num_tokens = sequence.num_prompt_tokens - 1
+                table += self.blocks.fork(other.block_table[len(table) : self.blocks.num_blocks_for(num_tokens)])
+                return num_tokens
+        return 0
+
+    def _reserve(self, sequence: Sequence, num_tokens: int, step: Step) -> None:
+        start = sequence.num_computed_tokens
+        reservation = self.blocks.reserve(sequence.block_table, start, start + num_tokens)
+        step.copies += reservation.copies
+        if reservation.evicted:
+            step.notes.append(Evicted(sequence, reservation.evicted))
+
+    def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
+        """Recomputing what a preemption took costs the user nothing."""
+        num_new = sequence.num_computed_tokens + num_tokens - sequence.num_prefilled_tokens
+        if not sequence.output_ids:
+            self._service.charge(_user(sequence), INPUT_WEIGHT * max(0, num_new))
+
+    def _preempt_last(self, step: Step) -> None:
+        """Whoever is held gives way first."""
+        self._preempt(max(self.running, key=lambda sequence: (sequence.is_held, *_rank(sequence))), step)
+
+    def _preempt(self, victim: Sequence, step: Step) -> None:
+        step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
+        self.blocks.release(victim.block_table)
+        victim.preempt()
+        self.running.remove(victim)
+        self.waiting.append(victim)
+
+    def _turn(self, sequence: Sequence) -> tuple[int, int, int]:
+        priority = 0 if self._num_steps % _PRIORITY_BREAK == 0 else sequence.request.priority
+        return (-priority, self._service.served(_user(sequence)), sequence.arrival)
+
+    def shrink(self, num_rows: int) -> bool:
+        """A step of so many rows was too large for the memory: halve what may go on; whether that was possible."""
+        self._shrunk, self._num_good_steps = max(1, num_rows // 2), 0
+        return num_rows > 1
+
+    def recover(self) -> None:
+        """A step went well: after enough of them a batch that was shrunk may double."""
+        if self._shrunk is None:
+            return
+        self._num_good_steps += 1
+        if self._num_good_steps >= _RECOVERY_STEPS:
+            grown, self._num_good_steps = 2 * self._shrunk, 0
+            self._shrunk = grown if grown < self._limits.token_budget else None
+
+    def store(self, sequence: Sequence) -> list[Stored]:
+        """Make its newly computed full blocks reusable: the prompt's for as long as the client asked, the answer's too,
+        without a promise."""
+        size, table = self.blocks.block_size, sequence.block_table
+        num_full, num_prompt = sequence.num_computed_tokens // size, sequence.num_prompt_tokens // size
+        start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
+        settled = min(sequence.num_settled_blocks, num_full)
+        sequence.num_settled_blocks = max(sequence.num_settled_blocks, num_full)
+        keys, ttl = sequence.block_keys(size), sequence.request.cache_ttl
+
+        def store(first: int, end: int, ttl: CacheTTL) -> Stored:
+            part = slice(first, max(first, end))
+            return Stored(tuple(first + index for index in self.blocks.store(table[part], keys[part], ttl)), ttl)
+
+        # A block is written once: computed again after a preemption, it is neither read nor written a second time.
+        again = store(start, min(settled, num_prompt), ttl)
+        written = store(max(start, settled), min(num_full, num_prompt), ttl)
+        answer = store(max(start, num_prompt), num_full, NO_TTL)
+        sequence.num_written_tokens += len(written.indices) * size
+        return [stored for stored in (again, written, answer) if stored.indices]
+
+    def remove_finished(self) -> list[Sequence]:
+        """Take out and return the sequences that are done, running or still waiting; their blocks are free again."""
+        finished = [s for s in (*self.running, *self.waiting) if s.status is Status.FINISHED]
+        if finished:
+            self.running = [s for s in self.running if s.status is not Status.FINISHED]
+            self.waiting = [s for s in self.waiting if s.status is not Status.FINISHED]
+        for sequence in finished:
+            if sequence.finish_reason == "error":
+                self.blocks.forget(sequence.block_table)
+            self.blocks.release(sequence.block_table)
+        return finished
+
+    def check_integrity(self) -> None:
+        """Raises AssertionError when a block is lost or owned by nobody who runs."""
+        self.blocks.check_integrity(sequence.block_table for sequence in self.running)
+        assert not any(sequence.block_table for sequence in self.waiting)
+
+
+def _active(sequences: list[Sequence]) -> list[Sequence]:
+    """Those that wait for nobody's choice."""
+    return [sequence for sequence in sequences if not sequence.is_held]
+
+
+def _user(sequence: Sequence) -> str:
+    return sequence.request.cache_salt
+
+
+def _has_read(sequence: Sequence) -> bool:
+    """Whether of its prompt all but the last token, which everybody computes, is in its blocks."""
+    return sequence.num_computed_tokens >= sequence.num_prompt_tokens - 1
+
+
+def _rank(sequence: Sequence) -> tuple[int, int]:
+    """Who keeps its blocks, best first: priority, then age. Each preemption raises a sequence by one priority, so that
+    it is not preempted for ever."""
+    return (-sequence.request.priority - sequence.num_preemptions, sequence.arrival)

@@ -1,0 +1,176 @@
+"""One request inside the engine. Knows nothing of tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from inference.engine.scheduling.prefix_cache import next_key, root_key
+from inference.protocol.request import FinishReason, GenerationRequest, Usage
+
+
+class Status(Enum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class Clock(Protocol):
+    """Gives the time of an event."""
+
+    def at(self) -> int:
+        """µs since the request was accepted."""
+
+
+@dataclass(eq=False)
+class Sequence:
+    """The mutable state of one generation."""
+
+    request: GenerationRequest
+    stop_ids: frozenset[int]
+    clock: Clock
+    window: int
+    status: Status = Status.WAITING
+    arrival: int = -1
+    """Its place in the order of arrival, given by the scheduler."""
+    output_ids: list[int] = field(default_factory=list)
+    """Tokens sampled."""
+    block_table: list[int] = field(default_factory=list)
+    num_computed_tokens: int = 0
+    """Tokens of prompt and output whose keys and values are in the table's blocks."""
+    num_stored_blocks: int = 0
+    """Blocks of the table that the prefix cache has heard of."""
+    num_settled_blocks: int = 0
+    """The most blocks that the prefix cache ever gave or has heard of: preemption does not take them back."""
+    num_written_tokens: int = 0
+    """Prompt tokens in blocks that only this sequence made known to the prefix cache."""
+    num_prefilled_tokens: int = 0
+    """The most prompt tokens that ever were computed or found in the cache: preemption does not take them back."""
+    num_cached_tokens: int = 0
+    """Those of them that the prefix cache, or another with the same prompt, gave."""
+    num_preemptions: int = 0
+    drafts: tuple[int, ...] = ()
+    """Tokens guessed to follow, to be verified in the next step if there is room."""
+    is_held: bool = False
+    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay, as long as
+    nobody else needs them."""
+    num_permitted: int = 0
+    """Step mode: tokens that it may take by itself."""
+    finish_reason: FinishReason | None = None
+    message: str = ""
+    prefill_us: int = 0
+    decode_us: int = 0
+
+    def __post_init__(self) -> None:
+        self.prompt_ids = (*self.request.prompt_ids, *self.request.kept_ids)
+        """What is read before the first token is sampled: a fork reads the answer that it takes over, too."""
+        self.ids = list(self.prompt_ids)
+        """Prompt and output."""
+        self.answer_ids = list(self.request.kept_ids)
+        """Tokens of the answer, kept and sampled: by them the sampler counts positions and penalties."""
+        self._block_keys: list[bytes] = []
+        self._prompt_key: bytes | None = None
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return len(self.prompt_ids)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.ids)
+
+    @property
+    def num_pending_tokens(self) -> int:
+        """Tokens not yet computed: what is left of the prompt (and of the output, after a preemption), or the token
+        sampled last."""
+        return len(self.ids) - self.num_computed_tokens
+
+    @property
+    def num_unread_tokens(self) -> int:
+        """Of those that the client sent, how many are not yet computed; what was generated, kept ones too, is not
+        counted."""
+        return max(0, len(self.request.prompt_ids) - self.num_computed_tokens)
+
+    @property
+    def is_prefilling(self) -> bool:
+        return not self.output_ids or self.num_pending_tokens > 1
+
+    @property
+    def num_free_tokens(self) -> int:
+        """How many more tokens it may generate."""
+        return min(self.request.params.max_tokens - len(self.answer_ids), self.window - len(self.ids))
+
+    def block_keys(self, block_size: int) -> list[bytes]:
+        """The prefix cache's keys of all full blocks."""
+        keys, ids = self._block_keys, self.ids
+        while (end := (len(keys) + 1) * block_size) <= len(ids):
+            parent = keys[-1] if keys else self._root_key()
+            keys.append(next_key(parent, ids[end - block_size : end]))
+        return keys
+
+    def _root_key(self) -> bytes:
+        return root_key(self.request.cache_salt, self.request.model)
+
+    def prompt_key(self, block_size: int) -> bytes:
+        """The key of the whole prompt, its partly filled last block included: equal for equal prompts of one tenant."""
+        if self._prompt_key is None:
+            num_full = self.num_prompt_tokens // block_size
+            parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()
+            self._prompt_key = next_key(parent, self.prompt_ids[num_full * block_size :])
+        return self._prompt_key
+
+    def found(self, num_tokens: int) -> None:
+        """The prefix cache, or another with the same prompt, has this many tokens from the start."""
+        self.num_computed_tokens = num_tokens
+        num_prompt = min(num_tokens, self.num_prompt_tokens)
+        # What it had computed itself before it was preempted is no gift of the cache.
+        self.num_cached_tokens += max(0, num_prompt - self.num_prefilled_tokens)
+        self.num_prefilled_tokens = max(self.num_prefilled_tokens, num_prompt)
+
+    def advance(self, num_tokens: int) -> None:
+        """This many more tokens are computed."""
+        self.num_computed_tokens += num_tokens
+        done = min(self.num_computed_tokens, self.num_prompt_tokens)
+        self.num_prefilled_tokens = max(self.num_prefilled_tokens, done)
+
+    def accept(self, token: int) -> None:
+        """Append a sampled token and decide whether it ends the sequence."""
+        self.output_ids.append(token)
+        self.answer_ids.append(token)
+        self.ids.append(token)
+        if token in self.stop_ids:
+            self.finish("stop")
+        elif self.num_free_tokens <= 0:
+            self.finish("length")
+
+    def may_take(self) -> bool:
+        """Step mode: whether it may take one more token by itself, which counts as taken."""
+        is_permitted = self.num_permitted > 0
+        self.num_permitted = max(0, self.num_permitted - 1)
+        return is_permitted
+
+    def preempt(self) -> None:
+        """Its blocks are taken; what it has written stays, to be computed again."""
+        self.status = Status.WAITING
+        self.num_computed_tokens = self.num_stored_blocks = 0
+        self.num_preemptions += 1
+
+    def finish(self, reason: FinishReason, message: str = "") -> None:
+        """The first reason stands."""
+        if self.finish_reason is None:
+            self.finish_reason = reason
+            self.message = message
+            self.status = Status.FINISHED
+
+    def usage(self) -> Usage:
+        """Tokens by price class, so far. Nothing is written for a client who did not ask for that."""
+        num_computed = self.num_prefilled_tokens - self.num_cached_tokens
+        num_written = 0 if self.request.cache_ttl == "none" else self.num_written_tokens
+        return Usage(
+            uncached_input=num_computed - num_written,
+            cache_read=self.num_cached_tokens,
+            cache_write_5m=num_written if self.request.cache_ttl == "5m" else 0,
+            cache_write_1h=num_written if self.request.cache_ttl == "1h" else 0,
+            output=len(self.output_ids),
+        )

@@ -1,0 +1,91 @@
+"""A step as the scheduler decides it: shares, copies and notes. Knows nothing of why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from inference.engine.scheduling.block_manager import BlockCopy, Pool
+from inference.engine.scheduling.sequence import Sequence
+from inference.protocol.events import Absence
+from inference.protocol.request import CacheTTL
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """One sequence's share of a step: its next tokens, and guesses of what follows them."""
+
+    sequence: Sequence
+    num_tokens: int
+    drafts: tuple[int, ...] = ()
+    is_partial: bool = False
+    """Whether the chunk ends inside the tokens known already: nothing is to be sampled then."""
+
+    @property
+    def num_rows(self) -> int:
+        return self.num_tokens + len(self.drafts)
+
+    @property
+    def num_logits(self) -> int:
+        return 0 if self.is_partial else 1 + len(self.drafts)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A sequence began to run, or to run again."""
+
+    sequence: Sequence
+    num_found_tokens: int
+    """What the prefix cache, or another with the same prompt, had of it."""
+    shared: tuple[int, ...]
+    """The blocks in which they were found."""
+    num_owners: tuple[int, ...]
+    """Of the blocks in which they are now, those that have each, this one included: a block that is to be written, and
+    was another's too, has been copied."""
+    pool: Pool
+    """As it was before."""
+    absence: Absence | None
+    """Why there were no more; None where all that could be taken over was."""
+
+
+@dataclass(frozen=True)
+class Preempted:
+    """A running sequence had to give up its blocks."""
+
+    sequence: Sequence
+    num_tokens: int
+    """Computed tokens that were in them."""
+    num_blocks: int
+
+
+@dataclass(frozen=True)
+class Evicted:
+    """Cached blocks made room for a sequence."""
+
+    sequence: Sequence
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Blocks became reusable."""
+
+    indices: tuple[int, ...]
+    """In the sequence's table."""
+    ttl: CacheTTL
+
+
+@dataclass
+class Step:
+    """What is to be computed, what must be copied before that, and what happened on the way."""
+
+    shares: list[Scheduled] = field(default_factory=list)
+    copies: list[BlockCopy] = field(default_factory=list)
+    notes: list[Admitted | Preempted | Evicted] = field(default_factory=list)
+
+    @property
+    def num_rows(self) -> int:
+        return sum(share.num_rows for share in self.shares)
+
+    @property
+    def num_prefill_tokens(self) -> int:
+        return sum(share.num_tokens for share in self.shares if share.sequence.is_prefilling)

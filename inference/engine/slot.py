@@ -1,0 +1,75 @@
+"""A sequence in the engine with its sampler, its drafter and what is to be reported. Knows nothing of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.engine import record
+from inference.engine.drafting.draft import Drafter
+from inference.engine.scheduling.sequence import Sequence
+from inference.engine.step_output import StepOutput
+from inference.protocol.events import AnyEvent
+from inference.sampling.sampler import Sample, Sampler
+from inference.sampling.vocabulary import Summary
+
+
+class Row(NamedTuple):
+    """What one token is sampled from."""
+
+    logits: NDArray[np.float32]  # [vocab_size]
+    summary: Summary
+
+
+class Proposal(NamedTuple):
+    """A token that waits for a person's choice."""
+
+    events: list[AnyEvent]
+    """What is recorded of it; the token itself is the last."""
+    logits: NDArray[np.float32]  # [vocab_size]
+
+
+@dataclass
+class Slot:
+    """One sequence and all that the engine keeps for it."""
+
+    sequence: Sequence
+    sampler: Sampler
+    drafter: Drafter = field(default_factory=Drafter)
+    events: list[AnyEvent] = field(default_factory=list)
+    """Of the current step."""
+    company: record.Batch | None = None
+    """The other sequences in its steps, as its log was last told."""
+    proposal: Proposal | None = None
+    """Step mode: the token that waits to be taken."""
+
+    def sample(self, row: Row) -> Sample | Exception:
+        """The next token, or why there is none. The same call again would give the same."""
+        try:
+            return self.sampler.sample(row.logits, self.sequence.answer_ids, row.summary)
+        except Exception as error:
+            return error
+
+    def report(self) -> StepOutput:
+        """Hands over the events of the step."""
+        sequence = self.sequence
+        events, self.events = self.events, []
+        return StepOutput(
+            request_id=sequence.request.request_id,
+            events=events,
+            usage=sequence.usage(),
+            finish_reason=sequence.finish_reason,
+            message=sequence.message,
+            prefill_us=sequence.prefill_us,
+            decode_us=sequence.decode_us,
+        )
+
+
+class Slots(dict[str, Slot]):
+    """All sequences in the engine, by request id."""
+
+    def of(self, sequence: Sequence) -> Slot:
+        return self[sequence.request.request_id]

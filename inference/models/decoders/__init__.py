@@ -1,0 +1,1 @@
+"""Decoders: on the kernels, in PyTorch, on a GPU; with their attention and caches. Knows nothing of files."""

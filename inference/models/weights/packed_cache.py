@@ -1,0 +1,159 @@
+"""Weights converted once and kept in files, mapped into memory afterwards. Knows nothing of what is converted.
+
+One file per key: magic, SHA-256 of the index, its length, the index (JSON: name, dtype, shape, place), then the arrays
+at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk, so a reader
+sees all of it or none; one that is damaged nevertheless (wrong magic, index or length) is built again. The arrays' own
+bytes are not summed: neither are those of the model file that they come from, and reading all would slow the start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import mmap
+import os
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.models.sources.source import ModelSource
+
+logger = logging.getLogger(__name__)
+
+Arrays = Mapping[str, NDArray[Any]]
+
+_MAGIC = b"SGPACK01"
+_HEAD = struct.Struct("<8s32sQ")
+_ALIGNMENT = 64
+_MAX_INDEX_BYTES = 16 << 20
+_SUFFIX = ".weights"
+_MAX_BUILD_S = 3600
+"""A file that is still not whole after this belongs to nobody."""
+_HEADER_BYTES = 1 << 20
+"""How much of a model file's beginning is hashed: its metadata and tensor list, or the most of them."""
+
+
+class PackedCache:
+    """A folder of packed weights, never larger than max_bytes: what was used longest ago goes first."""
+
+    def __init__(self, folder: Path, max_bytes: int = 8 << 30) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+
+    def load_or_build(self, key: str, build: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
+        """The arrays of this key: mapped from its file, else as build returns them and kept for the next time.
+
+        Mapped arrays are private to the process: what is written to them never reaches the file. A cache that cannot be
+        written only costs the next start's time.
+        """
+        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}{_SUFFIX}"
+        try:
+            arrays = _read(path)
+            with suppress(OSError):  # a folder that cannot be written still serves
+                os.utime(path)
+            return arrays
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("%s is damaged and built again (%s)", path, error)
+        built = dict(build())
+        try:
+            self._write(path, built)
+            self._shrink(keep=path)
+        except OSError as error:
+            logger.warning("converted weights are not kept: %s cannot be written (%s)", path, error.strerror)
+        return built
+
+    def _write(self, path: Path, arrays: Arrays) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".tmp", delete=False) as file:
+            try:
+                _write(file, arrays)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+
+    def _shrink(self, keep: Path) -> None:
+        """Remove what was used longest ago, and what a builder that died has left."""
+        for leftover in self._folder.glob("*.tmp"):
+            if time.time() - leftover.stat().st_mtime > _MAX_BUILD_S:
+                leftover.unlink(missing_ok=True)
+        files = sorted(self._folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        total = 0
+        for path in [keep, *(path for path in files if path != keep)]:
+            total += path.stat().st_size
+            if total > self._max_bytes and path != keep:
+                path.unlink(missing_ok=True)
+
+
+def let_go(array: NDArray[Any]) -> None:
+    """Give back the memory of one of load_or_build's arrays, to which nothing was written: one that is mapped is read
+    from its file again if it is needed again. Others go by themselves."""
+    data = array.base
+    if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        at = array.ctypes.data - np.frombuffer(data, np.uint8).ctypes.data
+        start = at // mmap.PAGESIZE * mmap.PAGESIZE
+        data.madvise(mmap.MADV_DONTNEED, start, at + array.nbytes - start)
+
+
+def source_key(source: ModelSource, form: str) -> str:
+    """The same only while the model's files and the form of packing are: their names, sizes, times and beginnings."""
+    parts = [form]
+    for path in source.files:
+        status = path.stat()
+        with path.open("rb") as file:
+            digest = hashlib.sha256(file.read(_HEADER_BYTES)).hexdigest()
+        parts += [path.name, str(status.st_size), str(status.st_mtime_ns), digest]
+    return "\n".join(parts)
+
+
+def _write(file: BinaryIO | Any, arrays: Arrays) -> None:
+    entries: dict[str, Any] = {}
+    start = 0
+    for name, array in arrays.items():
+        entries[name] = {"dtype": array.dtype.str, "shape": array.shape, "start": start}
+        start = _aligned(start + array.nbytes)
+    index = json.dumps({"arrays": entries, "size": start}).encode()
+    file.write(_HEAD.pack(_MAGIC, hashlib.sha256(index).digest(), len(index)) + index)
+    base = _aligned(_HEAD.size + len(index))
+    for name, array in arrays.items():
+        file.seek(base + entries[name]["start"])
+        file.write(np.ascontiguousarray(array).data)
+    file.truncate(base + start)
+
+
+def _read(path: Path) -> dict[str, NDArray[Any]]:
+    """Raises FileNotFoundError, and OSError, ValueError, KeyError or TypeError for a damaged file."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD.size)
+        if len(head) < _HEAD.size:
+            raise ValueError("it is too short")
+        magic, digest, length = _HEAD.unpack(head)
+        if magic != _MAGIC or length > _MAX_INDEX_BYTES:
+            raise ValueError("wrong magic")
+        text = file.read(length)
+        if hashlib.sha256(text).digest() != digest:
+            raise ValueError("its index does not match its checksum")
+        index, base = json.loads(text), _aligned(_HEAD.size + length)
+        if path.stat().st_size != base + index["size"]:
+            raise ValueError("it is not whole")
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return {
+        name: np.ndarray(entry["shape"], entry["dtype"], data, base + entry["start"])
+        for name, entry in index["arrays"].items()
+    }
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -1,0 +1,184 @@
+"""Every event that can stand in a request's log. Knows nothing of who writes or reads it.
+
+An event has `at` (µs since the request was accepted) and `type` (stage.past_tense). Its `seq` is not stored in it:
+a frame carries the seq of its first event and events count on from there. The docstring under a field becomes
+the TypeScript comment and the inspector's tooltip.
+
+Each prefix has a file: `token.sampled` stands in token.py. This file lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from inference.protocol.events.base import Event, Value
+from inference.protocol.events.batch import BatchComposed
+from inference.protocol.events.bill import BillLine, BillPosted
+from inference.protocol.events.cache import Absence, CacheEvicted, CacheLookedUp, CacheStored
+from inference.protocol.events.context import (
+    ContextAssembled,
+    ContextCompared,
+    Dropped,
+    Segment,
+    SegmentChange,
+    SegmentKind,
+)
+from inference.protocol.events.draft import DraftSource, DraftVerified
+from inference.protocol.events.gateway import GatewayChecked, GatewayRefused, Limit
+from inference.protocol.events.generation import (
+    CacheShape,
+    GenerationFinished,
+    GenerationForked,
+    GenerationPreempted,
+    GenerationQueued,
+    GenerationResumed,
+    GenerationStarted,
+)
+from inference.protocol.events.grammar import GrammarMasked
+from inference.protocol.events.prefill import PrefillAdvanced
+from inference.protocol.events.probe import (
+    AnyProbe,
+    LensLayer,
+    Neighbour,
+    ProbeAttended,
+    ProbeCompared,
+    ProbeLensed,
+    ProbeMeasured,
+)
+from inference.protocol.events.prompt import PromptTokenized
+from inference.protocol.events.request import (
+    ClientTiming,
+    RequestAccepted,
+    RequestCancelled,
+    RequestFailed,
+    RequestFinished,
+    RequestObserved,
+    ServerPhase,
+    Surface,
+)
+from inference.protocol.events.safety import SafetyChecked, SafetyScore
+from inference.protocol.events.text import TextReleased, TextWithheld
+from inference.protocol.events.token import SamplerStage, StageName, TokenProposed, TokenSampled
+from inference.protocol.events.tool import ToolCalled, ToolFinished
+
+__all__ = [
+    "TERMINAL",
+    "Absence",
+    "AnyEvent",
+    "AnyProbe",
+    "BatchComposed",
+    "BillLine",
+    "BillPosted",
+    "CacheEvicted",
+    "CacheLookedUp",
+    "CacheShape",
+    "CacheStored",
+    "ClientTiming",
+    "ContextAssembled",
+    "ContextCompared",
+    "DraftSource",
+    "DraftVerified",
+    "Dropped",
+    "Event",
+    "Frame",
+    "GatewayChecked",
+    "GatewayRefused",
+    "GenerationFinished",
+    "GenerationForked",
+    "GenerationPreempted",
+    "GenerationQueued",
+    "GenerationResumed",
+    "GenerationStarted",
+    "GrammarMasked",
+    "LensLayer",
+    "Limit",
+    "Neighbour",
+    "PrefillAdvanced",
+    "ProbeAttended",
+    "ProbeCompared",
+    "ProbeLensed",
+    "ProbeMeasured",
+    "PromptTokenized",
+    "RequestAccepted",
+    "RequestCancelled",
+    "RequestFailed",
+    "RequestFinished",
+    "RequestObserved",
+    "SafetyChecked",
+    "SafetyScore",
+    "SamplerStage",
+    "Segment",
+    "SegmentChange",
+    "SegmentKind",
+    "ServerPhase",
+    "StageName",
+    "Surface",
+    "TextReleased",
+    "TextWithheld",
+    "TokenProposed",
+    "TokenSampled",
+    "ToolCalled",
+    "ToolFinished",
+    "Value",
+    "first",
+]
+
+AnyEvent = (
+    RequestAccepted
+    | RequestCancelled
+    | RequestFailed
+    | RequestFinished
+    | RequestObserved
+    | GatewayChecked
+    | GatewayRefused
+    | SafetyChecked
+    | ContextAssembled
+    | ContextCompared
+    | PromptTokenized
+    | GenerationQueued
+    | GenerationStarted
+    | GenerationResumed
+    | GenerationForked
+    | GenerationPreempted
+    | GenerationFinished
+    | CacheLookedUp
+    | CacheStored
+    | CacheEvicted
+    | BatchComposed
+    | PrefillAdvanced
+    | TokenSampled
+    | TokenProposed
+    | DraftVerified
+    | GrammarMasked
+    | TextReleased
+    | TextWithheld
+    | ToolCalled
+    | ToolFinished
+    | BillPosted
+    | AnyProbe
+)
+
+TERMINAL = (RequestFinished, RequestFailed)
+"""No event but `request.observed` follows one of these."""
+
+Kind = TypeVar("Kind", bound=AnyEvent)
+
+
+def first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
+    """The first of that kind; None: there is none."""
+    return next((event for event in events if isinstance(event, kind)), None)
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """The unit of the wire and of the log: the events of one append."""
+
+    seq: int
+    """seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event."""
+    events: tuple[AnyEvent, ...]
+
+    @property
+    def last_seq(self) -> int:
+        return self.seq + len(self.events) - 1

@@ -1,0 +1,29 @@
+"""The bases of events and of the values inside them. Knows nothing of any one event."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from inference.protocol.events.shown import Shown
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the values inside events."""
+
+    kept: ClassVar[str | None] = None
+    """The fields that a redacted trace keeps, by name; see Event."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of all events."""
+
+    at: int
+    """µs since the request was accepted (negative: the browser, before the request reached us)."""
+
+    kept: ClassVar[str | None] = None
+    """The fields beside `at` that a redacted trace keeps, by name. All others are left at their default or replaced.
+    None: a redacted trace leaves the event out. A kept field tells nothing of what was said."""
+    shown: ClassVar[Shown] = Shown()
+    """How it is shown; a type that says nothing has a row in the list of events, and no more."""

@@ -1,0 +1,25 @@
+"""Events of the batch: the other sequences in this request's steps. Knows nothing of their texts and owners."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
+
+
+class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
+    """In what company this request's steps are computed, from this step on until the next such event.
+
+    Numbers alone: who the others are is not recorded.
+    """
+
+    decoding: tuple[int, ...]
+    """Tokens of each other sequence that decodes: 1, and its guesses; descending."""
+    prefilling: tuple[int, ...]
+    """Tokens of each other sequence's chunk of its prompt, descending."""
+    num_waiting: int
+    """Requests that wait for admission."""
+
+    kept: ClassVar = "decoding prefilling num_waiting"
+    shown: ClassVar = Shown(lane="queue")

@@ -1,0 +1,31 @@
+"""Events of drafts: guessed tokens and how many were right. Knows nothing of how tokens are guessed."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
+
+DraftSource = Literal["ngram", "draft_model"]
+
+
+class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
+    """Guesses of the next tokens were checked in one pass; the tokens sampled follow."""
+
+    position: int
+    """Index of the first guess in the answer."""
+    ids: tuple[int, ...]
+    """The guesses; those after a stop text are left out, as their tokens are."""
+    pieces: tuple[bytes, ...] = ()
+    """Their bytes (base64 in JSON)."""
+    num_accepted: int
+    """How many of them, from the first on, are what was then sampled; the others were computed for nothing."""
+    source: DraftSource
+
+    kept: ClassVar = "position num_accepted source"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="{num_accepted} of {ids|guess|guesses} accepted",
+        meaning="Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.",
+    )

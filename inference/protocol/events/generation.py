@@ -1,0 +1,139 @@
+"""Events of a generation: queued, started, resumed, forked, preempted, finished. Knows nothing of single tokens."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
+from inference.protocol.request import FinishReason, Usage
+
+
+class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"):
+    """Handed to the `generate` queue; said again while it waits in the engine, also after a preemption."""
+
+    attempt: int
+    queue_depth: int | None
+    """Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell."""
+
+    kept: ClassVar = "attempt queue_depth"
+    shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=900)
+
+
+class CacheShape(Value, frozen=True, kw_only=True):
+    """What makes up the memory of a token's keys and values, and how much of it the worker has."""
+
+    num_layers: int
+    num_heads: int
+    """Query heads."""
+    num_kv_heads: int
+    """Key/value heads, which the query heads share in equal groups (grouped-query attention, arXiv 2305.13245)."""
+    head_dim: int
+    bytes_per_value: int
+    block_size: int
+    """Tokens per block."""
+    num_blocks: int
+    """Blocks of the whole cache."""
+
+    kept: ClassVar = "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks"
+
+
+class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
+    """A worker's engine admitted the sequence, or a server elsewhere began to answer."""
+
+    worker: str
+    attempt: int
+    device: str | None
+    """None, here and in the next fields: not reported by the server elsewhere."""
+    model: str
+    architecture: str | None
+    quantization: str | None
+    """The weights' format in the file, e.g. Q4_1."""
+    compute: str | None
+    """What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`."""
+    server: str | None = None
+    """The server elsewhere that computes, with its version, by its own word; None: this worker's own engine."""
+    queued_us: int
+    """From the task's arrival at the worker to the engine's admission or the server's first word."""
+    cache_shape: CacheShape | None = None
+    """None: not recorded, or not reported by the server elsewhere."""
+
+    kept: ClassVar = "attempt device model architecture quantization compute server queued_us cache_shape"
+    shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=1100)
+
+
+class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
+    """A later attempt continues after the last token in the log."""
+
+    attempt: int
+    num_tokens: int
+    """Tokens taken over from the log."""
+
+    kept: ClassVar = "attempt num_tokens"
+    shown: ClassVar = Shown(
+        lane="queue",
+        is_mark=True,
+        label="resumed by attempt {attempt}",
+        meaning="Another attempt continued after the last token in the log.",
+        scene="queue",
+        replay_ms=900,
+    )
+
+
+class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"):
+    """The answer begins with tokens taken over from another answer to the same prompt; here they were not sampled.
+
+    They are read like the prompt, and billed as input; the positions of the tokens sampled go on after them.
+    """
+
+    from_request_id: str
+    """The request whose answer it left."""
+    position: int
+    """Where it left: the tokens before are that answer's own, those from here on were chosen or written by a person."""
+    ids: tuple[int, ...]
+    pieces: tuple[bytes, ...]
+    """Each token's own bytes (base64 in JSON)."""
+    text: str
+    """What is shown of them: a character that is not whole, or what may become a stop text, comes with later text."""
+
+    kept: ClassVar = "position"
+    shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
+
+
+class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
+    """The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays."""
+
+    num_tokens: int
+    """Tokens to be computed again, unless the prefix cache still has them."""
+    num_blocks: int
+    """Blocks it gave up, shared ones included."""
+
+    kept: ClassVar = "num_tokens num_blocks"
+    shown: ClassVar = Shown(
+        lane="queue",
+        is_mark=True,
+        label="preempted: {num_blocks|block} given up",
+        meaning="Memory was short: the request gave up its blocks and waited. What it had written stays.",
+    )
+
+
+class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finished"):
+    """The sequence left the engine."""
+
+    finish_reason: FinishReason
+    usage: Usage
+    prefill_us: int | None
+    """Compute time of the prefill steps this sequence was in; None: not reported."""
+    decode_us: int | None
+    """Compute time of the decode steps this sequence was in; None: not reported."""
+    message: str = ""
+    """With `error`: what went wrong."""
+    is_cache_known: bool = True
+    """False: a server elsewhere does not say what it took from its cache; all input is counted as uncached."""
+
+    kept: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="generation finished: {finish_reason}",
+        meaning="The sequence left the engine.",
+    )

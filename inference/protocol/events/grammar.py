@@ -1,0 +1,23 @@
+"""Events of a grammar: the tokens that a constraint left. Knows nothing of the constraint."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
+
+
+class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
+    """The constraint removed tokens before sampling."""
+
+    position: int
+    num_allowed: int
+    duration_us: int
+
+    kept: ClassVar = "position num_allowed duration_us"
+    shown: ClassVar = Shown(
+        is_mark=True,
+        label="grammar left {num_allowed|token}",
+        meaning="The constraint removed every token that could not continue a valid answer.",
+    )

@@ -1,0 +1,44 @@
+"""Events of the safety checks. Knows nothing of classifiers and policies."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
+
+
+class SafetyScore(Value, frozen=True, kw_only=True):
+    """One category's score."""
+
+    category: str
+    score: float
+    """0 to 1."""
+    threshold: float
+    """At or above: the verdict of this category applies."""
+    verdict: Literal["allow", "flag", "block"]
+    """What this score led to."""
+
+    kept: ClassVar = "category score threshold verdict"
+
+
+class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
+    """A classifier looked at a piece of text."""
+
+    layer: Literal["input", "tool_result", "output"]
+    classifier: str
+    version: str
+    policy: str
+    """Name and version of the policy file that set the thresholds."""
+    scores: tuple[SafetyScore, ...]
+    verdict: Literal["allow", "flag", "rewrite", "block"]
+    start: int
+    """First character of the text looked at (input: of the message; output: of the answer)."""
+    end: int
+    """One past the last character."""
+    duration_us: int
+    held_us: int = 0
+    """Output only: how long the oldest text of this span was held back."""
+
+    kept: ClassVar = "layer classifier version policy scores verdict start end duration_us held_us"
+    shown: ClassVar = Shown(lane="safety", replay_ms=1000)

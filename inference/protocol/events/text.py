@@ -1,0 +1,45 @@
+"""Events of the answer's text: released or withheld. Knows nothing of tokens but their number."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from inference.protocol.events.base import Event
+from inference.protocol.events.shown import Shown
+
+
+class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
+    """Text that the output guard let through: complete UTF-8, to be shown now."""
+
+    text: str
+    num_tokens: int
+    """Generated tokens whose text has been released so far (a token split over a character counts when it is whole)."""
+
+    kept: ClassVar = "num_tokens"
+    shown: ClassVar = Shown(
+        lane="guard",
+        is_mark=True,
+        meaning="The output check let this text through; from here it travels to the browser.",
+        scene="stream",
+        replay_ms=900,
+    )
+
+
+class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
+    """Text that the output guard stopped. Neither the text nor its tokens are in the log."""
+
+    num_tokens: int
+    """How many tokens were withheld."""
+    category: str
+    replacement: str
+    """What is shown instead."""
+
+    kept: ClassVar = "num_tokens category"
+    shown: ClassVar = Shown(
+        lane="guard",
+        is_mark=True,
+        label="{num_tokens|token} withheld",
+        meaning="The output check stopped this text; it never left the worker.",
+        scene="stream",
+        replay_ms=1600,
+    )

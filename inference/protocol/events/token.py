@@ -1,0 +1,107 @@
+"""Events of one token: its candidates, the sampler's stages, the draw. Knows nothing of how a token is shown."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from inference.protocol.events.base import Event, Value
+from inference.protocol.events.shown import Shown
+
+StageName = Literal[
+    "grammar",
+    "banned_tokens",
+    "logit_bias",
+    "penalties",
+    "dry",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+]
+
+
+class SamplerStage(Value, frozen=True, kw_only=True):
+    """What one stage of the sampler did to this token's distribution."""
+
+    name: StageName
+    num_candidates: int
+    """Tokens left after the stage: always a run of the candidate order."""
+    mass: float
+    """Share of the probability before the stage that its survivors held (1 where nothing was removed)."""
+    log_normalizer: float
+    """log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer)."""
+    logits: tuple[float, ...] | None = None
+    """The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none."""
+    first: int = 0
+    """Where the run of tokens that are left begins, in candidate order: 0 but for typical-p."""
+    masked: tuple[int, ...] = ()
+    """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
+
+    kept: ClassVar = "name num_candidates mass log_normalizer logits first"
+
+
+class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
+    """One token was chosen.
+
+    Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no
+    candidates. Every stage from the temperature on keeps a run of that order.
+    """
+
+    position: int
+    """Index in the answer, from 0: in a fork the tokens taken over come first."""
+    id: int
+    piece: bytes
+    """The token's own bytes (base64 in JSON); empty for control tokens."""
+    is_special: bool = False
+    is_shown: bool = True
+    """False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes."""
+    logprob: float | None
+    """log-probability under the model's own distribution, before any stage; None, here and in the next fields: not
+    reported by a server elsewhere."""
+    rank: int | None
+    """Rank by the model's own logits, from 1."""
+    entropy: float | None
+    """Of the model's own distribution, in nats."""
+    u: float | None
+    """The uniform draw in [0, 1); None also when greedy."""
+    low: float | None
+    """The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0."""
+    high: float | None
+    """End of that interval. Greedy: 1."""
+    log_normalizer: float | None
+    """log-sum-exp of the raw logits over the whole vocabulary."""
+    candidate_ids: tuple[int, ...]
+    """The first candidates in candidate order, then the chosen one when it is not among them, then those of the
+    model's own first tokens that a stage masked."""
+    candidate_logits: tuple[float, ...]
+    """Their raw logits; their log-probabilities under the model's own distribution where log_normalizer is None."""
+    candidate_pieces: tuple[bytes, ...]
+    """Their bytes (base64 in JSON)."""
+    stages: tuple[SamplerStage, ...] | None
+    """In the order applied; stages that are off are absent. None: not reported."""
+    step_us: int | None
+    """Duration of the engine step that produced it; None: not reported."""
+    batch_size: int | None
+    """Sequences in that step; None: not reported."""
+    chosen_by: Literal["draw", "person"] = "draw"
+    """Person: in step mode another candidate was taken than the one that u draws; low and high are then None."""
+
+    kept: ClassVar = (
+        "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
+        "batch_size chosen_by"
+    )
+    shown: ClassVar = Shown(
+        meaning="One pass of the model gave this token; it was drawn from the model's probabilities.",
+        scene="draw",
+        replay_ms=1500,
+    )
+
+
+class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
+    """Step mode: the next token is drawn, and waits for a person to take it or another one."""
+
+    token: TokenSampled
+    """What is sampled if the draw is taken."""
+
+    kept: ClassVar = ""

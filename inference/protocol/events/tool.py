@@ -1,0 +1,31 @@
+"""Events of tools: called and finished. Knows nothing of how a tool runs."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from inference.protocol.events.base import Event
+
+
+class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
+    """The model called a tool."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+    source: Literal["builtin", "mcp"]
+    sandbox: str = ""
+
+    kept: ClassVar = "source"
+
+
+class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
+    """A tool answered."""
+
+    call_id: str
+    result: str
+    is_error: bool = False
+    duration_us: int
+
+    kept: ClassVar = "is_error duration_us"

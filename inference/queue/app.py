@@ -1,0 +1,65 @@
+"""The one place that makes a Celery app, with the options that all of them share. Knows nothing of their tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TypeVar
+
+from celery import Celery
+from celery.signals import worker_shutdown
+
+from inference.queue.broker import celery_url
+from inference.queue.process_end import end_process
+
+App = TypeVar("App", bound=Celery)
+
+_MANY_AT_ONCE = 4
+"""Celery's own number of messages that a worker takes ahead, per thread."""
+
+
+def make_app(
+    kind: type[App],
+    name: str,
+    redis_url: str,
+    queue: str,
+    *,
+    routes: Mapping[str, str] | None = None,
+    fails_fast: bool = False,
+    num_taken_ahead: int = _MANY_AT_ONCE,
+    is_current: bool = True,
+) -> App:
+    """queue: takes each task that has no route. routes: task to queue.
+
+    fails_fast: sending fails within seconds while the broker is away, so that a request is refused and does not hang.
+    num_taken_ahead: messages per thread that a worker takes before it can run them. is_current: tasks declared without
+    an app belong to this one.
+    """
+    app = kind(name, broker=celery_url(redis_url), set_as_current=is_current)
+    app.conf.update(
+        # Outcomes travel in event logs and Redis hashes.
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+        task_default_queue=queue,
+        task_routes={task: {"queue": target} for task, target in (routes or {}).items()},
+        worker_prefetch_multiplier=num_taken_ahead,
+        # The process sets up its own log.
+        worker_hijack_root_logger=False,
+        # A worker may start before the broker.
+        broker_connection_retry_on_startup=True,
+        broker_transport_options=_transport_options(fails_fast),
+    )
+    return app
+
+
+def _transport_options(fails_fast: bool) -> dict[str, object]:
+    """Celery acknowledges at once: the watchdog finds a message that is lost with its worker, not Celery."""
+    options: dict[str, object] = {"ack_emulation": False}
+    return options | {"socket_connect_timeout": 2, "max_retries": 1} if fails_fast else options
+
+
+def set_up_worker() -> None:
+    """Each task of this process has one line in its log, at its end, and the process ends at once when it stops."""
+    logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
+    worker_shutdown.connect(end_process)

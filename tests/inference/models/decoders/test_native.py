@@ -1,0 +1,172 @@
+"""The decoder on the kernels against the one in PyTorch, for every family and format; and what it promises beyond."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from inference.engine.loading import load_engine
+from inference.kernels.library import Kernels
+from inference.modelfiles.errors import ModelFileError
+from inference.models.decoder import Chunk, load_decoder
+from inference.models.decoders.native_decoder import NativeCache, NativeDecoder
+from inference.models.sources.gguf_file import GgufFile
+from inference.models.sources.safetensors_folder import SafetensorsFolder
+from inference.models.weights.native_weights import obstacle, pack_native
+from inference.tokenization.tokenizer import Tokenizer
+from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
+from tests.inference.models.decoders.test_families import run
+
+IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]
+TOLERANCE = 0.06
+"""Of the logits' root mean square: activations are rounded to 8 bits in groups of 32, and a tiny random model averages
+little of it out."""
+PROMPT_TOLERANCE = 0.09
+"""The weights, too, are rounded to 8 bits, both in larger groups; random ones have no outliers to spread."""
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SafetensorsFolder:
+    checkpoint = write_checkpoint(tmp_path_factory.mktemp("checkpoint") / request.param, request.param)
+    return SafetensorsFolder(checkpoint.folder)
+
+
+def load(path: Path, kernels: Kernels) -> NativeDecoder:
+    source = GgufFile(path)
+    assert obstacle(source) is None
+    return NativeDecoder(source.config, pack_native(source, lambda _share: None), kernels)
+
+
+@pytest.fixture(scope="module")
+def llama_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("llama")
+    write_checkpoint(directory / "folder", "llama")
+    return write_gguf(directory / "model.gguf", SafetensorsFolder(directory / "folder"), "Q4_1")
+
+
+@pytest.fixture(scope="module")
+def llama(kernels: Kernels, llama_path: Path) -> NativeDecoder:
+    return load(llama_path, kernels)
+
+
+@pytest.mark.parametrize("quantization", ["Q8_0", "Q4_0", "Q4_1"])
+def test_logits_are_those_of_the_torch_decoder(
+    folder: SafetensorsFolder, quantization: str, kernels: Kernels, tmp_path: Path
+) -> None:
+    path = write_gguf(tmp_path / "model.gguf", folder, quantization)
+    expected = run(load_decoder(GgufFile(path), dtype=torch.float32))
+    decoder = load(path, kernels)
+    for is_prompt, tolerance in ((False, TOLERANCE), (True, PROMPT_TOLERANCE)):
+        assert rms(step_by_step(decoder, is_prompt) - expected) < tolerance * rms(expected)
+
+
+def rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def step_by_step(decoder: NativeDecoder, is_prompt: bool = False) -> np.ndarray:
+    """As test_families.run."""
+    kv, table = decoder.build_cache(8), [5, 1, 7, 0, 2, 6]
+    rows = [decoder.forward([Chunk(IDS[:33], 0, table, 33, is_prompt)], kv).copy()]
+    rows += [decoder.forward([Chunk(IDS[33:70], 33, table, 37, is_prompt)], kv).copy()]
+    rows += [decoder.forward([Chunk([IDS[n]], n, table, 1, is_prompt)], kv).copy() for n in range(70, len(IDS))]
+    return np.concatenate(rows)
+
+
+_WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from pathlib import Path
+from inference.engine.loading import load_engine
+from inference.kernels.library import Kernels
+load_engine(Path(sys.argv[1]), 1, None, kernels=Kernels(Path(sys.argv[2]), 1))
+"""
+
+
+def test_a_quantised_model_is_loaded_without_torch(kernels: Kernels, model_path: Path, tmp_path: Path) -> None:
+    """It takes a second of every start, and 200 MB."""
+    subprocess.run([sys.executable, "-c", _WITHOUT_TORCH, model_path, tmp_path], check=True)
+
+
+def test_a_model_whose_weights_are_not_quantised_is_left_to_torch(folder: SafetensorsFolder) -> None:
+    assert obstacle(folder) == "its weights are not quantised"
+
+
+def whole(decoder: NativeDecoder, kv: NativeCache, table: list[int], is_prompt: bool = False) -> np.ndarray:
+    return decoder.forward([Chunk(IDS, 0, table, len(IDS), is_prompt)], kv).copy()
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+def test_results_are_the_same_bit_by_bit_in_chunks_of_any_size(llama: NativeDecoder, is_prompt: bool) -> None:
+    expected = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt)
+    assert np.array_equal(step_by_step(llama, is_prompt), expected)
+
+
+@pytest.mark.parametrize("is_prompt", [False, True])
+def test_results_are_the_same_bit_by_bit_alone_and_in_a_batch(llama: NativeDecoder, is_prompt: bool) -> None:
+    kv, generator = llama.build_cache(64), np.random.default_rng(5)
+    alone = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt)
+    others = [
+        Chunk([int(token) for token in generator.integers(VOCAB, size=size)], 0, list(range(at, at + 3)), 1, size > 16)
+        for at, size in zip(range(10, 60, 4), [1, 2, 7, 16, 17, 31, 32, 33, 40, 1, 9, 48], strict=False)
+    ]
+    batch = [*others[:5], Chunk(IDS, 0, [0, 1, 2, 3, 4, 5], len(IDS), is_prompt), *others[5:]]
+    assert np.array_equal(llama.forward(batch, kv)[5 : 5 + len(IDS)], alone)
+
+
+def test_a_prompt_has_a_form_of_its_own(llama: NativeDecoder) -> None:
+    decoded, prompt = (whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt) for is_prompt in (False, True))
+    assert 0 < rms(decoded - prompt) < PROMPT_TOLERANCE * rms(decoded)
+
+
+def test_without_that_form_a_prompt_is_computed_as_an_answer_is(
+    llama: NativeDecoder, llama_path: Path, kernels: Kernels
+) -> None:
+    bitwise = load_decoder(GgufFile(llama_path), kernels=kernels, is_bitwise=True)
+    assert isinstance(bitwise, NativeDecoder)
+    prompt = whole(bitwise, bitwise.build_cache(8), [0, 1, 2, 3, 4, 5], is_prompt=True)
+    assert np.array_equal(prompt, whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5]))
+
+
+def test_sequences_may_share_blocks_that_they_read(llama: NativeDecoder) -> None:
+    kv = llama.build_cache(16)
+    expected = whole(llama, kv, [0, 1, 2, 3, 4, 5])
+    kv.copy_block(4, 9)
+    forks = [Chunk(IDS[70:], 70, [0, 1, 2, 3, 4, 6], 20), Chunk(IDS[70:], 70, [0, 1, 2, 3, 9, 7], 20)]
+    rows = llama.forward(forks, kv)
+    assert np.array_equal(rows[:20], expected[70:])
+    assert np.array_equal(rows[20:], expected[70:])
+
+
+def test_what_lies_in_a_block_from_before_does_not_matter(llama: NativeDecoder) -> None:
+    kv = llama.build_cache(8)
+    expected = whole(llama, llama.build_cache(8), [0, 1, 2, 3, 4, 5])
+    kv.memory[:] = 0xFF  # NaN in bfloat16
+    rows = [llama.forward([Chunk([IDS[n]], n, [0, 1, 2, 3, 4, 5])], kv).copy() for n in range(len(IDS))]
+    assert np.array_equal(np.concatenate(rows), expected)
+
+
+def test_nan_stays_in_its_sequence(llama: NativeDecoder) -> None:
+    kv = llama.build_cache(16)
+    expected = whole(llama, kv, [0, 1, 2, 3, 4, 5])
+    kv.memory[8] = 0xFF
+    sick, sound = Chunk(IDS[16:18], 16, [8, 9], 2), Chunk(IDS[88:], 88, [0, 1, 2, 3, 4, 5], 2)
+    rows = llama.forward([sick, sound], kv)
+    assert np.isnan(rows[:2]).all()
+    assert np.array_equal(rows[2:], expected[88:])
+
+
+def test_compute_names_the_formats(llama: NativeDecoder) -> None:
+    assert llama.compute.startswith("int4 in groups of 32")
+
+
+def test_a_draft_model_must_have_as_many_embeddings(
+    llama_path: Path, kernels: Kernels, model_path: Path, tokenizer: Tokenizer
+) -> None:
+    with pytest.raises(ModelFileError, match=f"{VOCAB} tokens.*as many"):
+        load_engine(model_path, 1, tokenizer, kernels=kernels, draft_path=llama_path)

@@ -1,0 +1,81 @@
+"""The input of a request, in one of four kinds: everything that the model needs. Knows nothing of preparation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from django.db import models
+
+from inference.protocol.events import ContextAssembled, GenerationForked, PromptTokenized
+from webapp.context.assemble import SourceMessage
+
+Messages = tuple[SourceMessage, ...]
+
+
+class NoInput(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
+    """An imported request, or a request whose trace was deleted."""
+
+    messages: Messages = ()
+
+
+class MessagesInput(msgspec.Struct, frozen=True, tag_field="kind", tag="messages"):
+    """Messages, from which a prompt is assembled."""
+
+    messages: Messages
+    is_stepped: bool = False
+    """The reader chooses each token."""
+
+
+class ForkInput(msgspec.Struct, frozen=True, tag_field="kind", tag="fork"):
+    """A parent's prompt, which is taken over, and the tokens with which the answer begins."""
+
+    messages: Messages
+    """The parent's. A re-run of the fork checks them."""
+    ids: tuple[int, ...]
+    is_written: bool
+    """A person wrote the last tokens as text, so that they are checked as input too."""
+    is_stepped: bool = False
+
+
+class SavedInput(msgspec.Struct, frozen=True, tag_field="kind", tag="saved"):
+    """The prompt of a saved trace, id by id."""
+
+    messages: Messages
+    """The texts to check."""
+    context: ContextAssembled
+    prompt: PromptTokenized
+    forked: GenerationForked | None = None
+    """The tokens with which the answer begins, where the saved request was a fork."""
+
+
+RequestInput = NoInput | MessagesInput | ForkInput | SavedInput
+
+
+def is_stepped(source: RequestInput) -> bool:
+    """Tell whether the reader chooses each token."""
+    return isinstance(source, MessagesInput | ForkInput) and source.is_stepped
+
+
+class InputField(models.JSONField):
+    """A JSON column that holds one kind of struct, or one of several, told apart by `kind`."""
+
+    def __init__(self, *args: Any, struct: Any = None, **kwargs: Any) -> None:
+        """struct: the type to decode. Migrations leave it out and see plain JSON."""
+        super().__init__(*args, **kwargs)
+        self._struct = struct
+
+    def deconstruct(self) -> Any:
+        """Describe the column to migrations as the plain JSON that it is."""
+        name, _, args, kwargs = super().deconstruct()
+        if "default" in kwargs:
+            kwargs["default"] = dict
+        return name, "django.db.models.JSONField", args, kwargs
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        found = super().from_db_value(value, expression, connection)
+        is_column = self._struct is not None and isinstance(found, dict)
+        return msgspec.convert(found, self._struct) if is_column else found
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value)
