@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { SCENES } from "../trace/scenes";
 import { exhibitOf } from "./entrances";
 import { PANELS } from "./panels";
-import { TERMS, type Term } from "./terms";
+import { TERMS, type Term } from "../trace/terms";
 
 it("leads from every scene of the journey to an exhibit, each to another", () => {
   const exhibits = SCENES.map(({ id }) => exhibitOf(id));

@@ -1,5 +1,5 @@
 /** Which panel shows what was found, and whose hue it has. */
-import type { StageId } from "../theme/stages";
+import type { StageId } from "../trace/stages";
 import type { FindingKind } from "../trace/findings/finding";
 import type { PanelName } from "./panels";
 

@@ -1,7 +1,7 @@
 /** The inspector's panels in four groups, each in the order of its tabs; a panel is fetched when it is first shown. */
 import type { Component } from "svelte";
 import type { RequestTrace } from "../state/request-trace.svelte";
-import type { StageId } from "../theme/stages";
+import type { StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 
 /** What a panel is given; it takes of it what it needs. */

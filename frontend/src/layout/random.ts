@@ -1,5 +1,5 @@
 /** Seeded inputs for property tests: spans of every awkward kind. */
-import { STAGES } from "../theme/stages";
+import { STAGES } from "../trace/stages";
 import type { Span } from "../trace/spans";
 
 /** Mulberry32: small, and the same everywhere. */

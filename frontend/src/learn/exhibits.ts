@@ -1,7 +1,7 @@
 /** The exhibits, in the order of the journey's scenes; each is fetched when it is first opened. */
 import type { Component } from "svelte";
-import type { Exhibit } from "../inspector/terms";
-import type { StageId } from "../theme/stages";
+import type { Exhibit } from "../trace/terms";
+import type { StageId } from "../trace/stages";
 import { SCENES, type SceneId } from "../trace/scenes";
 import type { Session } from "../transport/api";
 import type { TraceView } from "../trace/view";

@@ -1,7 +1,7 @@
 /** One conversation on the screen: its messages, the request under way, and what a person may do. */
-import { ClientClock } from "../chat/client-timing";
-import { refusalOf, type Refusal } from "../chat/settings";
-import { branch, newestLeaf, siblings } from "../chat/tree";
+import { ClientClock } from "./client-timing";
+import { refusalOf, type Refusal } from "./settings";
+import { branch, newestLeaf, siblings } from "./tree";
 import { outcomeOf } from "../trace/outcome";
 import type { SamplingParams } from "../protocol/events";
 import { numKept } from "../trace/view";

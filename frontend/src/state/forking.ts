@@ -1,6 +1,6 @@
 /** What a page with a server offers the inspector: the answers beside the one that is looked at, and going on from it. */
 import { getContext, setContext } from "svelte";
-import type { Refusal } from "../chat/settings";
+import type { Refusal } from "./settings";
 import type { Branch } from "../layout/fork-tree";
 import type { TokenSampled } from "../protocol/events";
 import type { TraceView } from "../trace/view";

@@ -2,7 +2,7 @@
  * What was written in a conversation and is nowhere else yet: its draft, and the messages that the server has not taken.
  * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
  */
-import type { Refusal } from "../chat/settings";
+import type { Refusal } from "./settings";
 import type { SamplingParams } from "../protocol/events";
 import type { Message } from "../transport/api";
 

@@ -1,6 +1,6 @@
 /** What two or more requests have in figures, row by row: each beside the first. */
 import type { SamplingParams, Usage } from "../protocol/events";
-import type { StageId } from "../theme/stages";
+import type { StageId } from "./stages";
 import { count, duration, money } from "./format";
 import { outcomeOf, type Outcome } from "./outcome";
 import { phaseTable, type Phase } from "./phases";

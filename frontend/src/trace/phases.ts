@@ -2,8 +2,8 @@
  * The phase table: where the time from keydown to the last paint went. The phases that followed each other never overlap;
  * what ran beside them and what none explains is told apart.
  */
-import { correctionOf } from "./clock-offset";
-import type { StageId } from "../theme/stages";
+import { browserMoments } from "./browser-clock";
+import type { StageId } from "./stages";
 import { queueWaits, serverStart, type QueueWait } from "./queue-waits";
 import { waitedForChoice, type TraceView } from "./view";
 
@@ -165,28 +165,4 @@ function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView):
   if (!checked || !packed || checked.start >= packed.end || packing[0]!.start >= checked.end) return all;
   const isBeside = (each: Phase) => (each === checked) === checked.end < packed.end;
   return all.map((each) => ({ ...each, isBeside: isBeside(each) }));
-}
-
-export interface BrowserMoments {
-  keydown: Moment;
-  sent: Moment;
-  responded: Moment;
-  firstFrame: Moment;
-  firstPaint: Moment;
-  lastPaint: Moment;
-}
-
-/** The browser's moments on the server's clock, µs since acceptance. */
-export function browserMoments(view: TraceView): BrowserMoments {
-  const { client, accepted } = view;
-  const convert = (unix: number | null | undefined): Moment =>
-    unix == null || !accepted ? null : unix + (correctionOf(client) ?? 0) - accepted.accepted_unix_us;
-  return {
-    keydown: convert(client?.keydown_unix_us),
-    sent: convert(client?.sent_unix_us),
-    responded: convert(client?.responded_unix_us),
-    firstFrame: convert(client?.first_frame_unix_us),
-    firstPaint: convert(client?.first_paint_unix_us),
-    lastPaint: convert(client?.last_paint_unix_us),
-  };
 }

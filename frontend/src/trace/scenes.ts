@@ -1,6 +1,6 @@
 /** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
 import type { AnyEvent, SafetyChecked } from "../protocol/events";
-import type { StageId } from "../theme/stages";
+import type { StageId } from "./stages";
 import type { NumberedEvent, TraceView } from "./view";
 
 export interface Scene {

@@ -1,9 +1,9 @@
 /** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
 import type { BillPosted, GenerationQueued } from "../protocol/events";
-import type { StageId } from "../theme/stages";
+import type { StageId } from "./stages";
 import { count, counted, duration, money } from "./format";
 import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "./outcome";
-import { browserMoments } from "./phases";
+import { browserMoments } from "./browser-clock";
 import { queueWaits } from "./queue-waits";
 import { keptWords } from "./reading";
 import { categoryWords, judged, worstOf } from "./safety-words";

@@ -1,6 +1,6 @@
 /** Spans and marks in words: what it is called, and one sentence on what it means. */
 import type { AnyEvent } from "../protocol/events";
-import type { StageId } from "../theme/stages";
+import type { StageId } from "./stages";
 import { counted, duration } from "./format";
 import type { Span } from "./spans";
 import { nameOf } from "./token-name";

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
-import { STAGES } from "../theme/stages";
+import { STAGES } from "./stages";
 import { foldAll } from "./fixtures";
 import { spans } from "./spans";
 

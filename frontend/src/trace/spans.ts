@@ -1,7 +1,7 @@
 /** A request's spans and marks, lane by lane: the few that are made of several events, and one for each other event. */
 import type { AnyEvent, TokenSampled } from "../protocol/events";
-import type { StageId } from "../theme/stages";
-import { browserMoments } from "./phases";
+import type { StageId } from "./stages";
+import { browserMoments } from "./browser-clock";
 import { queueWaits, WAIT_WORDS } from "./queue-waits";
 import { isOver, type NumberedEvent, type TraceView } from "./view";
 

@@ -1,8 +1,7 @@
 /** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
 import type { SafetyChecked } from "../protocol/events";
-import type { Message } from "../transport/api";
 import { count, counted, duration, seconds } from "./format";
-import { endOf, endOfMessage, type Ending, type Outcome } from "./outcome";
+import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "./outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, waitedForChoice, type TraceView } from "./view";
@@ -63,7 +62,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** Of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage(message: Message): Summary | null {
+export function summaryOfMessage(message: KeptAnswer): Summary | null {
   const { status, figures, text } = message;
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };

@@ -1,6 +1,7 @@
 /** What the user waited for, moment by moment: the phases end to end, with the stretches that no event covers named. */
-import type { StageId } from "../theme/stages";
-import { browserMoments, CHOICE, phaseTable } from "./phases";
+import type { StageId } from "./stages";
+import { browserMoments } from "./browser-clock";
+import { CHOICE, phaseTable } from "./phases";
 import { firstTextUs, type Choice, type TraceView } from "./view";
 
 export const BETWEEN = "Between stages";

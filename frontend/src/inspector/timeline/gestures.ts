@@ -1,7 +1,7 @@
 /** Pointer and wheel on the canvas: scrubbing, panning, zooming, measuring, pinching and pointing. */
 import { hit, type Hit, type Track } from "../../layout/lanes";
 import { AXIS_HEIGHT, rowAt } from "../../layout/timeline";
-import { STAGES, type StageId } from "../../theme/stages";
+import { STAGES, type StageId } from "../../trace/stages";
 import type { Wait } from "../../trace/waits";
 import { NUM_ROWS, type TimelineView } from "./view.svelte";
 

@@ -15,7 +15,7 @@ import {
 } from "../../layout/timeline";
 import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "../../layout/warp";
 import type { RequestTrace } from "../../state/request-trace.svelte";
-import { STAGES, type StageId } from "../../theme/stages";
+import { STAGES, type StageId } from "../../trace/stages";
 import { duration, percent } from "../../trace/format";
 import { announcement, spanName } from "../../trace/span-words";
 import type { Span } from "../../trace/spans";

@@ -1,6 +1,6 @@
 /** One request as the lines of a till slip, every figure from its trace. Knows no letters' sizes and no colours. */
 import type { BillLine } from "../../protocol/events";
-import { STAGES, type StageId } from "../../theme/stages";
+import { STAGES, type StageId } from "../../trace/stages";
 import { REDACTED_TEXT } from "../../trace/bytes";
 import { surpriseOf } from "../../trace/surprise";
 import { closestCall, oddestWord } from "../../trace/calls";

@@ -1,6 +1,10 @@
 /** The theme's colours as a canvas needs them: plain values, and for each stage the text that is readable on it. */
-import { textOn } from "../../theme/luminance";
-import { stageColor, STAGES, type StageId } from "../../theme/stages";
+import { textOn } from "./luminance";
+import { STAGES, type StageId } from "../trace/stages";
+import { stageColor } from "./stages";
+
+/** A canvas that is drawn in these colours. */
+export type Context = CanvasRenderingContext2D;
 
 export interface Palette {
   stage: Record<StageId, string>;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { correctionOf, offsetText } from "./clock-offset";
+import { correctionOf, offsetText } from "./browser-clock";
 
 const client = (clock_offset_us: number | null, clock_offset_error_us: number | null) => ({
   clock_offset_us,

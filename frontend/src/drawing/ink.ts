@@ -1,6 +1,7 @@
 /** The colours that the journey's inks stand for, as CSS. */
-import type { Ink } from "../../layout/journey/shapes";
-import { stageColor, STAGES, type StageId } from "../../theme/stages";
+import type { Ink } from "../layout/journey/shapes";
+import { stageColor } from "../theme/stages";
+import { STAGES, type StageId } from "../trace/stages";
 
 const STAGE_IDS = new Set<string>(STAGES.map(({ id }) => id));
 

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import type { Message } from "../transport/api";
-import { isSendKey } from "./keys";
 import { branch, newestLeaf, siblings } from "./tree";
 
 const message = (id: string, parent_id: string | null, role: Message["role"]): Message => ({
@@ -38,12 +37,4 @@ it("follows one branch from the root to its leaf", () => {
 it("knows siblings and the newest end of a branch", () => {
   expect(siblings(TREE, TREE[1]!).map(({ id }) => id)).toEqual(["a1", "a2"]);
   expect(newestLeaf(TREE, TREE[1]!)).toBe("b2");
-});
-
-it("sends on Enter, but never on the Enter of an input method", () => {
-  const key = { key: "Enter", shiftKey: false, isComposing: false, keyCode: 13 };
-  expect(isSendKey(key)).toBe(true);
-  expect(isSendKey({ ...key, shiftKey: true })).toBe(false);
-  expect(isSendKey({ ...key, isComposing: true })).toBe(false);
-  expect(isSendKey({ ...key, keyCode: 229 })).toBe(false);
 });
