@@ -12,7 +12,7 @@ import {
   token,
   WITHHELD,
 } from "../trace/fixtures";
-import { summaryOfMessage, summaryOfTrace } from "../trace/summary";
+import { summaryOfMessage, summaryOfTrace } from "../trace/words/summary";
 import type { Message } from "../transport/api";
 import SummaryLine from "./SummaryLine.svelte";
 

@@ -3,7 +3,7 @@
  *
  * Not custom highlights: each change of one paints all of them anew, some ten milliseconds for an answer of 1,000 tokens.
  */
-import { surpriseStep } from "../trace/coloring";
+import { surpriseStep } from "../trace/sampling/coloring";
 import type { TokenSampled } from "../protocol/events";
 import type { Part, Place, RenderedTokens } from "./token-link";
 

@@ -3,7 +3,7 @@ import { whyNoFork, type Forking } from "../state/forking";
 import type { RequestTrace } from "../state/request-trace.svelte";
 import type { TokenSampled } from "../protocol/events";
 import { percent } from "../trace/format";
-import { nearlySaid, type Nearly, type NearlySaid } from "../trace/nearly-said";
+import { nearlySaid, type Nearly, type NearlySaid } from "../trace/sampling/nearly-said";
 import { quotedName, tokenName } from "../trace/token-name";
 import { numKept } from "../trace/view";
 

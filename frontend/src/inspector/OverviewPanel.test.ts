@@ -3,7 +3,7 @@ import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
 import { ACCEPTED, ended, RELEASED, token } from "../trace/fixtures";
-import { summaryOfTrace } from "../trace/summary";
+import { summaryOfTrace } from "../trace/words/summary";
 import OverviewPanel from "./OverviewPanel.svelte";
 
 let panel: object;

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { SCENES } from "../trace/scenes";
+import { SCENES } from "../trace/journey/scenes";
 import { exhibitOf } from "./entrances";
 import { PANELS } from "./panels";
-import { TERMS, type Term } from "../trace/terms";
+import { TERMS, type Term } from "../trace/words/terms";
 
 it("leads from every scene of the journey to an exhibit, each to another", () => {
   const exhibits = SCENES.map(({ id }) => exhibitOf(id));

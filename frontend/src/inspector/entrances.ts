@@ -1,7 +1,7 @@
 /** Which exhibit a scene of the journey, or a panel, opens: "Play with this". */
-import type { SceneId } from "../trace/scenes";
+import type { SceneId } from "../trace/journey/scenes";
 import type { PanelName } from "./panels";
-import type { Exhibit } from "../trace/terms";
+import type { Exhibit } from "../trace/words/terms";
 
 const OF_SCENE: Record<SceneId, Exhibit> = {
   message: "gate",

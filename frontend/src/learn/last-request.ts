@@ -2,7 +2,7 @@
 import type { Frame } from "../protocol/events";
 import { loadExample } from "../example/example";
 import { RequestTrace } from "../state/request-trace.svelte";
-import { messageOf } from "../trace/reading";
+import { messageOf } from "../trace/context/reading";
 import { api } from "../transport/api";
 
 export interface Played {

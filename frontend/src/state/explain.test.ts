@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Frame } from "../protocol/events";
 import { ACCEPTED, token } from "../trace/fixtures";
-import { sceneAt } from "../trace/scenes";
+import { sceneAt } from "../trace/journey/scenes";
 import { FakeSocket } from "../transport/fake-socket";
 import { Socket } from "../transport/socket";
 import { RequestTrace } from "./request-trace.svelte";

@@ -1,15 +1,23 @@
 /** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
 import type { AnyEvent, ClientTiming, Frame } from "../protocol/events";
 import { fold } from "../trace/fold";
-import { closestCall } from "../trace/calls";
-import { beatOf, FIRST_CUE, isCaughtUp, isFast, isFollowed, nextCue, type Cue } from "../trace/follow";
+import { closestCall } from "../trace/sampling/calls";
+import {
+  beatOf,
+  FIRST_CUE,
+  isCaughtUp,
+  isFast,
+  isFollowed,
+  nextCue,
+  type Cue,
+} from "../trace/journey/follow";
 import { counted } from "../trace/format";
 import { savedFrame, sentFrame, type SentFrame } from "../trace/frames";
-import { nextStep, stepBefore } from "../trace/log-steps";
-import { progress, shownMs } from "../trace/pace";
-import { planOf, type Stop } from "../trace/scene-plan";
-import { sceneAt, type SceneId } from "../trace/scenes";
-import { Story } from "../trace/story";
+import { nextStep, stepBefore } from "../trace/journey/log-steps";
+import { progress, shownMs } from "../trace/journey/pace";
+import { planOf, type Stop } from "../trace/journey/scene-plan";
+import { sceneAt, type SceneId } from "../trace/journey/scenes";
+import { Story } from "../trace/journey/story";
 import { emptyView, isOver, type NumberedEvent, type TraceView } from "../trace/view";
 import type { Socket } from "../transport/socket";
 import { EventStream, type Carrier } from "../transport/stream";

@@ -1,6 +1,6 @@
 /** A set of runs and their answers: looks after the set while it goes on, and folds a few traces at a time. */
 import { SvelteMap } from "svelte/reactivity";
-import { answerOf, type RunAnswer } from "../trace/runs";
+import { answerOf, type RunAnswer } from "../trace/compare/runs";
 import { isOver } from "../trace/view";
 import { api, ApiError, type RerunSet, type Run } from "../transport/api";
 import type { Socket } from "../transport/socket";

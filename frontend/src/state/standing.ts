@@ -1,6 +1,6 @@
 /** What a person knows a trace by, in words: which answer or run it is, its fork, its time. */
 import type { SamplingParams } from "../protocol/events";
-import { differingSettings, settingWords, type SettingName } from "../trace/setting-names";
+import { differingSettings, settingWords, type SettingName } from "../trace/words/setting-names";
 import type { RequestSummary } from "../transport/api";
 
 type Placed = Pick<

@@ -9,9 +9,9 @@ import type { AnyEvent, Frame } from "../protocol/events";
 import { RequestTrace } from "../state/request-trace.svelte";
 import { foldAll, token } from "./fixtures";
 import { outcomeOf } from "./outcome";
-import { spans } from "./spans";
-import { story } from "./sentences";
-import { summaryOfTrace } from "./summary";
+import { spans } from "./timing/spans";
+import { story } from "./words/sentences";
+import { summaryOfTrace } from "./words/summary";
 import { isOver, type TraceView } from "./view";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;

@@ -2,7 +2,7 @@
 import { hit, type Hit, type Track } from "../../layout/lanes";
 import { AXIS_HEIGHT, rowAt } from "../../layout/timeline";
 import { STAGES, type StageId } from "../../trace/stages";
-import type { Wait } from "../../trace/waits";
+import type { Wait } from "../../trace/timing/waits";
 import { NUM_ROWS, type TimelineView } from "./view.svelte";
 
 /** A pointer that moved less has clicked. */

@@ -3,9 +3,9 @@ import { runs, type Lane, type Run } from "../../layout/lanes";
 import type { Box, Range, Scale, Tick } from "../../layout/timeline";
 import type { StageId } from "../../trace/stages";
 import { duration } from "../../trace/format";
-import { barLabel } from "../../trace/span-words";
-import type { Span } from "../../trace/spans";
-import type { Wait } from "../../trace/waits";
+import { barLabel } from "../../trace/timing/span-words";
+import type { Span } from "../../trace/timing/spans";
+import type { Wait } from "../../trace/timing/waits";
 import type { Context, Palette } from "../../theme/palette";
 import { paintOver, paintPath } from "./paint-over";
 

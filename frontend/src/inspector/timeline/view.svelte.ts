@@ -17,9 +17,9 @@ import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "..
 import type { RequestTrace } from "../../state/request-trace.svelte";
 import { STAGES, type StageId } from "../../trace/stages";
 import { duration, percent } from "../../trace/format";
-import { announcement, spanName } from "../../trace/span-words";
-import type { Span } from "../../trace/spans";
-import { criticalPath } from "../../trace/waits";
+import { announcement, spanName } from "../../trace/timing/span-words";
+import type { Span } from "../../trace/timing/spans";
+import { criticalPath } from "../../trace/timing/waits";
 import type { Picture } from "./painter";
 
 /** The first row is what was waited for. */

@@ -1,6 +1,6 @@
 /** In whose company the request was computed. */
 import { counted, duration } from "../../trace/format";
-import { queueWaits } from "../../trace/queue-waits";
+import { queueWaits } from "../../trace/timing/queue-waits";
 import { line, missing, type Line, type Teller } from "../walk";
 
 const UNTIL = {

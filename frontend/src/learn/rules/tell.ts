@@ -1,6 +1,6 @@
 /** The rules of thumb, held against the request's own texts. */
 import { counted } from "../../trace/format";
-import { messageOf } from "../../trace/reading";
+import { messageOf } from "../../trace/context/reading";
 import type { TraceView } from "../../trace/view";
 import { line, missing, type Teller } from "../walk";
 import { charsPerToken, sizesOf, tokensPerWord, type Sizes } from "./rules";

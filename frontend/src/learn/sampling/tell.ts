@@ -1,7 +1,7 @@
 /** The request's draws. */
 import { quotedName } from "../../trace/token-name";
 import { bits, count, counted, percent } from "../../trace/format";
-import { isGreedy } from "../../trace/probability";
+import { isGreedy } from "../../trace/sampling/probability";
 import { line, missing, type Teller } from "../walk";
 
 export const tellDraws: Teller = (view) => {
