@@ -7,9 +7,9 @@ import { RequestTrace } from "../state/request-trace.svelte";
 import { phaseTable } from "../trace/timing/phases";
 import { sentence } from "../trace/words/sentences";
 import { spans } from "../trace/timing/spans";
-import BillPanel from "./BillPanel.svelte";
-import SamplingPanel from "./SamplingPanel.svelte";
-import TokensPanel from "./TokensPanel.svelte";
+import BillPanel from "./bill/BillPanel.svelte";
+import SamplingPanel from "./sampling/SamplingPanel.svelte";
+import TokensPanel from "./tokens/TokensPanel.svelte";
 
 const LOG = new URL("../../../tests/golden/logs/remote.json", `file://${import.meta.dirname}/`).pathname;
 const golden = JSON.parse(readFileSync(LOG, "utf8")) as { frames: { seq: number; events: AnyEvent[] }[] };
