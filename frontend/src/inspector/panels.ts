@@ -1,6 +1,6 @@
 /** The inspector's panels in four groups, each in the order of its tabs; a panel is fetched when it is first shown. */
 import type { Component } from "svelte";
-import type { RequestTrace } from "../state/request-trace.svelte";
+import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount, type Component } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { phaseTable } from "../trace/timing/phases";
 import { sentence } from "../trace/words/sentences";
 import { spans } from "../trace/timing/spans";

@@ -20,7 +20,7 @@ import { tellSafety } from "./safety/tell";
 import { tellDraws } from "./sampling/tell";
 import { tellStream } from "./streaming/tell";
 import { tellTokens } from "./tokenizer/tell";
-import type { Teller } from "./walk";
+import type { Teller } from "./own/walk";
 
 export interface ExhibitProps {
   session: Session;

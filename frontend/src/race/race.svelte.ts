@@ -1,6 +1,6 @@
 /** One message sent once under two settings: both answers as they come. */
 import type { SamplingParams } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { divergence, type Divergence } from "../trace/compare/divergence";
 import { isOver } from "../trace/view";
 import { api } from "../transport/api";

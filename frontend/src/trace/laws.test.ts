@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { AnyEvent, Frame } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { foldAll, token } from "./fixtures";
 import { outcomeOf } from "./outcome";
 import { spans } from "./timing/spans";

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { AnyEvent } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, ended, foldAll } from "../../trace/fixtures";
 import BillPanel from "./BillPanel.svelte";
 

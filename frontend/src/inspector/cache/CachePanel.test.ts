@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { FORK } from "../../trace/fixtures";
 import CachePanel from "./CachePanel.svelte";
 import TokensPanel from "../tokens/TokensPanel.svelte";

@@ -1,7 +1,7 @@
 import { flushSync, mount, unmount } from "svelte";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, ended, FORKED } from "../../trace/fixtures";
 import CachePanel from "../cache/CachePanel.svelte";
 import ContextPanel from "./ContextPanel.svelte";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, ended, RELEASED, token } from "../../trace/fixtures";
 import { summaryOfTrace } from "../../trace/words/summary";
 import OverviewPanel from "./OverviewPanel.svelte";

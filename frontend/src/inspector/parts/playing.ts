@@ -1,5 +1,5 @@
 /** What the play button does, here and on the journey's stage. */
-import type { RequestTrace } from "../../state/request-trace.svelte";
+import type { RequestTrace } from "../../state/request/request-trace.svelte";
 
 const calm = "(prefers-reduced-motion: reduce)";
 

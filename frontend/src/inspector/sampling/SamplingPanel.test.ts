@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { FORKING, type Forking } from "../../state/forking";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { FORKING, type Forking } from "../../state/conversation/forking";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, logSumExp, RELEASED, stage, token } from "../../trace/fixtures";
 import type { ForkPlace } from "../../transport/api";
 import SamplingPanel from "./SamplingPanel.svelte";

@@ -14,7 +14,7 @@ import {
   type Range,
 } from "../../layout/timeline";
 import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "../../layout/warp";
-import type { RequestTrace } from "../../state/request-trace.svelte";
+import type { RequestTrace } from "../../state/request/request-trace.svelte";
 import { STAGES, type StageId } from "../../trace/stages";
 import { duration, percent } from "../../trace/format";
 import { announcement, spanName } from "../../trace/timing/span-words";

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent, ClientTiming } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, ended, RELEASED, token } from "../../trace/fixtures";
 import TimingPanel from "./TimingPanel.svelte";
 

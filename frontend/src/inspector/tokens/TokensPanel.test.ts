@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { FORKED, token } from "../../trace/fixtures";
 import TokensPanel from "./TokensPanel.svelte";
 

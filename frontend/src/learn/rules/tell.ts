@@ -2,7 +2,7 @@
 import { counted } from "../../trace/format";
 import { messageOf } from "../../trace/context/reading";
 import type { TraceView } from "../../trace/view";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 import { charsPerToken, sizesOf, tokensPerWord, type Sizes } from "./rules";
 
 /** Of the message and of the answer; null: the trace does not have its text, or nothing was written. */

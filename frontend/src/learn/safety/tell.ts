@@ -3,7 +3,7 @@ import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
 import { messageLength, messageOf } from "../../trace/context/reading";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 const VERDICTS = {
   allow: "let through",

@@ -2,7 +2,7 @@
 import { quotedName } from "../../trace/token-name";
 import { bits, count, counted, percent } from "../../trace/format";
 import { isGreedy } from "../../trace/sampling/probability";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 
 export const tellDraws: Teller = (view) => {
   const { tokens, accepted } = view;

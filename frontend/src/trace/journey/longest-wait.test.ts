@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { AnyEvent, Frame } from "../../protocol/events";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, foldAll } from "../fixtures";
 import { duration } from "../format";
 import { longestWait } from "./longest-wait";
