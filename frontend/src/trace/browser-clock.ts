@@ -1,4 +1,4 @@
-/** The browser's clock beside the server's: how far they are apart, as far as that is known, and the browser's moments. */
+/** Puts the browser's moments on the server's clock, as far as the offset of the two is known. */
 import type { ClientTiming } from "../protocol/events";
 import { duration } from "./format";
 import type { TraceView } from "./view";

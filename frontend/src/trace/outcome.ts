@@ -73,7 +73,7 @@ export function endOf(view: TraceView): Ending {
   return { outcome: outcomeOf(view), withheld, isAllWithheld: isAllWithheld(view), cut: cutOf(view) };
 }
 
-/** What is kept of an answer with its message, apart from its events. */
+/** The part of an answer that the server keeps with its message, apart from the events. */
 export interface KeptAnswer {
   text: string;
   /** Null: the message is a question. */
@@ -82,12 +82,12 @@ export interface KeptAnswer {
   figures: {
     usage: Pick<Usage, "output"> | null;
     finish_reason: string | null;
-    /** How many tokens were asked for at most. */
+    /** The most tokens that were asked for. */
     max_tokens: number | null;
     /** When the first text was released, µs since acceptance. */
     first_text_us: number | null;
   } | null;
-  /** With so many tokens it began; null: it is no fork. */
+  /** The number of tokens that a fork began with; null: it is no fork. */
   num_kept: number | null;
 }
 
