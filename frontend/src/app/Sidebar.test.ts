@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import { Conversations } from "../state/conversations.svelte";
+import { Conversations } from "../state/conversation/conversations.svelte";
 import Sidebar from "./Sidebar.svelte";
 
 const conversations = new Conversations();

@@ -1,9 +1,9 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent } from "../protocol/events";
-import { Chat } from "../state/chat.svelte";
-import { Outboxes } from "../state/outbox.svelte";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { Chat } from "../state/conversation/chat.svelte";
+import { Outboxes } from "../state/conversation/outbox.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { ACCEPTED, ended, PARAMS, RELEASED, token, WITHHELD } from "../trace/fixtures";
 import type { Message } from "../transport/api";
 import { Socket } from "../transport/socket";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent, TokenProposed } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { ACCEPTED, token } from "../trace/fixtures";
 import StepBar from "./StepBar.svelte";
 

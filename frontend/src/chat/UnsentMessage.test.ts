@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { UNREACHABLE } from "../transport/api";
-import type { Refusal } from "./settings";
+import type { Refusal } from "../state/conversation/settings";
 import UnsentMessage from "./UnsentMessage.svelte";
 
 const onSettings = vi.fn();

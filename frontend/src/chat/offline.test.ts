@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { Chat } from "../state/chat.svelte";
-import { Outboxes } from "../state/outbox.svelte";
+import { Chat } from "../state/conversation/chat.svelte";
+import { Outboxes } from "../state/conversation/outbox.svelte";
 import { PARAMS } from "../trace/fixtures";
 import type { Message } from "../transport/api";
 import { Socket } from "../transport/socket";

@@ -1,6 +1,6 @@
 /** Presets in use: those that come with the product, and a user's own. */
 import type { SamplingParams } from "../protocol/events";
-import type { Preset as BuiltIn } from "../trace/presets";
+import type { Preset as BuiltIn } from "../trace/sampling/presets";
 import type { Preset } from "../transport/api";
 
 /** What a preset changes; without a system prompt or a number of answers those stay. */

@@ -1,5 +1,5 @@
 /** How likely a token was, for people: by the model itself, which both sides have, and after each side's settings. */
-import type { Chance } from "../trace/divergence";
+import type { Chance } from "../trace/compare/divergence";
 import { percent } from "../trace/format";
 
 export function byModel({ model }: Chance): string {

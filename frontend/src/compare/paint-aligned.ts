@@ -2,7 +2,7 @@
 import { BAR, barTop, type AlignedRow } from "../layout/aligned";
 import { runs } from "../layout/lanes";
 import type { Scale, Tick } from "../layout/timeline";
-import type { Palette } from "../inspector/timeline/palette";
+import type { Palette } from "../theme/palette";
 
 export interface AlignedPicture {
   width: number;

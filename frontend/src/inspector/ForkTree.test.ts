@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
-import type { Answer } from "../state/forking";
+import type { Answer } from "../state/conversation/forking";
 import ForkTree from "./ForkTree.svelte";
 
 let tree: object;

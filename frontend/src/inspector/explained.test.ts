@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { Frame } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { loadPanel, PANELS } from "./panels";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;

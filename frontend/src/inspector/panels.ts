@@ -1,7 +1,7 @@
 /** The inspector's panels in four groups, each in the order of its tabs; a panel is fetched when it is first shown. */
 import type { Component } from "svelte";
-import type { RequestTrace } from "../state/request-trace.svelte";
-import type { StageId } from "../theme/stages";
+import type { RequestTrace } from "../state/request/request-trace.svelte";
+import type { StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 
 /** What a panel is given; it takes of it what it needs. */
@@ -31,73 +31,73 @@ export interface Panel {
 }
 
 export const PANELS = [
-  { name: "Journey", group: "Story", load: () => import("./JourneyPanel.svelte") },
-  { name: "Overview", group: "Story", load: () => import("./OverviewPanel.svelte") },
+  { name: "Journey", group: "Story", load: () => import("./journey/JourneyPanel.svelte") },
+  { name: "Overview", group: "Story", load: () => import("./overview/OverviewPanel.svelte") },
   {
     name: "Context",
     group: "Prompt",
-    load: () => import("./ContextPanel.svelte"),
+    load: () => import("./context/ContextPanel.svelte"),
     hasContent: (view) => view.context !== null,
   },
-  { name: "Tokens", group: "Prompt", load: () => import("./TokensPanel.svelte") },
+  { name: "Tokens", group: "Prompt", load: () => import("./tokens/TokensPanel.svelte") },
   {
     name: "Safety",
     group: "Prompt",
-    load: () => import("./SafetyPanel.svelte"),
+    load: () => import("./safety/SafetyPanel.svelte"),
     hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0,
   },
   {
     name: "Gate",
     group: "Prompt",
-    load: () => import("./LimitsPanel.svelte"),
+    load: () => import("./gate/GatePanel.svelte"),
     hasContent: (view) => view.gateway !== null && view.gateway.limits.length > 0,
   },
   {
     name: "Sampling",
     group: "Model",
-    load: () => import("./SamplingPanel.svelte"),
+    load: () => import("./sampling/SamplingPanel.svelte"),
     hasContent: (view) => view.tokens.length > 0,
   },
-  { name: "Layers", group: "Model", load: () => import("./LayersPanel.svelte"), needsServer: true },
+  { name: "Layers", group: "Model", load: () => import("./layers/LayersPanel.svelte"), needsServer: true },
   {
     name: "Cache",
     group: "Model",
-    load: () => import("./CachePanel.svelte"),
+    load: () => import("./cache/CachePanel.svelte"),
     hasContent: (view) => view.cache !== null,
   },
   {
     name: "Batch",
     group: "Model",
-    load: () => import("./BatchPanel.svelte"),
+    load: () => import("./batch/BatchPanel.svelte"),
     hasContent: (view) => view.prefill.length > 0,
   },
   {
     name: "Guessing",
     group: "Model",
-    load: () => import("./SpeculationPanel.svelte"),
+    load: () => import("./guessing/GuessingPanel.svelte"),
     hasContent: (view) => view.drafts.passes.size > 0,
   },
   {
     name: "Grammar",
     group: "Model",
-    load: () => import("./GrammarPanel.svelte"),
+    load: () => import("./grammar/GrammarPanel.svelte"),
     hasContent: (view) => view.masks.length > 0,
   },
   {
     name: "Tools",
     group: "Model",
-    load: () => import("./ToolsPanel.svelte"),
+    load: () => import("./tools/ToolsPanel.svelte"),
     hasContent: (view) => view.toolCalls.length > 0,
   },
-  { name: "Timing", group: "Record", load: () => import("./TimingPanel.svelte") },
-  { name: "Network", group: "Record", load: () => import("./NetworkPanel.svelte") },
+  { name: "Timing", group: "Record", load: () => import("./timing/TimingPanel.svelte") },
+  { name: "Network", group: "Record", load: () => import("./network/NetworkPanel.svelte") },
   {
     name: "Bill",
     group: "Record",
-    load: () => import("./BillPanel.svelte"),
+    load: () => import("./bill/BillPanel.svelte"),
     hasContent: (view) => view.bill !== null,
   },
-  { name: "Events", group: "Record", load: () => import("./EventsPanel.svelte") },
+  { name: "Events", group: "Record", load: () => import("./events/EventsPanel.svelte") },
 ] as const satisfies Panel[];
 
 export type PanelName = (typeof PANELS)[number]["name"];

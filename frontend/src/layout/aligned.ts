@@ -1,5 +1,5 @@
 /** Several timelines on one axis: a row per stage, and in it a bar's height for each request. Draws nothing. */
-import { STAGES, type StageId } from "../theme/stages";
+import { STAGES, type StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 import type { Laid, Lane } from "./lanes";
 import type { Range, Scale } from "./timeline";

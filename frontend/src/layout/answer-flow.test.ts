@@ -7,7 +7,7 @@ import {
   repeatSentence,
   spreadSentence,
   type RunAnswer,
-} from "../trace/runs";
+} from "../trace/compare/runs";
 import { answerFlow, flowAxis } from "./answer-flow";
 
 function answer(ids: number[], index = 0, rest: Partial<RunAnswer> = {}): RunAnswer {

@@ -1,5 +1,5 @@
 /** Answers as bands: what they have in common is one band, which parts where they part. Places from 0 to 1. */
-import type { RunAnswer } from "../trace/runs";
+import type { RunAnswer } from "../trace/compare/runs";
 
 /** A stretch of tokens that all of its answers share, and no more than they. */
 export interface Band {

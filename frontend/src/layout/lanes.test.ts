@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ACCEPTED, ended, foldAll, token } from "../trace/fixtures";
 import type { AnyEvent } from "../protocol/events";
-import type { Span } from "../trace/spans";
+import type { Span } from "../trace/timing/spans";
 import { hit, Lanes, MIN_WIDTH, nearest, neighbour, runs, Track } from "./lanes";
 import { random, randomSpans, span } from "./random";
 import { scale, wholeRange } from "./timeline";

@@ -1,6 +1,6 @@
 /** The spans of each lane in the order of their start, found by binary search and merged where a pixel holds many. */
-import { STAGES, type StageId } from "../theme/stages";
-import { SpanReader, stageSpans, type Span } from "../trace/spans";
+import { STAGES, type StageId } from "../trace/stages";
+import { SpanReader, stageSpans, type Span } from "../trace/timing/spans";
 import type { TraceView } from "../trace/view";
 import { wholeRange, type Range, type Scale } from "./timeline";
 

@@ -1,6 +1,6 @@
 /** Seeded inputs for property tests: spans of every awkward kind. */
-import { STAGES } from "../theme/stages";
-import type { Span } from "../trace/spans";
+import { STAGES } from "../trace/stages";
+import type { Span } from "../trace/timing/spans";
 
 /** Mulberry32: small, and the same everywhere. */
 export function random(seed: number): () => number {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { RunAnswer } from "../trace/runs";
+import type { RunAnswer } from "../trace/compare/runs";
 import { NARROW, roadMap, roadWords, shortened, type Road } from "./road";
 
 const WORDS = [" the", " sea", " is", " blue", " and", " extraordinarily", " deep", "."];

@@ -3,7 +3,7 @@
  * sizes of letters only roughly, and nothing of how a road is drawn.
  */
 import { joinedLabels } from "../trace/bytes";
-import type { RunAnswer } from "../trace/runs";
+import type { RunAnswer } from "../trace/compare/runs";
 import { answerFlow, type Band, type Flow } from "./answer-flow";
 
 /** A stretch of tokens that its answers share, as a box with its words. CSS pixels. */

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, TokenSampled } from "../protocol/events";
 import { token } from "../trace/fixtures";
-import { SCENES } from "../trace/scenes";
-import { Story } from "../trace/story";
+import { SCENES } from "../trace/journey/scenes";
+import { Story } from "../trace/journey/story";
 import { placeOf, shownAt, slots, surpriseBars } from "./strip";
-import { surpriseOf } from "../trace/surprise";
+import { surpriseOf } from "../trace/sampling/surprise";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const golden = readdirSync(LOGS).map((name) => {

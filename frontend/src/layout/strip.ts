@@ -3,9 +3,9 @@
  * so that a scene that took no time has a place too. Knows no colours.
  */
 import type { TokenSampled } from "../protocol/events";
-import { SCENES, type SceneId } from "../trace/scenes";
-import type { Segment, Story } from "../trace/story";
-import { surpriseOf } from "../trace/surprise";
+import { SCENES, type SceneId } from "../trace/journey/scenes";
+import type { Segment, Story } from "../trace/journey/story";
+import { surpriseOf } from "../trace/sampling/surprise";
 
 export interface Slot {
   scene: SceneId;

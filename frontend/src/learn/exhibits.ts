@@ -1,8 +1,8 @@
 /** The exhibits, in the order of the journey's scenes; each is fetched when it is first opened. */
 import type { Component } from "svelte";
-import type { Exhibit } from "../inspector/terms";
-import type { StageId } from "../theme/stages";
-import { SCENES, type SceneId } from "../trace/scenes";
+import type { Exhibit } from "../trace/words/terms";
+import type { StageId } from "../trace/stages";
+import { SCENES, type SceneId } from "../trace/journey/scenes";
 import type { Session } from "../transport/api";
 import type { TraceView } from "../trace/view";
 import { tellLooks } from "./attention/tell";
@@ -20,7 +20,7 @@ import { tellSafety } from "./safety/tell";
 import { tellDraws } from "./sampling/tell";
 import { tellStream } from "./streaming/tell";
 import { tellTokens } from "./tokenizer/tell";
-import type { Teller } from "./walk";
+import type { Teller } from "./own/walk";
 
 export interface ExhibitProps {
   session: Session;

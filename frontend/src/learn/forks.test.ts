@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { FORK, foldAll } from "../trace/fixtures";
 import { tellBlocks } from "./cache/tell";
 import { tellLoop } from "./loop/tell";
-import type { Teller } from "./walk";
+import type { Teller } from "./own/walk";
 
 const told = (tell: Teller) =>
   tell(foldAll(FORK))

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, Frame } from "../protocol/events";
-import { sceneIndex, SCENES, type SceneId } from "../trace/scenes";
-import { TERMS } from "../inspector/terms";
+import { sceneIndex, SCENES, type SceneId } from "../trace/journey/scenes";
+import { TERMS } from "../trace/words/terms";
 import { EXHIBITS } from "./exhibits";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;

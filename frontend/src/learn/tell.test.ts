@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, Frame } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { ACCEPTED, foldAll, LOOKED_UP } from "../trace/fixtures";
 import type { TraceView } from "../trace/view";
 import { tellBlocks } from "./cache/tell";

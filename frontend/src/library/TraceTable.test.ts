@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { Library } from "../state/library.svelte";
+import { Library } from "../state/traces/library.svelte";
 import TraceTable from "./TraceTable.svelte";
 
 let table: object;

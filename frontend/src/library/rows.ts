@@ -1,5 +1,5 @@
 /** What a row of the library says. Pure. */
-import { standing } from "../compare/standing";
+import { standing } from "../state/traces/standing";
 import { counted } from "../trace/format";
 import type { ListedTrace } from "../transport/api";
 

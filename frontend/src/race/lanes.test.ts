@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { builtInUse } from "../chat/presets";
 import type { AnyEvent, SamplingParams } from "../protocol/events";
-import { divergence } from "../trace/divergence";
+import { divergence } from "../trace/compare/divergence";
 import { PARAMS } from "../trace/fixtures";
 import { fold } from "../trace/fold";
-import { PRESETS } from "../trace/presets";
+import { PRESETS } from "../trace/sampling/presets";
 import { emptyView, type TraceView } from "../trace/view";
 import {
   beginningFrom,

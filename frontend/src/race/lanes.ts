@@ -1,11 +1,11 @@
 /** The two lanes of a race: their settings, and what is told of them while they run. */
 import type { SamplingParams } from "../protocol/events";
-import { chanceOf, type Divergence } from "../trace/divergence";
-import { endText } from "../trace/figures";
+import { chanceOf, type Divergence } from "../trace/compare/divergence";
+import { endText } from "../trace/compare/figures";
 import { counted, duration, percent } from "../trace/format";
-import { messageOf } from "../trace/reading";
-import { PRESETS } from "../trace/presets";
-import { tokensPerSecond } from "../trace/sentences";
+import { messageOf } from "../trace/context/reading";
+import { PRESETS } from "../trace/sampling/presets";
+import { tokensPerSecond } from "../trace/words/sentences";
 import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
 import type { Model } from "../transport/api";

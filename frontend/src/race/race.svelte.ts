@@ -1,7 +1,7 @@
 /** One message sent once under two settings: both answers as they come. */
 import type { SamplingParams } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
-import { divergence, type Divergence } from "../trace/divergence";
+import { RequestTrace } from "../state/request/request-trace.svelte";
+import { divergence, type Divergence } from "../trace/compare/divergence";
 import { isOver } from "../trace/view";
 import { api } from "../transport/api";
 import type { Socket } from "../transport/socket";

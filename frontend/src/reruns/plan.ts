@@ -1,6 +1,6 @@
 /** From what was typed to what is asked for: lists of values, and how many runs they make. */
 import type { RerunHead, RerunPlan } from "../transport/api";
-import { SETTING_NAMES, type SettingName } from "../trace/setting-names";
+import { SETTING_NAMES, type SettingName } from "../trace/words/setting-names";
 
 export const MOST_RUNS = 64;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { contrast, luminance } from "./luminance";
-import { STAGES } from "./stages";
+import { HUES } from "./stages";
 
 const CSS = readFileSync(`${import.meta.dirname}/theme.css`, "utf8");
 const THEMES = { light: CSS.split('[data-theme="dark"]')[0]!, dark: CSS.split('[data-theme="dark"]')[1]! };
@@ -35,7 +35,7 @@ describe.each(["light", "dark"] as const)("the ramp of the %s theme", (theme) =>
     expect(steps).toHaveLength(6);
     const hue = steps[0]![2];
     expect(steps.every((step) => step[2] === hue)).toBe(true);
-    const distances = STAGES.map((stage) => Math.abs(((stage.hue - hue + 540) % 360) - 180));
+    const distances = Object.values(HUES).map((each) => Math.abs(((each - hue + 540) % 360) - 180));
     expect(Math.min(...distances)).toBeGreaterThanOrEqual(30);
   });
 

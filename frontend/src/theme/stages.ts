@@ -1,20 +1,19 @@
-/** The stages of a request and the hue each of them has everywhere: equal lightness and chroma, set in theme.css. */
-export const STAGES = [
-  { id: "browser", label: "Browser", hue: 265 },
-  { id: "gateway", label: "Gate", hue: 225 },
-  { id: "safety", label: "Safety, input", hue: 20 },
-  { id: "context", label: "Context", hue: 140 },
-  { id: "prompt", label: "Tokenizer", hue: 100 },
-  { id: "queue", label: "Queue", hue: 300 },
-  { id: "prefill", label: "Prefill", hue: 190 },
-  { id: "decode", label: "Decode", hue: 165 },
-  { id: "guard", label: "Safety, output", hue: 45 },
-  { id: "bill", label: "Bill and save", hue: 70 },
-] as const;
+/** The hue of each stage, everywhere the same: equal lightness and chroma, set in theme.css. */
+import type { StageId } from "../trace/stages";
 
-export type StageId = (typeof STAGES)[number]["id"];
+export const HUES: Record<StageId, number> = {
+  browser: 265,
+  gateway: 225,
+  safety: 20,
+  context: 140,
+  prompt: 100,
+  queue: 300,
+  prefill: 190,
+  decode: 165,
+  guard: 45,
+  bill: 70,
+};
 
 export function stageColor(id: StageId): string {
-  const hue = STAGES.find((stage) => stage.id === id)!.hue;
-  return `oklch(var(--stage-l) var(--stage-c) ${hue})`;
+  return `oklch(var(--stage-l) var(--stage-c) ${HUES[id]})`;
 }

@@ -1,7 +1,7 @@
 /** The one reducer: live, replay, comparison and export all fold events with it. */
 import type { AnyEvent } from "../protocol/events";
 import { enter } from "./drafts";
-import { browserMoments } from "./phases";
+import { browserMoments } from "./browser-clock";
 import { type TraceView } from "./view";
 
 /**

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { fold } from "./fold";
 import { outcomeOf } from "./outcome";
-import { finalProbabilities } from "./probability";
+import { finalProbabilities } from "./sampling/probability";
 import { emptyView, isOver, type TraceView } from "./view";
 
 interface Golden {

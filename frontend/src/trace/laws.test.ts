@@ -6,12 +6,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { AnyEvent, Frame } from "../protocol/events";
-import { RequestTrace } from "../state/request-trace.svelte";
+import { RequestTrace } from "../state/request/request-trace.svelte";
 import { foldAll, token } from "./fixtures";
 import { outcomeOf } from "./outcome";
-import { spans } from "./spans";
-import { story } from "./sentences";
-import { summaryOfTrace } from "./summary";
+import { spans } from "./timing/spans";
+import { story } from "./words/sentences";
+import { summaryOfTrace } from "./words/summary";
 import { isOver, type TraceView } from "./view";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;

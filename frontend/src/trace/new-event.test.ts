@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type AnyEvent, SHOWN } from "../protocol/events";
 import { foldAll } from "./fixtures";
-import { shownMs } from "./pace";
-import { sceneOf } from "./scenes";
-import { meaning, spanName } from "./span-words";
-import { spans } from "./spans";
+import { shownMs } from "./journey/pace";
+import { sceneOf } from "./journey/scenes";
+import { meaning, spanName } from "./timing/span-words";
+import { spans } from "./timing/spans";
 
 const WARMED = { type: "cache.warmed", at: 9, num_blocks: 3, source: "gpu_7" } as unknown as AnyEvent;
 

@@ -3,8 +3,8 @@ import type { AnyEvent, ContextAssembled, RequestAccepted } from "../protocol/ev
 import { ACCEPTED, ended, FIGURES, foldAll, PARAMS, RELEASED, token } from "./fixtures";
 import type { Message } from "../transport/api";
 import { cutOf, cutSentence, endOfMessage, numLeft } from "./outcome";
-import { story } from "./sentences";
-import { summaryOfTrace } from "./summary";
+import { story } from "./words/sentences";
+import { summaryOfTrace } from "./words/summary";
 
 const context = (window: number): ContextAssembled => ({
   type: "context.assembled",

@@ -1,6 +1,5 @@
 /** How a request stands or ended, by the same rules as webapp.lifecycle.settle. */
-import type { TextWithheld } from "../protocol/events";
-import type { Message } from "../transport/api";
+import type { TextWithheld, Usage } from "../protocol/events";
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
 
@@ -74,8 +73,26 @@ export function endOf(view: TraceView): Ending {
   return { outcome: outcomeOf(view), withheld, isAllWithheld: isAllWithheld(view), cut: cutOf(view) };
 }
 
+/** The part of an answer that the server keeps with its message, apart from the events. */
+export interface KeptAnswer {
+  text: string;
+  /** Null: the message is a question. */
+  status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
+  /** Null until the request is settled. */
+  figures: {
+    usage: Pick<Usage, "output"> | null;
+    finish_reason: string | null;
+    /** The most tokens that were asked for. */
+    max_tokens: number | null;
+    /** When the first text was released, µs since acceptance. */
+    first_text_us: number | null;
+  } | null;
+  /** The number of tokens that a fork began with; null: it is no fork. */
+  num_kept: number | null;
+}
+
 /** The same by what is kept with a message, whose events are not read. */
-export function endOfMessage(message: Message): Ending {
+export function endOfMessage(message: KeptAnswer): Ending {
   const { num_kept, figures } = message;
   const outcome = outcomeOfMessage(message);
   // Its text does not tell: the policy's own words stand in it.
@@ -83,13 +100,13 @@ export function endOfMessage(message: Message): Ending {
   return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message) };
 }
 
-function outcomeOfMessage({ status, figures }: Message): Outcome {
+function outcomeOfMessage({ status, figures }: KeptAnswer): Outcome {
   if (status === null || status === "streaming") return "running";
   const reason = figures?.finish_reason;
   return status === "done" && (reason === "length" || reason === "repetition") ? reason : status;
 }
 
-function cutOfMessage(message: Message): Cut | null {
+function cutOfMessage(message: KeptAnswer): Cut | null {
   const { usage = null, max_tokens: asked = null } = message.figures ?? {};
   if (outcomeOfMessage(message) !== "length" || !usage || asked === null) return null;
   const given = usage.output + (message.num_kept ?? 0);

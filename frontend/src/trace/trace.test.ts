@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
 import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
-import { phaseTable } from "./phases";
-import { columns, finalProbabilities } from "./probability";
-import { story, tokensPerSecond } from "./sentences";
-import { summaryOfTrace } from "./summary";
+import { phaseTable } from "./timing/phases";
+import { columns, finalProbabilities } from "./sampling/probability";
+import { story, tokensPerSecond } from "./words/sentences";
+import { summaryOfTrace } from "./words/summary";
 import { answerPieces, emptyView, textBefore } from "./view";
-import { criticalPath } from "./waits";
+import { criticalPath } from "./timing/waits";
 
 describe("probability", () => {
   it("gives columns that sum to one and a final column without the removed", () => {

@@ -33,7 +33,7 @@ from webapp.supervisor.child import Child
 pytestmark = pytest.mark.django_db
 
 ROOT = Path(__file__).parents[3]
-TERMS = ROOT / "frontend" / "src" / "inspector" / "terms.ts"
+TERMS = ROOT / "frontend" / "src" / "trace" / "words" / "terms.ts"
 
 
 @pytest.fixture

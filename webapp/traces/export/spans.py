@@ -1,7 +1,7 @@
 """What lasted and what happened in a request, stage by stage, for other programs' viewers. Pure: events in, spans out.
 
-The same spans as on the page's timeline (`frontend/src/trace/spans.ts`). Where the log does not tell a beginning or
-an end there is no span.
+The same spans as on the page's timeline (`frontend/src/trace/timing/spans.ts`). Where the log does not tell a beginning
+or an end there is no span.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, token } from "../../trace/fixtures";
 import TemperatureBar from "./TemperatureBar.svelte";
 

@@ -1,8 +1,8 @@
 /** The bars under some settings: of a few candidates, the draw's own and the one it would fall on among them. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
-import type { PieceOf } from "../../trace/dry";
-import { columns, finalProbabilities } from "../../trace/probability";
-import { NUM_RECORDED, spread, type Range, type Settings, type Spread } from "../../trace/whatif";
+import type { PieceOf } from "../../trace/sampling/dry";
+import { columns, finalProbabilities } from "../../trace/sampling/probability";
+import { NUM_RECORDED, spread, type Range, type Settings, type Spread } from "../../trace/sampling/whatif";
 
 export interface Bar {
   id: number;

@@ -1,5 +1,5 @@
 /** Reckons a course between two frames, a few milliseconds at a time, so that a slider that is dragged stays smooth. */
-import type { Course } from "../../trace/whatif";
+import type { Course } from "../../trace/sampling/whatif";
 
 /** Of the 16.7 ms of a frame. */
 const BUDGET_MS = 6;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { RequestTrace } from "../../state/request-trace.svelte";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, ended, RELEASED, token } from "../../trace/fixtures";
 import SceneStrip from "./SceneStrip.svelte";
 import Transport from "./Transport.svelte";

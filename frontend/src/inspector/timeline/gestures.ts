@@ -1,8 +1,8 @@
 /** Pointer and wheel on the canvas: scrubbing, panning, zooming, measuring, pinching and pointing. */
 import { hit, type Hit, type Track } from "../../layout/lanes";
 import { AXIS_HEIGHT, rowAt } from "../../layout/timeline";
-import { STAGES, type StageId } from "../../theme/stages";
-import type { Wait } from "../../trace/waits";
+import { STAGES, type StageId } from "../../trace/stages";
+import type { Wait } from "../../trace/timing/waits";
 import { NUM_ROWS, type TimelineView } from "./view.svelte";
 
 /** A pointer that moved less has clicked. */

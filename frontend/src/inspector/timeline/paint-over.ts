@@ -1,10 +1,10 @@
 /** Draws what lies over the lanes: the axis, the path of the wait, the focused span, marks, ranges and the playhead. */
 import { MIN_WIDTH } from "../../layout/lanes";
 import { AXIS_HEIGHT, type Box } from "../../layout/timeline";
-import { STAGES } from "../../theme/stages";
+import { STAGES } from "../../trace/stages";
 import { duration } from "../../trace/format";
-import { rowTop, type Context, type Picture } from "./painter";
-import type { Palette } from "./palette";
+import { rowTop, type Picture } from "./painter";
+import type { Context, Palette } from "../../theme/palette";
 
 /** How far the name of a compressed gap reaches beyond it. */
 const GAP_LABEL = 30;

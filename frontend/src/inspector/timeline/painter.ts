@@ -1,15 +1,13 @@
 /** Draws the timeline's lanes. Knows pixels and colours; every coordinate comes from layout/. */
 import { runs, type Lane, type Run } from "../../layout/lanes";
 import type { Box, Range, Scale, Tick } from "../../layout/timeline";
-import type { StageId } from "../../theme/stages";
+import type { StageId } from "../../trace/stages";
 import { duration } from "../../trace/format";
-import { barLabel } from "../../trace/span-words";
-import type { Span } from "../../trace/spans";
-import type { Wait } from "../../trace/waits";
-import type { Palette } from "./palette";
+import { barLabel } from "../../trace/timing/span-words";
+import type { Span } from "../../trace/timing/spans";
+import type { Wait } from "../../trace/timing/waits";
+import type { Context, Palette } from "../../theme/palette";
 import { paintOver, paintPath } from "./paint-over";
-
-export type Context = CanvasRenderingContext2D;
 
 export interface Picture {
   box: Box;

@@ -14,12 +14,12 @@ import {
   type Range,
 } from "../../layout/timeline";
 import { compress, idleGaps, idleTime, UNCOMPRESSED, worthCompressing } from "../../layout/warp";
-import type { RequestTrace } from "../../state/request-trace.svelte";
-import { STAGES, type StageId } from "../../theme/stages";
+import type { RequestTrace } from "../../state/request/request-trace.svelte";
+import { STAGES, type StageId } from "../../trace/stages";
 import { duration, percent } from "../../trace/format";
-import { announcement, spanName } from "../../trace/span-words";
-import type { Span } from "../../trace/spans";
-import { criticalPath } from "../../trace/waits";
+import { announcement, spanName } from "../../trace/timing/span-words";
+import type { Span } from "../../trace/timing/spans";
+import { criticalPath } from "../../trace/timing/waits";
 import type { Picture } from "./painter";
 
 /** The first row is what was waited for. */

@@ -2,7 +2,7 @@
 import type { TokenSampled } from "../../protocol/events";
 import { nameOf } from "../../trace/token-name";
 import type { TraceView } from "../../trace/view";
-import { surpriseOf } from "../../trace/surprise";
+import { surpriseOf } from "../../trace/sampling/surprise";
 import { MOST_BITS } from "../strip";
 import { box, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";

@@ -5,7 +5,7 @@
 import type { TokenSampled } from "../../protocol/events";
 import { isAccepted } from "../../trace/drafts";
 import { count, percent } from "../../trace/format";
-import { DRAW_PARTS } from "../../trace/pace";
+import { DRAW_PARTS } from "../../trace/journey/pace";
 import { nameOf, tokenName } from "../../trace/token-name";
 import type { TraceView } from "../../trace/view";
 import { CHAIN_ROW, chainPlaces, chainShapes } from "./chain";

@@ -5,7 +5,7 @@ import type { AnyEvent, SafetyChecked, SamplingParams, TokenSampled } from "../.
 import { REDACTED_PIECE } from "../../trace/bytes";
 import { ACCEPTED, foldAll, PARAMS, RELEASED, stage, token, WITHHELD } from "../../trace/fixtures";
 import { fold } from "../../trace/fold";
-import { sceneAt } from "../../trace/scenes";
+import { sceneAt } from "../../trace/journey/scenes";
 import { emptyView, type TraceView } from "../../trace/view";
 import { massesOf } from "./masses";
 import { front, places, ribbon } from "./ribbon";

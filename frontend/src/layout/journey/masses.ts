@@ -1,6 +1,6 @@
 /** How a token's candidates lose and gain probability from stage to stage, and where each lies when it is drawn. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
-import { columns, isGreedy, type Column } from "../../trace/probability";
+import { columns, isGreedy, type Column } from "../../trace/sampling/probability";
 
 export interface Mass {
   /** In the token's candidate list. */

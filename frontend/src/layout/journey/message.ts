@@ -1,9 +1,9 @@
 /** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration } from "../../trace/format";
-import { messageLength } from "../../trace/reading";
-import { categoryWords } from "../../trace/safety-words";
-import { checkAtGate } from "../../trace/scenes";
+import { messageLength } from "../../trace/context/reading";
+import { categoryWords } from "../../trace/words/safety-words";
+import { checkAtGate } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";
 import { fitted, lines, sansWidth } from "./words";

@@ -2,13 +2,13 @@
 import type { CacheLookedUp } from "../../protocol/events";
 import { joinedLabels } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
-import { readingOf } from "../../trace/reading";
-import { readings } from "../../trace/scenes";
+import { readingOf } from "../../trace/context/reading";
+import { readings } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { front, places, ribbon, type Ribbon } from "./ribbon";
 import { box, line, part, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, lines, monoWidth, sansWidth } from "./words";
-import { savedTime } from "../../trace/saved-time";
+import { savedTime } from "../../trace/context/saved-time";
 
 const TOP = 28;
 const FOOT = 64;

@@ -1,6 +1,6 @@
 /** The wait for the engine: who is in front, and what takes the request. */
 import { counted, duration } from "../../trace/format";
-import { queueWaits } from "../../trace/queue-waits";
+import { queueWaits } from "../../trace/timing/queue-waits";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, lines, sansWidth } from "./words";

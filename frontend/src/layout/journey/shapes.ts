@@ -1,5 +1,5 @@
 /** What the journey's pictures are made of. Knows sizes and the names of colours, neither SVG nor the theme. */
-import type { StageId } from "../../theme/stages";
+import type { StageId } from "../../trace/stages";
 
 /** A colour by its meaning: the theme's own, a stage's hue, strong or pale, or a step of the ramp of quantities. */
 export type Ink =

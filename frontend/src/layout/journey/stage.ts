@@ -1,6 +1,6 @@
 /** The large picture of the journey at one moment. The answer's ribbon stands above the draw and above the release. */
 import type { TokenSampled } from "../../protocol/events";
-import { sceneAt, type SceneId } from "../../trace/scenes";
+import { sceneAt, type SceneId } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { RIBBON_HEIGHT, ribbonShapes } from "./answer-ribbon";
 import { billShapes } from "./bill";

@@ -1,7 +1,7 @@
 /** The prompt's text as it is cut into tokens: a cut sweeps through it, and each piece gets its id. */
 import { pieceLabel, REDACTED_PIECE } from "../../trace/bytes";
 import { count, counted } from "../../trace/format";
-import { readingOf, type Reading } from "../../trace/reading";
+import { readingOf, type Reading } from "../../trace/context/reading";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";

@@ -1,6 +1,6 @@
 /** How much there was to look back at. */
 import { count, counted } from "../../trace/format";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 
 export const tellLooks: Teller = (view) => {
   const { prompt, tokens, at } = view;

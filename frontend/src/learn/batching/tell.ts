@@ -1,7 +1,7 @@
 /** In whose company the request was computed. */
 import { counted, duration } from "../../trace/format";
-import { queueWaits } from "../../trace/queue-waits";
-import { line, missing, type Line, type Teller } from "../walk";
+import { queueWaits } from "../../trace/timing/queue-waits";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 const UNTIL = {
   worker: "in the queue until a worker was free",

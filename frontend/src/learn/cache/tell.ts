@@ -1,7 +1,7 @@
 /** Which of the request's blocks were there already. */
 import { count, counted, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../walk";
-import { savedTime } from "../../trace/saved-time";
+import { line, missing, type Line, type Teller } from "../own/walk";
+import { savedTime } from "../../trace/context/saved-time";
 import { numRead } from "../../trace/view";
 
 export const tellBlocks: Teller = (view) => {

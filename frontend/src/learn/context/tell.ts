@@ -1,7 +1,7 @@
 /** How full the window was. */
 import { count, counted, percent } from "../../trace/format";
 import { numKept } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 export const tellContext: Teller = (view) => {
   const { context, cache, generation, tokens } = view;

@@ -1,7 +1,7 @@
 /** The request's bill. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, money, percent } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 const NAMES: Record<BillLine["kind"], string> = {
   uncached_input: "prompt tokens were computed",

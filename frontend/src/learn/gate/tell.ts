@@ -1,6 +1,6 @@
 /** How the request came through the gate. */
 import { count, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 export const tellGate: Teller = (view) => {
   const { accepted, gateway, events, at } = view;

@@ -1,7 +1,7 @@
 /** What was guessed of the request's answer. */
 import { count, counted } from "../../trace/format";
 import { nameOf } from "../../trace/token-name";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 
 export const tellGuesses: Teller = (view) => {
   const { tokens, drafts } = view;

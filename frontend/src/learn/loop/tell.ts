@@ -1,7 +1,7 @@
 /** How many tokens the request's steps computed, and how many they would have without a cache. */
 import { count, counted, duration } from "../../trace/format";
 import { numRead, type TraceView } from "../../trace/view";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 import { countsOf } from "./counts";
 
 export const tellLoop: Teller = (view) => {

@@ -1,7 +1,7 @@
 /** Of how long pieces the request was made. */
 import { decodeBase64, pieceLabel } from "../../trace/bytes";
 import { counted } from "../../trace/format";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 
 export const tellPieces: Teller = (view) => {
   const { prompt, tokens } = view;

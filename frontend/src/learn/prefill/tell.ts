@@ -1,7 +1,7 @@
 /** How fast the request's prompt was read and its answer written. */
 import { counted, duration } from "../../trace/format";
 import { firstTextUs } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 export const tellPhases: Teller = (view) => {
   const { prefill, tokens, releases } = view;

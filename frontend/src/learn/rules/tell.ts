@@ -1,8 +1,8 @@
 /** The rules of thumb, held against the request's own texts. */
 import { counted } from "../../trace/format";
-import { messageOf } from "../../trace/reading";
+import { messageOf } from "../../trace/context/reading";
 import type { TraceView } from "../../trace/view";
-import { line, missing, type Teller } from "../walk";
+import { line, missing, type Teller } from "../own/walk";
 import { charsPerToken, sizesOf, tokensPerWord, type Sizes } from "./rules";
 
 /** Of the message and of the answer; null: the trace does not have its text, or nothing was written. */

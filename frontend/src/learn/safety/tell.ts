@@ -1,9 +1,9 @@
 /** What the safety layers said of the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
-import { categoryWords, judged, worstScore } from "../../trace/safety-words";
-import { messageLength, messageOf } from "../../trace/reading";
-import { line, missing, type Line, type Teller } from "../walk";
+import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
+import { messageLength, messageOf } from "../../trace/context/reading";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 const VERDICTS = {
   allow: "let through",

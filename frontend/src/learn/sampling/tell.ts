@@ -1,8 +1,8 @@
 /** The request's draws. */
 import { quotedName } from "../../trace/token-name";
 import { bits, count, counted, percent } from "../../trace/format";
-import { isGreedy } from "../../trace/probability";
-import { line, missing, type Teller } from "../walk";
+import { isGreedy } from "../../trace/sampling/probability";
+import { line, missing, type Teller } from "../own/walk";
 
 export const tellDraws: Teller = (view) => {
   const { tokens, accepted } = view;

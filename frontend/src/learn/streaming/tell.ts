@@ -1,7 +1,7 @@
 /** How the request's text left, piece by piece. */
 import { sharedText } from "../../trace/bytes";
 import { counted, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 export const tellStream: Teller = (view) => {
   const { releases, tokens, outputChecks, client, accepted } = view;

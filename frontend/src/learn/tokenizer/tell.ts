@@ -2,7 +2,7 @@
 import { pieceLabel, sharedText } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../walk";
+import { line, missing, type Line, type Teller } from "../own/walk";
 
 export const tellTokens: Teller = (view) => {
   const { accepted, prompt, context, tokens } = view;

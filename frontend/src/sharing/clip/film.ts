@@ -1,10 +1,10 @@
 /** A request's clip as pictures: frame after frame on a canvas. Knows nothing of how they are packed into a file. */
-import { cssOf } from "../../inspector/journey/ink";
+import { cssOf } from "../../drawing/ink";
 import type { Ink } from "../../layout/journey/shapes";
-import type { SavedLog } from "../../state/saved-log";
+import type { SavedLog } from "../../state/request/saved-log";
 import { fold } from "../../trace/fold";
 import { emptyView, type TraceView } from "../../trace/view";
-import { paint } from "../paint";
+import { paint } from "../../drawing/paint";
 import { frameShapes, HEIGHT, WIDTH } from "./frame";
 import { clipPlan, type Moment } from "./plan";
 

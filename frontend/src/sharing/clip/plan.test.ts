@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
-import { storyOf } from "../../trace/story";
+import { storyOf } from "../../trace/journey/story";
 import { fold } from "../../trace/fold";
 import { emptyView } from "../../trace/view";
 import { frameShapes, HEIGHT, WIDTH } from "./frame";

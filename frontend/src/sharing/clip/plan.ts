@@ -1,7 +1,7 @@
 /** The moments of a clip of about ten seconds: which part of a log each frame shows. Knows nothing of pictures. */
 import type { AnyEvent } from "../../protocol/events";
-import type { SceneId } from "../../trace/scenes";
-import { storyOf } from "../../trace/story";
+import type { SceneId } from "../../trace/journey/scenes";
+import { storyOf } from "../../trace/journey/story";
 
 export type Log = readonly { event: AnyEvent; seq: number }[];
 

@@ -1,6 +1,6 @@
 /** A slip on a canvas: torn paper with its own colours, whatever the page's theme is. */
 import type { Ink } from "../../layout/journey/shapes";
-import { loadFonts, paint } from "../paint";
+import { loadFonts, paint } from "../../drawing/paint";
 import { TOOTH, type Slip } from "./slip";
 
 const RATIO = 2;

@@ -1,13 +1,13 @@
 /** One request as the lines of a till slip, every figure from its trace. Knows no letters' sizes and no colours. */
 import type { BillLine } from "../../protocol/events";
-import { STAGES, type StageId } from "../../theme/stages";
+import { STAGES, type StageId } from "../../trace/stages";
 import { REDACTED_TEXT } from "../../trace/bytes";
-import { surpriseOf } from "../../trace/surprise";
-import { closestCall, oddestWord } from "../../trace/calls";
-import { endText } from "../../trace/figures";
+import { surpriseOf } from "../../trace/sampling/surprise";
+import { closestCall, oddestWord } from "../../trace/sampling/calls";
+import { endText } from "../../trace/compare/figures";
 import { count, duration, money, percent } from "../../trace/format";
-import { phaseTable } from "../../trace/phases";
-import { messageOf } from "../../trace/reading";
+import { phaseTable } from "../../trace/timing/phases";
+import { messageOf } from "../../trace/context/reading";
 import { isOver, numRead, type TraceView } from "../../trace/view";
 
 export interface Item {

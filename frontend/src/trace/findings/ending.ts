@@ -2,7 +2,7 @@
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
-import { categoryWords, judged, worstScore } from "../safety-words";
+import { categoryWords, judged, worstScore } from "../words/safety-words";
 import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 

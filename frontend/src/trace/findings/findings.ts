@@ -4,9 +4,9 @@
  */
 import { duration } from "../format";
 import { outcomeOf } from "../outcome";
-import { tokensPerSecond } from "../sentences";
+import { tokensPerSecond } from "../words/sentences";
 import type { TraceView } from "../view";
-import { firstText, seenOrSentUs, sinceWhen } from "../waits";
+import { firstText, seenOrSentUs, sinceWhen } from "../timing/waits";
 import { endings } from "./ending";
 import type { Finding } from "./finding";
 import { payments } from "./paying";

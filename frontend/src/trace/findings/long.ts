@@ -1,6 +1,6 @@
 /** Where the time of a long request went, where writing took most of it, at whatever pace. */
 import { count, counted, duration } from "../format";
-import { median, numOthers, stepsOf, type EngineStep } from "../steps";
+import { median, numOthers, stepsOf, type EngineStep } from "../timing/steps";
 import { isOver, tookUntil, type TraceView } from "../view";
 import { MOST, type Finding } from "./finding";
 

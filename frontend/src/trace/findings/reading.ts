@@ -1,7 +1,7 @@
 /** What stands out in the prompt: what was read anew, left out or lost; and in the tools beside it. */
-import { usefulBlocks } from "../blocks";
+import { usefulBlocks } from "../context/blocks";
 import { count, counted } from "../format";
-import { missOf, type Cause } from "../misses";
+import { missOf, type Cause } from "../context/misses";
 import { numRead, type TraceView } from "../view";
 import type { Finding } from "./finding";
 

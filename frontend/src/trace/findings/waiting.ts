@@ -1,9 +1,9 @@
 /** Where the wait for the first text went, where it was long. */
 import { counted, duration } from "../format";
-import { CHOICE } from "../phases";
-import { queueWaits } from "../queue-waits";
+import { CHOICE } from "../timing/phases";
+import { queueWaits } from "../timing/queue-waits";
 import type { TraceView } from "../view";
-import { BETWEEN, firstText, type Wait } from "../waits";
+import { BETWEEN, firstText, type Wait } from "../timing/waits";
 import { MOST, type Finding, type FindingKind } from "./finding";
 
 /** From about a second on a wait is felt as one, and thoughts wander (Miller 1968; Nielsen 1993). */

@@ -1,7 +1,7 @@
 /** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that go in circles. */
 import { CIRCLE_ROUNDS, CIRCLE_TOKENS, LONGEST_ROUND, type TokenSampled } from "../../protocol/events";
 import { counted, percent } from "../format";
-import { columns, isGreedy } from "../probability";
+import { columns, isGreedy } from "../sampling/probability";
 import { tokenName } from "../token-name";
 import type { TraceView } from "../view";
 import type { Finding } from "./finding";

@@ -1,8 +1,8 @@
 /** What slowed the writing of the answer, after its first token. */
 import { counted, duration, roughly } from "../format";
-import { tokensPerSecond } from "../sentences";
-import { speculationOf } from "../speculation";
-import { companyCost, median, numOthers, stepsOf } from "../steps";
+import { tokensPerSecond } from "../words/sentences";
+import { speculationOf } from "../sampling/speculation";
+import { companyCost, median, numOthers, stepsOf } from "../timing/steps";
 import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
 import { longWriting } from "./long";

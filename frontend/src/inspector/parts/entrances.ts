@@ -1,0 +1,40 @@
+/** Which exhibit a scene of the journey, or a panel, opens: "Play with this". */
+import type { SceneId } from "../../trace/journey/scenes";
+import type { PanelName } from "../panels";
+import type { Exhibit } from "../../trace/words/terms";
+
+const OF_SCENE: Record<SceneId, Exhibit> = {
+  message: "gate",
+  window: "context",
+  tokens: "tokenizer",
+  check: "safety",
+  queue: "batching",
+  cache: "cache",
+  prefill: "prefill",
+  draw: "sampling",
+  stream: "streaming",
+  bill: "economics",
+};
+
+const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
+  Timing: "prefill",
+  Gate: "gate",
+  Safety: "safety",
+  Context: "context",
+  Tokens: "tokenizer",
+  Cache: "cache",
+  Batch: "batching",
+  Layers: "attention",
+  Sampling: "sampling",
+  Guessing: "guessing",
+  Network: "streaming",
+  Bill: "economics",
+};
+
+export type Place = SceneId | PanelName;
+
+/** Null: no exhibit shows what this place does. */
+export function exhibitOf(place: Place): Exhibit | null {
+  const known: Partial<Record<Place, Exhibit>> = { ...OF_SCENE, ...OF_PANEL };
+  return known[place] ?? null;
+}

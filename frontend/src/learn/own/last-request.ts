@@ -1,0 +1,37 @@
+/** The trace that the exhibits play on: the visitor's last answered request, or a recorded one that comes with the app. */
+import type { Frame } from "../../protocol/events";
+import { loadExample } from "../../example/example";
+import { RequestTrace } from "../../state/request/request-trace.svelte";
+import { messageOf } from "../../trace/context/reading";
+import { api } from "../../transport/api";
+
+export interface Played {
+  trace: RequestTrace;
+  title: string;
+  /** Of the visitor's own request; null: the recorded example. */
+  requestId: string | null;
+}
+
+interface JsonTrace {
+  trace: { frames: Frame[] };
+}
+
+export async function loadLastRequest(): Promise<Played> {
+  // One made here comes before one that was imported, however late that was.
+  const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
+  if (!last) return playExample();
+  const response = await fetch(`/api/traces/${last.id}/export?format=json`);
+  if (!response.ok) return playExample();
+  const { trace } = (await response.json()) as JsonTrace;
+  return { trace: RequestTrace.saved(trace.frames), title: last.title, requestId: last.id };
+}
+
+async function lastAnswered(filter: Record<string, string>) {
+  const { traces } = await api.traces(new URLSearchParams({ status: "done", surface: "chat", ...filter }));
+  return traces.find(({ usage }) => usage !== null && usage.output > 0);
+}
+
+export async function playExample(): Promise<Played> {
+  const trace = await loadExample();
+  return { trace, title: messageOf(trace.whole) ?? "", requestId: null };
+}

@@ -1,0 +1,445 @@
+/** One conversation on the screen: its messages, the request under way, and what a person may do. */
+import { ClientClock } from "./client-timing";
+import { refusalOf, type Refusal } from "./settings";
+import { branch, newestLeaf, siblings } from "./tree";
+import { outcomeOf } from "../../trace/outcome";
+import type { SamplingParams } from "../../protocol/events";
+import { numKept } from "../../trace/view";
+import {
+  api,
+  ApiError,
+  type Asking,
+  type Conversation,
+  type ForkPlace,
+  type Message,
+  type Model,
+  type Preview,
+  type Started,
+} from "../../transport/api";
+import type { Socket } from "../../transport/socket";
+import { endingOf, textSoFar } from "./answers";
+import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
+import { Recent } from "./recent";
+import { RequestTrace } from "../request/request-trace.svelte";
+
+/** With what a new conversation begins, as the model's entry says. */
+export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
+
+/** Answers whose events stay on this page, of some megabytes each; those of older ones are fetched when needed. */
+export const MOST_TRACES = 5;
+
+export class Chat {
+  conversation = $state<Conversation | null>(null);
+  problem = $state<Refusal | null>(null);
+  /** Whether each token of the next answers is to be chosen. */
+  isStepped = $state(false);
+  /** The settings of the next message. */
+  systemPrompt = $state("");
+  params = $state() as SamplingParams;
+  n = $state(1);
+  traces = $state<Record<string, RequestTrace>>({});
+  onCreated: (id: string) => void = () => {};
+  onStarted: () => void = () => {};
+  onSettled: () => void = () => {};
+
+  /** The request that the inspector shows: its events stay. */
+  inspected: string | null = null;
+  private readonly recent = new Recent();
+  /** Requests whose answers are tinted and in sight: their events stay, too. */
+  private readonly seen = new Set<string>();
+  private leaving: Promise<void> | null = null;
+
+  /** Its page was left: what still comes is not shown, and no page is changed by it. */
+  isClosed = false;
+  private opening: Promise<void> | null = null;
+
+  constructor(
+    private readonly socket: Socket,
+    readonly outbox: Outbox,
+    private readonly defaults: Defaults,
+  ) {
+    this.params = { ...defaults.default_params };
+    this.systemPrompt = defaults.default_system_prompt;
+    outbox.onTaken = () => void this.refresh();
+  }
+
+  get path(): Message[] {
+    const { conversation } = this;
+    if (!conversation) return [];
+    const shown = branch(conversation.messages, conversation.leaf_id);
+    const editedId = this.sending?.editedId;
+    const end = editedId ? shown.findIndex((message) => message.id === editedId) : -1;
+    return end < 0 ? shown : shown.slice(0, end);
+  }
+
+  get sending(): Unsent | null {
+    return this.outbox.sending;
+  }
+
+  get running(): RequestTrace | null {
+    const last = this.path.at(-1);
+    const trace = last?.request_id ? this.traces[last.request_id] : undefined;
+    return trace && last!.status === "streaming" && !trace.isOver ? trace : null;
+  }
+
+  /** The answer that is shown and those beside it, as far as they are being written. */
+  get writing(): Message[] {
+    const last = this.path.at(-1);
+    if (last?.role !== "assistant") return [];
+    return this.siblingsOf(last).filter((message) => message.status === "streaming");
+  }
+
+  /** id: null for a conversation that has not begun, as far as this page knows. */
+  async open(id: string | null): Promise<void> {
+    this.opening = id ? this.load(id) : this.recover();
+    await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
+  }
+
+  private async load(id: string): Promise<void> {
+    this.take(await api.conversation(id));
+  }
+
+  /** The first message may have been taken when its page was left, or its reply was lost. */
+  private async recover(): Promise<void> {
+    const left = this.outbox.messages.find(({ posted, refusal }) => posted && refusal);
+    // What could not be asked now is asked when it is tried again.
+    if (left) await this.hasArrived(left).catch(() => false);
+  }
+
+  /** Whether a message was taken of which no reply told; if so it is shown. */
+  private async hasArrived(unsent: Unsent): Promise<boolean> {
+    if (!unsent.posted) return false;
+    const now = await api.conversation(unsent.posted).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return null;
+      throw error;
+    });
+    if (!now) unsent.posted = null;
+    if (!now || !isTaken(unsent, now.messages)) return false;
+    this.outbox.remove(unsent.id);
+    this.onStarted();
+    const isElsewhere = this.conversation !== null && this.conversation.id !== now.id;
+    if (this.isClosed || isElsewhere) return true;
+    const isNew = !this.conversation?.messages.length;
+    this.take(now);
+    if (isNew) this.onCreated(now.id);
+    return true;
+  }
+
+  /** What was done in another tab meanwhile. */
+  async refresh(): Promise<void> {
+    const { conversation } = this;
+    if (!conversation || this.sending || this.isClosed) return;
+    const now = await api.conversation(conversation.id).catch(() => null);
+    if (now && !this.sending) this.take(now);
+  }
+
+  /** The conversation as the server has it; the branch that is shown goes on if it was gone on from there. */
+  private take(now: Conversation): void {
+    if (!this.conversation) this.begin(now);
+    const conversation = this.conversation!;
+    conversation.title = now.title;
+    for (const message of this.add(now.messages))
+      if (message.status === "streaming") this.follow(message, null);
+    const isFurther = branch(now.messages, now.leaf_id).some(({ id }) => id === conversation.leaf_id);
+    if (isFurther || !conversation.leaf_id) conversation.leaf_id = now.leaf_id;
+    this.outbox.removeTaken(now.messages);
+  }
+
+  private begin(now: Conversation): void {
+    this.conversation = { ...now, messages: [] };
+    this.params = { ...this.defaults.default_params, ...now.params };
+    this.n = now.n;
+    this.systemPrompt = now.system_prompt;
+  }
+
+  /** Those that were not known. */
+  private add(messages: Message[]): Message[] {
+    const known = new Set(this.conversation!.messages.map(({ id }) => id));
+    const added = messages.filter(({ id }) => !known.has(id));
+    this.conversation!.messages.push(...added);
+    return added;
+  }
+
+  /** The trace of an answer, opened when somebody looks at it. */
+  traceOf(message: Message): RequestTrace | null {
+    if (!message.request_id) return null;
+    if (!this.traces[message.request_id]) this.follow(message, null);
+    this.recent.touch(message.request_id);
+    return this.traces[message.request_id] ?? null;
+  }
+
+  /** An answer that is tinted came into sight, or left it. */
+  see(message: Message, isInSight: boolean): void {
+    if (isInSight) {
+      this.seen.add(message.request_id!);
+      this.traceOf(message);
+    } else if (this.seen.delete(message.request_id!)) this.letGoSoon();
+  }
+
+  /** Many answers leave the sight at once. */
+  private letGoSoon(): void {
+    this.leaving ??= Promise.resolve().then(() => {
+      this.leaving = null;
+      return this.letGo();
+    });
+  }
+
+  private get asking(): Asking {
+    return { params: $state.snapshot(this.params), n: this.n };
+  }
+
+  /** Of several answers nobody chooses the tokens at once. */
+  private get asked(): Asking & { is_stepped?: boolean } {
+    return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
+  }
+
+  /** edited: the message of which this is another version; own: settings that hold for this message alone. */
+  async send(
+    text: string,
+    keydownAt: number,
+    edited: Message | null = null,
+    own: Partial<SamplingParams> | null = null,
+  ): Promise<boolean> {
+    return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
+  }
+
+  /** Send what was refused or lost, perhaps changed. */
+  async retry(unsent: Unsent, text: string, keydownAt: number): Promise<boolean> {
+    this.outbox.again(unsent, text);
+    return this.deliver(unsent, keydownAt);
+  }
+
+  private async deliver(unsent: Unsent, keydownAt: number): Promise<boolean> {
+    this.problem = null;
+    try {
+      // Where it goes is known only then, and with which settings.
+      await this.opening;
+      if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
+      return true;
+    } catch (error) {
+      const isReused = error instanceof ApiError && error.problem.code === "key_reused";
+      // It arrived in the moment after this page had looked.
+      if (isReused && (await this.hasArrived(unsent).catch(() => false))) return true;
+      const isCertain = error instanceof ApiError && error.status >= 400 && error.status < 500 && !isReused;
+      this.outbox.refuse(unsent, refusalOf(error), isCertain);
+      return false;
+    }
+  }
+
+  private async post(unsent: Unsent, clock: ClientClock): Promise<void> {
+    // Also where a first message was refused before.
+    const isNew = !this.conversation?.messages.length;
+    this.conversation ??= await api.createConversation({ ...this.asking, system_prompt: this.systemPrompt });
+    const { id } = this.conversation;
+    this.outbox.post(unsent, id);
+    clock.sent();
+    const params = { ...this.asked.params, ...unsent.own };
+    const body = { text: unsent.text, parent_id: this.parentOf(unsent), ...this.asked, params };
+    const sent = await api.send(id, { ...body, client: { ...clock.timing } }, unsent.id);
+    this.outbox.remove(unsent.id);
+    if (this.isClosed) this.outbox.onTaken();
+    else {
+      this.conversation.title = sent.title;
+      this.add([sent.user_message]);
+    }
+    this.answer(sent, clock);
+    if (isNew && !this.isClosed) this.onCreated(id);
+  }
+
+  /** What would be sent with this text now. */
+  preview(text: string, signal: AbortSignal): Promise<Preview> {
+    const { conversation } = this;
+    const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
+    const prompt = conversation ? {} : { system_prompt: this.systemPrompt };
+    return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
+  }
+
+  /** All that the next request holds beside its text: with another basis something else would be sent. */
+  get basis(): string {
+    const { conversation, params } = this;
+    const prompt = conversation?.system_prompt ?? this.systemPrompt;
+    return JSON.stringify([conversation?.id, this.path.at(-1)?.id, prompt, params]);
+  }
+
+  private parentOf({ editedId }: Unsent): string | null {
+    const edited = this.conversation?.messages.find(({ id }) => id === editedId);
+    return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
+  }
+
+  /** Keeps the settings, which hold from the next message on. */
+  async configure(): Promise<void> {
+    const { conversation } = this;
+    if (!conversation) return;
+    const change = { ...this.asking, system_prompt: this.systemPrompt };
+    this.problem = null;
+    try {
+      await api.changeConversation(conversation.id, change);
+      conversation.system_prompt = change.system_prompt;
+    } catch (error) {
+      const { message, setting } = refusalOf(error);
+      this.problem = { message: `The settings were not kept: ${message}`, setting };
+    }
+  }
+
+  /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */
+  async regenerate(message: Message, keydownAt: number, isFresh = false): Promise<void> {
+    const clock = new ClientClock(keydownAt);
+    this.problem = null;
+    clock.sent();
+    try {
+      const { asked } = this;
+      const params = isFresh ? { ...asked.params, seed: null } : asked.params;
+      const body = { ...asked, params, client: { ...clock.timing } };
+      this.answer(await api.regenerate(message.id, body), clock);
+    } catch (error) {
+      this.problem = refusalOf(error);
+    }
+  }
+
+  /**
+   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: what is known of it already,
+   * which stands until its events come.
+   */
+  async fork(requestId: string, place: ForkPlace, keydownAt: number, text = ""): Promise<Refusal | null> {
+    const clock = new ClientClock(keydownAt);
+    clock.sent();
+    try {
+      const body = { ...place, is_stepped: this.isStepped, client: { ...clock.timing } };
+      const started = await api.fork(requestId, body);
+      started.assistant_message.text ||= text;
+      this.answer(started, clock);
+      return null;
+    } catch (error) {
+      return refusalOf(error);
+    }
+  }
+
+  /** Whether the answer did not end by itself, and has tokens to go on from. */
+  canGoOn(message: Message): boolean {
+    if (!message.request_id || this.running) return false;
+    const trace = this.traces[message.request_id] ?? null;
+    const num = trace?.isOver ? trace.whole.tokens.length : (message.figures?.usage?.output ?? 0);
+    const { outcome, cut } = endingOf(message, trace);
+    return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
+  }
+
+  /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
+  async goOn(message: Message, keydownAt: number): Promise<void> {
+    this.problem = null;
+    const trace = this.traceOf(message)!;
+    if (!trace.isOver) await trace.completion;
+    const { whole } = trace;
+    if (this.isClosed) return;
+    if (!whole.accepted) {
+      this.problem = { message: "The answer could not be read. Try again.", setting: null };
+      return;
+    }
+    const position = numKept(whole) + whole.tokens.length;
+    const params = { ...whole.accepted.params, max_tokens: position + this.params.max_tokens };
+    if (outcomeOf(whole) === "repetition") params.stop_on_repetition = false;
+    const text = textSoFar(message, trace);
+    this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);
+  }
+
+  private answer(started: Started, clock: ClientClock): void {
+    clock.responded(started);
+    this.onStarted();
+    if (this.isClosed) return;
+    this.add([started.assistant_message, ...started.siblings]);
+    this.conversation!.leaf_id = started.assistant_message.id;
+    // What was asked for before has no times of this post.
+    this.follow(started.assistant_message, started.is_repeat ? null : clock);
+    // What is not on the screen has no paint to be timed.
+    for (const sibling of started.siblings) this.follow(sibling, null);
+  }
+
+  private follow(message: Message, clock: ClientClock | null): void {
+    // Nobody would close what is opened now.
+    if (this.isClosed) return;
+    const trace = new RequestTrace(message.request_id!);
+    // A look at what another tab did may have been faster than the reply.
+    this.traces[trace.requestId]?.close();
+    this.traces[trace.requestId] = trace;
+    this.recent.touch(trace.requestId);
+    const id = message.id;
+    let acceptedUnixUs = 0;
+    trace.onEvent = (event) => {
+      clock?.connected();
+      if (event.type === "request.accepted") acceptedUnixUs = event.accepted_unix_us;
+      clock?.heard(acceptedUnixUs + event.at);
+      if (event.type === "text.released" || event.type === "text.withheld") clock?.text();
+    };
+    trace.onEnd = () => void this.settle(id, trace, clock);
+    if (message.status === "streaming") trace.open(this.socket);
+    else void trace.openSaved(this.socket).then(() => this.letGo());
+  }
+
+  private async settle(id: string, trace: RequestTrace, clock: ClientClock | null): Promise<void> {
+    const message = this.conversation?.messages.find((each) => each.id === id);
+    const { whole } = trace;
+    if (message && message.status === "streaming") {
+      message.text = whole.text;
+      const outcome = outcomeOf(whole);
+      const isDone = outcome === "length" || outcome === "repetition" || outcome === "running";
+      message.status = isDone ? "done" : outcome;
+      message.error = whole.failed;
+    }
+    this.onSettled();
+    void this.letGo();
+    if (!clock) return;
+    // The last paint is known only after it has happened.
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
+    const timing = clock.complete();
+    trace.observe(timing);
+    await api.observed(trace.requestId, timing).catch(() => {});
+  }
+
+  /** The events of all but the last few answers; their messages keep what the conversation shows of them. */
+  private async letGo(): Promise<void> {
+    const { path } = this;
+    const isShown = (id: string) =>
+      id === this.inspected || this.seen.has(id) || id === path.at(-1)?.request_id;
+    const isFree = (id: string) => this.traces[id]?.isEnded === true && !isShown(id);
+    const surplus = this.recent.surplus(MOST_TRACES, isFree);
+    if (!surplus.length || this.isClosed || !(await this.completes(surplus))) return;
+    for (const id of surplus.filter(isFree)) {
+      this.recent.forget(id);
+      this.traces[id]!.close();
+      delete this.traces[id];
+    }
+  }
+
+  /** Whether the messages of these requests have all that a reload would show of them. */
+  private async completes(requestIds: string[]): Promise<boolean> {
+    const { conversation } = this;
+    const isOne = ({ request_id }: Message) => request_id !== null && requestIds.includes(request_id);
+    if (conversation!.messages.filter(isOne).every(({ figures }) => figures)) return true;
+    const now = await api.conversation(conversation!.id).catch(() => null);
+    for (const known of now?.messages.filter(isOne) ?? []) {
+      const message = conversation!.messages.find(({ id }) => id === known.id);
+      if (message) Object.assign(message, known);
+    }
+    return now !== null;
+  }
+
+  /** Ends all answers to the message, also those not on the screen: nobody waits for them any more. */
+  async stop(): Promise<void> {
+    const cancelled = this.writing.map((message) => api.cancel(message.request_id!));
+    await Promise.all(cancelled).catch((error: unknown) => (this.problem = refusalOf(error)));
+  }
+
+  siblingsOf(message: Message): Message[] {
+    return siblings(this.conversation?.messages ?? [], message);
+  }
+
+  async show(message: Message): Promise<void> {
+    const conversation = this.conversation!;
+    conversation.leaf_id = newestLeaf(conversation.messages, message);
+    await api.changeConversation(conversation.id, { leaf_id: conversation.leaf_id }).catch(() => {});
+  }
+
+  close(): void {
+    this.isClosed = true;
+    for (const trace of Object.values(this.traces)) trace.close();
+  }
+}

@@ -1,0 +1,76 @@
+/** What a page with a server offers the inspector: the answers beside the one that is looked at, and going on from it. */
+import { getContext, setContext } from "svelte";
+import type { Refusal } from "./settings";
+import type { Branch } from "../../layout/fork-tree";
+import type { TokenSampled } from "../../protocol/events";
+import type { TraceView } from "../../trace/view";
+import type { ForkPlace, Message } from "../../transport/api";
+
+export interface Answer extends Branch {
+  text: string;
+  status: Message["status"];
+}
+
+export interface Forking {
+  /** All answers to the question of this request, in the order in which they were begun. */
+  answers: (requestId: string) => Answer[];
+  show: (requestId: string) => void;
+  /** Why the request cannot be gone on from; empty: it can. */
+  refusal: (requestId: string) => string;
+  /** Begin a new answer and show it; null: it has begun. */
+  fork: (requestId: string, place: ForkPlace, keydownAt: number) => Promise<Refusal | null>;
+}
+
+export const FORKING = Symbol("forking");
+
+export function offerForking(forking: Forking): void {
+  setContext(FORKING, forking);
+}
+
+/** Null where there is no server, as in an exported page. */
+export function getForking(): Forking | null {
+  return getContext<Forking | undefined>(FORKING) ?? null;
+}
+
+/** Why an answer cannot go on from one of its tokens, with a candidate in its place or at all; empty: it can. */
+export function whyNoFork(
+  forking: Forking,
+  requestId: string,
+  whole: TraceView,
+  token: TokenSampled,
+  candidate?: number,
+): string {
+  const general = forking.refusal(requestId);
+  if (general) return general;
+  if (whole.tokens.some(({ position, is_shown }) => position < token.position && !is_shown))
+    return "The server elsewhere did not show all tokens before this one.";
+  if (candidate === undefined) return "";
+  if (!token.candidate_pieces[candidate]) return "A control token: no answer goes on after it.";
+  const id = token.candidate_ids[candidate]!;
+  const isMasked = token.stages?.some(({ name, masked }) => name === "grammar" && masked.includes(id));
+  return isMasked ? "The form of the answer does not allow this token." : "";
+}
+
+/**
+ * The answers among the messages of a conversation that stand beside the one of this request; countOf: the tokens of an
+ * answer whose trace is on the page.
+ */
+export function answersBeside(
+  messages: Message[],
+  requestId: string,
+  countOf: (requestId: string) => number | null = () => null,
+): Answer[] {
+  const own = messages.find((message) => message.request_id === requestId);
+  if (!own) return [];
+  const beside = messages.filter((each) => each.parent_id === own.parent_id && each.request_id !== null);
+  const numTokens = ({ figures, num_kept }: Message): number | null =>
+    figures?.usage ? (num_kept ?? 0) + figures.usage.output : null;
+  return beside.map((message) => ({
+    requestId: message.request_id!,
+    forkedFrom: message.forked_from,
+    position: message.fork_position,
+    numTokens: countOf(message.request_id!) ?? numTokens(message),
+    text: message.text,
+    status: message.status,
+  }));
+}

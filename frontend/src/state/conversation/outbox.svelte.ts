@@ -1,0 +1,188 @@
+/**
+ * What was written in a conversation and is nowhere else yet: its draft, and the messages that the server has not taken.
+ * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
+ */
+import type { Refusal } from "./settings";
+import type { SamplingParams } from "../../protocol/events";
+import type { Message } from "../../transport/api";
+
+/** A message that is on its way, or was refused. */
+export interface Unsent {
+  /** The key under which it is posted: however often that is, the server takes it once. */
+  id: string;
+  text: string;
+  /** The message of which it is another version; null: it goes to the end. */
+  editedId: string | null;
+  /** Settings that hold for this message alone; null or, of one kept before there were any, absent: none. */
+  own?: Partial<SamplingParams> | null;
+  /** Null: it is being sent. */
+  refusal: Refusal | null;
+  /** The conversation to which it was posted; null: it is certain that the server has not taken it. */
+  posted: string | null;
+}
+
+interface Written {
+  draft: string;
+  messages: Unsent[];
+}
+
+const PREFIX = "sightglass-written-";
+const NOT_POSTED = "The page was left before it was sent.";
+const LEFT = "The page was left while it was being sent, and it has not been seen here yet.";
+const LEFT_NEW =
+  "The page was left while it was being sent, so it may have begun a chat: look in the list of chats.";
+const LOOKED_FOR = "Try again looks for it first.";
+
+/** Whether the message is among these, although no answer told of it. */
+export function isTaken({ id }: Unsent, messages: Message[]): boolean {
+  return messages.some(({ key }) => key === id);
+}
+
+const newKey = () => `unsent-${Math.random().toString(36).slice(2)}`;
+
+/** Of one conversation. */
+export class Outbox {
+  /** In the order in which they were first sent. */
+  messages = $state<Unsent[]>([]);
+  /** One was taken that was sent from a page that was left meanwhile. */
+  onTaken: () => void = () => {};
+  private text = $state("");
+
+  constructor(
+    private readonly store: Outboxes,
+    private conversation: string | null,
+  ) {
+    const { draft, messages } = store.read(conversation);
+    this.text = draft;
+    this.messages = messages.map((each) => ({ ...each, refusal: each.refusal ?? this.left(each) }));
+  }
+
+  get draft(): string {
+    return this.text;
+  }
+
+  set draft(text: string) {
+    this.text = text;
+    this.keep();
+  }
+
+  get sending(): Unsent | null {
+    return this.messages.find(({ refusal }) => refusal === null) ?? null;
+  }
+
+  add(text: string, editedId: string | null, own: Partial<SamplingParams> | null = null): Unsent {
+    this.messages.push({ id: newKey(), text, editedId, own, refusal: null, posted: null });
+    this.keep();
+    return this.messages.at(-1)!;
+  }
+
+  /** It is sent anew; with another text it is another message. */
+  again(unsent: Unsent, text: string): void {
+    if (text !== unsent.text) Object.assign(unsent, { id: newKey(), posted: null, own: null });
+    unsent.text = text;
+    unsent.refusal = null;
+    this.keep();
+  }
+
+  /** From now on the server may have it. */
+  post(unsent: Unsent, conversation: string): void {
+    unsent.posted ??= conversation;
+    this.keep();
+  }
+
+  refuse(unsent: Unsent, refusal: Refusal, isCertain: boolean): void {
+    unsent.refusal = refusal;
+    if (isCertain) unsent.posted = null;
+    this.keep();
+  }
+
+  /** It was sent or discarded. */
+  remove(id: string): void {
+    this.messages = this.messages.filter((each) => each.id !== id);
+    this.keep();
+  }
+
+  /** Those that are not on their way but have arrived: their reply was lost. */
+  removeTaken(messages: Message[]): void {
+    for (const each of this.messages) if (each.refusal && isTaken(each, messages)) this.remove(each.id);
+  }
+
+  keep(): void {
+    this.store.write(this.conversation, { draft: this.text, messages: this.messages });
+  }
+
+  /** As far as a reload goes; what is on the page stays there. */
+  forget(): void {
+    this.store.write(this.conversation, null);
+  }
+
+  moveTo(conversation: string): void {
+    this.forget();
+    this.conversation = conversation;
+    this.keep();
+  }
+
+  private left({ posted }: Unsent): Refusal {
+    const message = this.conversation ? LEFT : LEFT_NEW;
+    return { message: posted ? `${message} ${LOOKED_FOR}` : NOT_POSTED, setting: null };
+  }
+}
+
+/** Those of one user in this tab. */
+export class Outboxes {
+  private readonly all = new Map<string | null, Outbox>();
+  private isOver = false;
+
+  constructor(private readonly user: number) {
+    // The last one in this tab may have been somebody else.
+    remove((key) => !key.startsWith(this.keyOf(null)));
+  }
+
+  /** conversation: null for the one that has not begun. */
+  of(conversation: string | null): Outbox {
+    const known = this.all.get(conversation);
+    if (known) return known;
+    const outbox = new Outbox(this, conversation);
+    this.all.set(conversation, outbox);
+    return outbox;
+  }
+
+  /** What was written in the one that had not begun goes along into the one that its first message began. */
+  begin(conversation: string): void {
+    const outbox = this.of(null);
+    this.all.delete(null);
+    this.all.set(conversation, outbox);
+    outbox.moveTo(conversation);
+  }
+
+  /** The user signs out: what still fails on the way leaves nothing behind either. */
+  close(): void {
+    this.isOver = true;
+    remove(() => true);
+  }
+
+  read(conversation: string | null): Written {
+    const kept = sessionStorage.getItem(this.keyOf(conversation));
+    return kept ? (JSON.parse(kept) as Written) : { draft: "", messages: [] };
+  }
+
+  write(conversation: string | null, written: Written | null): void {
+    if (this.isOver) return;
+    const key = this.keyOf(conversation);
+    if (!written?.draft && !written?.messages.length) return sessionStorage.removeItem(key);
+    try {
+      sessionStorage.setItem(key, JSON.stringify(written));
+    } catch {
+      // More than the browser keeps: the page still has it.
+    }
+  }
+
+  private keyOf(conversation: string | null): string {
+    return `${PREFIX}${this.user}-${conversation ?? ""}`;
+  }
+}
+
+function remove(isMeant: (key: string) => boolean): void {
+  for (const key of Object.keys(sessionStorage))
+    if (key.startsWith(PREFIX) && isMeant(key)) sessionStorage.removeItem(key);
+}

@@ -1,0 +1,145 @@
+/** The settings of an answer by the names that a person sees, and refusals in those names. */
+import type { SamplingParams } from "../../protocol/events";
+import { ApiError, type Problem } from "../../transport/api";
+
+export const FIELDS = [
+  {
+    key: "temperature",
+    label: "Temperature",
+    step: 0.05,
+    help: "0 takes the most likely token every time; higher is more varied.",
+  },
+  {
+    key: "top_p",
+    label: "Top-p",
+    step: 0.01,
+    help: "Keep the likeliest tokens that together reach this probability.",
+  },
+  { key: "top_k", label: "Top-k", step: 1, help: "Keep only so many tokens; 0 is off." },
+  {
+    key: "min_p",
+    label: "Min-p",
+    step: 0.01,
+    help: "Drop tokens below this share of the likeliest one; 0 is off.",
+  },
+  {
+    key: "typical_p",
+    label: "Typical-p",
+    step: 0.01,
+    help: "Keep the tokens whose surprise is nearest to what is expected, up to this probability; 1 is off.",
+  },
+  {
+    key: "repetition_penalty",
+    label: "Repetition penalty",
+    step: 0.05,
+    help: "Above 1 makes tokens that occurred less likely.",
+  },
+  {
+    key: "frequency_penalty",
+    label: "Frequency penalty",
+    step: 0.1,
+    help: "Per earlier occurrence in the answer.",
+  },
+  {
+    key: "presence_penalty",
+    label: "Presence penalty",
+    step: 0.1,
+    help: "Once for any token that occurred in the answer.",
+  },
+  {
+    key: "dry_multiplier",
+    label: "No repeated phrases (DRY)",
+    step: 0.1,
+    help: "Holds back a token that would repeat a phrase of the answer; 0 is off, 0.8 is usual.",
+  },
+  {
+    key: "dry_allowed_length",
+    label: "Free phrases (DRY)",
+    step: 1,
+    help: "Phrases of so many tokens may return; each token more is held back harder.",
+  },
+  {
+    key: "max_tokens",
+    label: "Longest answer (max_tokens)",
+    step: 1,
+    help: "In tokens: the length limit, at which the answer ends, even in mid-sentence.",
+  },
+  {
+    key: "seed",
+    label: "Seed",
+    step: 1,
+    help: "The same seed, settings and prompt repeat the answer while the cache holds the chat's earlier answers. Empty: a new seed each time.",
+  },
+] as const;
+
+const LABELS: Record<string, string> = {
+  ...Object.fromEntries(FIELDS.map(({ key, label }) => [key, label.replace(/ \(.*/, "")])),
+  n: "Answers",
+  system_prompt: "System prompt",
+  json_schema: "JSON Schema",
+  regex: "Regular expression",
+};
+
+export type Form = "free" | "json_schema" | "regex";
+
+/** What stands in the dialog before it holds. */
+export interface SettingsDraft {
+  entered: SamplingParams;
+  n: number;
+  prompt: string;
+  form: Form;
+  schema: string;
+  regex: string;
+  /** What keeps it from holding. */
+  problems: Refusal[];
+}
+
+/** Why something was not done. */
+export interface Refusal {
+  message: string;
+  /** The field of the settings that has to be changed, if it is that. */
+  setting: string | null;
+}
+
+/** The server's sentence on a field begins with the field's name, for which the page has a label. */
+export function inWords({ field, message }: Problem): Refusal {
+  const name = field?.replace(/^params\./, "") ?? "";
+  if (!Object.hasOwn(LABELS, name)) return { message, setting: null };
+  const isNamed = message.startsWith(`${name} `);
+  return { message: isNamed ? LABELS[name] + message.slice(name.length) : message, setting: name };
+}
+
+export function refusalOf(error: unknown): Refusal {
+  return error instanceof ApiError ? inWords(error.problem) : { message: String(error), setting: null };
+}
+
+/** All that the server found wrong. */
+export function refusalsOf(error: unknown): Refusal[] {
+  const problems = error instanceof ApiError ? error.problem.problems : undefined;
+  return problems?.map(inWords) ?? [refusalOf(error)];
+}
+
+/** What a form's fields cannot even be asked about: numbers that are none. All else is the server's to judge. */
+export function unfinished(form: HTMLFormElement): Refusal[] {
+  return [...(form.elements as Iterable<Element>)].flatMap((field) => {
+    if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return [];
+    const problem = lackOf(field);
+    return problem
+      ? [{ message: `${LABELS[field.name] ?? field.name} ${problem}`, setting: field.name }]
+      : [];
+  });
+}
+
+function lackOf(field: HTMLInputElement | HTMLTextAreaElement): string {
+  const { badInput, valueMissing, stepMismatch, customError } = field.validity;
+  if (customError) return field.validationMessage;
+  if (badInput) return "must be a number.";
+  if (valueMissing) return field.type === "number" ? "must be a number." : "must be given.";
+  // The step of other numbers is only that of the arrow keys.
+  return stepMismatch && (field as HTMLInputElement).step === "1" ? "must be a whole number." : "";
+}
+
+/** The sentence that is shown at a field. */
+export function problemAt(setting: string, problems: Refusal[]): string {
+  return problems.find((each) => each.setting === setting)?.message ?? "";
+}

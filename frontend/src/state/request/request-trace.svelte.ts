@@ -1,0 +1,476 @@
+/** One request's events and the moment of it that is shown: live at its end, or a replay of its past. */
+import type { AnyEvent, ClientTiming, Frame } from "../../protocol/events";
+import { fold } from "../../trace/fold";
+import { closestCall } from "../../trace/sampling/calls";
+import {
+  beatOf,
+  FIRST_CUE,
+  isCaughtUp,
+  isFast,
+  isFollowed,
+  nextCue,
+  type Cue,
+} from "../../trace/journey/follow";
+import { counted } from "../../trace/format";
+import { savedFrame, sentFrame, type SentFrame } from "../../trace/frames";
+import { nextStep, stepBefore } from "../../trace/journey/log-steps";
+import { progress, shownMs } from "../../trace/journey/pace";
+import { planOf, type Stop } from "../../trace/journey/scene-plan";
+import { sceneAt, type SceneId } from "../../trace/journey/scenes";
+import { Story } from "../../trace/journey/story";
+import { emptyView, isOver, type NumberedEvent, type TraceView } from "../../trace/view";
+import type { Socket } from "../../transport/socket";
+import { EventStream, type Carrier } from "../../transport/stream";
+import { Arrivals, type Arrived } from "./arrivals";
+import { savedEvents } from "./saved-events";
+import { TurnBefore } from "./turn-before.svelte";
+
+/** Times as fast as it was; or at the pace at which each event can be followed. */
+export type Speed = number | "explain";
+
+export const SPEEDS: Speed[] = ["explain", 0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
+
+interface TimedEvent extends NumberedEvent {
+  /** When it may be shown in a replay: never before its predecessors. */
+  time: number;
+}
+
+export class RequestTrace {
+  /** The moment shown. */
+  view = $state.raw<TraceView>(emptyView());
+  /** All that is known. */
+  whole = $state.raw<TraceView>(emptyView());
+  isLive = $state(true);
+  isPlaying = $state(false);
+  isEnded = $state(false);
+  isLost = $state(false);
+  /** Why the server does not send the events. */
+  refusal = $state("");
+  speed = $state<Speed>("explain");
+  /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
+  beat = $state(1);
+  /** The request runs ahead of what is shown: each scene is held until it can be seen. */
+  isFollowing = $state(false);
+  /** Following, the tokens come several at a time. */
+  isFast = $state(false);
+  /** Explaining: what was left out before the step that is shown, and what is new at it; empty where nothing was. */
+  leap = $state("");
+  /** The generated token that is looked at; null: the newest. */
+  selected = $state<number | null>(null);
+  hovered = $state<number | null>(null);
+  /** Tokens that another panel points at, as indices into prompt and answer together, with what they are. */
+  covered = $state.raw<{ start: number; end: number; name: string } | null>(null);
+  onEvent: ((event: AnyEvent) => void) | null = null;
+  onEnd: (() => void) | null = null;
+  onRefused: (() => void) | null = null;
+
+  /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
+  readonly frames: SentFrame[] = [];
+  readonly turnBefore = new TurnBefore(this);
+  readonly story = new Story();
+  private numTextChars = 0;
+  private log: TimedEvent[] = [];
+  private readonly arrivals = new Arrivals((arrived) => this.read(arrived));
+  private shown = $state(0);
+  private time = $state(0);
+  private lastTick = 0;
+  private cue: Cue = FIRST_CUE;
+  private isCalm = false;
+  /** Following, all is shown that has come: no frame is asked for before there is more. */
+  private isIdle = false;
+  private stream: EventStream | null = null;
+  private isClosed = false;
+  private complete: () => void = () => {};
+  /** Kept when no more events come: all are here, the server sends none, or the trace was closed. */
+  readonly completion = new Promise<void>((resolve) => (this.complete = resolve));
+
+  constructor(readonly requestId: string) {}
+
+  /** A trace that is known as a whole, and follows nothing. */
+  static saved(frames: Frame[]): RequestTrace {
+    const trace = new RequestTrace("");
+    trace.frames.push(...frames.map(({ seq, events }) => savedFrame(seq, events.length)));
+    trace.read(
+      frames.flatMap(({ seq, events }) => events.map((event, index) => ({ event, seq: seq + index }))),
+    );
+    trace.end();
+    return trace;
+  }
+
+  open(socket: Socket): void {
+    const handlers = {
+      onEvent: (event: AnyEvent, seq: number) => {
+        this.arrivals.take(event, seq);
+        this.onEvent?.(event);
+      },
+      onFrame: (frame: Frame, text: string, carrier: Carrier) => {
+        this.numTextChars += text.length;
+        this.frames.push(sentFrame(frame, text, carrier, this.numTextChars <= MOST_TEXT_CHARS));
+      },
+      onEnd: () => {
+        this.arrivals.flush();
+        this.end();
+        this.onEnd?.();
+      },
+      onLost: (isLost: boolean) => (this.isLost = isLost),
+      onRefused: (message: string) => {
+        this.refusal = message;
+        this.complete();
+        this.wake();
+        this.onRefused?.();
+      },
+    };
+    this.stream = new EventStream(this.requestId, handlers, socket);
+  }
+
+  /** What is settled is had as it was saved, far sooner than frame by frame; anything else as it comes. */
+  async openSaved(socket: Socket): Promise<void> {
+    const saved = await savedEvents(this.requestId);
+    if (this.isClosed) return;
+    if (!saved) return this.open(socket);
+    const { events } = saved;
+    let seq = 1;
+    for (const size of saved.sizes) {
+      this.frames.push(savedFrame(seq, size));
+      seq += size;
+    }
+    this.read(events.map((event, index) => ({ event, seq: index + 1 })));
+    this.end();
+  }
+
+  private end(): void {
+    this.isEnded = true;
+    this.complete();
+    this.wake();
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.complete();
+    this.stream?.close();
+    this.isPlaying = false;
+  }
+
+  receive(event: AnyEvent, seq: number): void {
+    this.read([{ event, seq }]);
+    this.onEvent?.(event);
+  }
+
+  private read(arrived: Arrived[]): void {
+    let { whole } = this;
+    let time = this.log.at(-1)?.time ?? 0;
+    for (const { event, seq } of arrived) {
+      whole = fold(whole, event, seq);
+      const entry = whole.events.at(-1)!;
+      time = Math.max(time, entry.at);
+      this.log.push({ ...entry, time });
+      this.story.add(event);
+    }
+    this.duration = time;
+    this.whole = whole;
+    if (this.isLive) this.toLive();
+    this.wake();
+  }
+
+  /** The browser's own timing, which this page knows before the server does. */
+  observe(client: ClientTiming): void {
+    if (this.whole.accepted)
+      this.receive({ type: "request.observed", at: this.whole.at, client }, (this.log.at(-1)?.seq ?? 0) + 1);
+  }
+
+  get isOver(): boolean {
+    return isOver(this.whole);
+  }
+
+  /** Of all that is known, µs since acceptance. */
+  duration = $state(0);
+
+  /** The moment shown moves by itself: sentences about it are not read aloud before it rests. */
+  get isRunning(): boolean {
+    return this.isPlaying || (this.isLive && !this.isOver);
+  }
+
+  get position(): number {
+    if (this.isSettled) return this.log[this.playhead - 1]?.time ?? this.duration;
+    return this.isLive ? this.duration : this.time;
+  }
+
+  /** At the end, and along with it: the newest token is looked at. */
+  follow(): void {
+    this.selected = null;
+    this.toLive();
+  }
+
+  /** At the end, with the closest call of the answer looked at; the answer stays whole. */
+  settle(): void {
+    this.toLive();
+    this.selected = closestCall(this.whole)?.position ?? null;
+  }
+
+  toLive(): void {
+    this.isLive = true;
+    this.isPlaying = false;
+    this.isFollowing = false;
+    this.view = this.whole;
+    this.shown = this.log.length;
+    this.time = this.duration;
+    this.beat = 1;
+    this.leap = "";
+  }
+
+  /** Show the moment `time`, µs since acceptance. */
+  seek(time: number): void {
+    this.isFollowing = false;
+    this.wake();
+    const target = Math.min(Math.max(0, time), this.duration);
+    const end = this.log.findIndex((entry) => entry.time > target);
+    this.show(end < 0 ? this.log.length : end, target);
+  }
+
+  /** How many events are shown. */
+  get numShown(): number {
+    return this.isLive ? this.whole.events.length : this.shown;
+  }
+
+  /** A token that was sampled here is looked at while the whole request is shown. */
+  get isSettled(): boolean {
+    return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
+  }
+
+  /** Among the sampled tokens; -1: a fork took it over. */
+  private get placeOfSelected(): number {
+    return this.whole.tokens.findIndex(({ position }) => position === this.selected);
+  }
+
+  /** Where the playhead stands, as a number of events: what is shown, or up to the token that is looked at. */
+  get playhead(): number {
+    if (!this.isSettled) return this.numShown;
+    return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
+  }
+
+  /** The picture shows the answer being written, token by token. */
+  get isWriting(): boolean {
+    return !this.view.generation && (this.isFast || (this.isLive && !this.isOver));
+  }
+
+  /** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */
+  get scene(): SceneId {
+    const scene = this.isSettled ? "draw" : sceneAt(this.view);
+    return scene === "stream" && this.isWriting ? "draw" : scene;
+  }
+
+  /** The moment after the first `end` events; the reader has moved the playhead there. */
+  showUpTo(end: number): void {
+    this.leave();
+    const at = Math.min(Math.max(1, end), this.log.length);
+    const entry = this.log[at - 1];
+    if (entry) this.show(at, entry.time);
+  }
+
+  /** The moment at which a token was sampled, as one of the past; null: it is not in the log. */
+  viewAtToken(position: number): TraceView | null {
+    const index = this.indexOfToken(position);
+    if (index < 0) return null;
+    return this.log.slice(0, index + 1).reduce((view, each) => fold(view, each.event, each.seq), emptyView());
+  }
+
+  /** In the log; -1: it is not there. */
+  private indexOfToken(position: number): number {
+    return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
+  }
+
+  /** The reader takes the playhead, and goes on from the token that is looked at. */
+  private leave(): void {
+    this.isPlaying = false;
+    this.isFollowing = false;
+    if (this.isSettled) this.show(this.playhead, this.position);
+  }
+
+  /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
+  private show(end: number, time: number): void {
+    const isForward = !this.isLive && end >= this.shown;
+    let view = isForward ? this.view : emptyView();
+    for (const entry of this.log.slice(isForward ? this.shown : 0, end))
+      view = fold(view, entry.event, entry.seq);
+    this.isLive = false;
+    this.selected = null;
+    this.shown = end;
+    this.time = time;
+    this.view = { ...view, at: time };
+    this.beat = 1;
+    this.leap = "";
+  }
+
+  /** Whether there is nothing after the moment shown. */
+  get isAtEnd(): boolean {
+    return this.isLive || this.shown >= this.log.length;
+  }
+
+  /** Shows the request scene by scene from its beginning, while it runs; calm: as stills, up to the first token. */
+  startFollowing(isCalm = false): void {
+    this.cue = FIRST_CUE;
+    this.isCalm = isCalm;
+    this.isFast = false;
+    this.show(0, 0);
+    this.isFollowing = true;
+    this.run();
+  }
+
+  /** How far the picture is behind the newest event, µs. */
+  get behind(): number {
+    return this.isFollowing ? this.duration - this.time : 0;
+  }
+
+  play(): void {
+    if (this.isFollowing) return this.run();
+    const isExplaining = this.speed === "explain";
+    if (this.isAtEnd) {
+      this.seek(0);
+      this.beat = isExplaining ? 0 : 1;
+    } else if (isExplaining && this.beat === 1) this.showNext();
+    this.run();
+  }
+
+  private run(): void {
+    if (this.isPlaying && !this.isIdle) return;
+    this.isPlaying = true;
+    this.isIdle = false;
+    this.lastTick = performance.now();
+    requestAnimationFrame((now) => this.tick(now));
+  }
+
+  /** There may be more to show. */
+  private wake(): void {
+    if (this.isPlaying && this.isIdle) this.run();
+  }
+
+  pause(): void {
+    this.isPlaying = false;
+  }
+
+  private tick(now: number): void {
+    if (!this.isPlaying) return;
+    // A tab that was hidden goes on where it was, not where it would be.
+    const elapsed = Math.min(100, now - this.lastTick);
+    this.lastTick = now;
+    if (this.isFollowing) this.goOnFollowing(elapsed);
+    else if (this.speed === "explain") this.explain(elapsed);
+    else this.advance(elapsed, this.speed);
+    this.isIdle = this.isFollowing && isCaughtUp(this.story, this.cue);
+    if (this.isPlaying && !this.isIdle) requestAnimationFrame((next) => this.tick(next));
+  }
+
+  private advance(elapsedMs: number, speed: number): void {
+    this.seek(this.time + elapsedMs * 1000 * speed);
+    const [newest, next] = [this.log[this.shown - 1], this.log[this.shown]];
+    const toMs = (us: number) => us / 1000 / speed;
+    if (newest && next)
+      this.beat = progress(newest.event, toMs(this.time - newest.time), toMs(next.time - newest.time));
+    if (this.time >= this.duration) this.isPlaying = false;
+  }
+
+  private goOnFollowing(elapsedMs: number): void {
+    const before = this.cue.shown;
+    this.cue = nextCue(this.story, this.cue, elapsedMs);
+    const { shown } = this.cue;
+    if (shown !== before) this.show(shown, this.log[shown - 1]!.time);
+    this.isFast = isFast(this.story, this.cue);
+    this.beat = this.isFast ? 1 : beatOf(this.cue);
+    const isCut = (this.isEnded || this.refusal !== "") && isCaughtUp(this.story, this.cue);
+    if (isCut || isFollowed(this.story, this.cue)) this.settle();
+    else if (this.isCalm && this.isFast) this.toLive();
+  }
+
+  /** Each event takes the time it needs to be followed. */
+  private explain(elapsedMs: number): void {
+    const newest = this.log[this.shown - 1];
+    const length = newest ? shownMs(newest.event) : 0;
+    this.beat = Math.min(1, length ? this.beat + elapsedMs / length : 1);
+    if (this.beat < 1) return;
+    if (this.shown >= this.log.length) this.isPlaying = false;
+    else this.showNext();
+  }
+
+  private showNext(): void {
+    if (this.showStop()) this.beat = 0;
+  }
+
+  /** The next step that explaining stops at, as it ends; whether there is one. */
+  showStop(): boolean {
+    const stop = this.stopAhead;
+    if (!stop) return false;
+    const { end, news } = stop;
+    const entry = this.log[end - 1]!;
+    const numBefore = this.view.tokens.length;
+    this.show(end, entry.time);
+    const isToken = entry.event.type === "token.sampled";
+    const num = this.view.tokens.length - numBefore - (isToken ? 1 : 0);
+    this.leap = [num > 0 ? `${counted(num, "token")} later` : "", news].filter(Boolean).join(": ");
+    return true;
+  }
+
+  private get stopAhead(): Stop | undefined {
+    return this.plan().find(({ end }) => end > this.shown);
+  }
+
+  private planned: { num: number; plan: Stop[] } = { num: 0, plan: [] };
+
+  private plan(): Stop[] {
+    const num = this.log.length;
+    if (this.planned.num !== num) this.planned = { num, plan: planOf(this.log) };
+    return this.planned.plan;
+  }
+
+  /** A scene as it ends; or, playing, from its beginning. */
+  showScene(scene: SceneId, isPlayed: boolean): void {
+    const chapter = this.story.chapters.find((each) => each.scene === scene);
+    if (!chapter) return;
+    this.leave();
+    // The answer's tokens and their releases take turns: the scene of the release is what follows the last token.
+    const after = scene === "stream" && this.story.segments().find((each) => each.scene === scene);
+    const [start, last] = after ? [after.start + 1, after.end] : [chapter.start, chapter.end];
+    const end = isPlayed ? start : last;
+    this.show(end, this.log[end - 1]!.time);
+    if (!isPlayed) return;
+    this.speed = "explain";
+    this.beat = 0;
+    this.play();
+  }
+
+  /** To the next or previous event that is worth a look, as it ends. */
+  stepEvent(direction: 1 | -1): void {
+    this.leave();
+    if (direction > 0 && this.beat < 1) {
+      this.beat = 1;
+      return;
+    }
+    const end = direction > 0 ? nextStep(this.log, this.shown) : stepBefore(this.log, this.shown);
+    const entry = this.log[(end ?? 0) - 1];
+    if (end !== null && entry) this.show(end, entry.time);
+  }
+
+  /** Look at one token, at the moment at which it was sampled. */
+  select(position: number): void {
+    this.leave();
+    const index = this.indexOfToken(position);
+    if (index >= 0) this.show(index + 1, this.log[index]!.time);
+    this.selected = position;
+  }
+
+  /** To the next or previous sampled token. */
+  step(direction: 1 | -1): void {
+    this.leave();
+    const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
+    const count = this.view.tokens.length + direction;
+    const beforeFirst = Math.max(0, (tokens[0]?.time ?? 0) - 1);
+    if (count <= 0) this.seek(Math.min(this.position, beforeFirst));
+    else {
+      const target = tokens[Math.min(count, tokens.length) - 1];
+      // Tokens of one release share a frame, not a time: stepping counts events.
+      if (target) this.show(this.log.indexOf(target) + 1, target.time);
+    }
+  }
+}
+
+/** Of frames' texts that are kept, to be shown as they came: 4 MiB. */
+const MOST_TEXT_CHARS = 1 << 22;

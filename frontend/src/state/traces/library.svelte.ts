@@ -1,0 +1,241 @@
+/** The library's list under its filter, which of it is selected, and the saved views. */
+import { SvelteMap, SvelteSet } from "svelte/reactivity";
+import {
+  api,
+  ApiError,
+  type Choices,
+  type ListedTrace,
+  type SavedView,
+  type Selection,
+  type TagCount,
+} from "../../transport/api";
+import { counted } from "../../trace/format";
+import { PartlyDeleted } from "../deletions.svelte";
+
+const MAX_TAGS = 20;
+
+/** By a figure each run of a set has its own place, since the set has no such figure. */
+function isByTime(asked: URLSearchParams): boolean {
+  return (asked.get("sort") ?? "created_at").endsWith("created_at");
+}
+
+export class Library {
+  list = $state.raw<ListedTrace[]>([]);
+  next = $state<string | null>(null);
+  /** The filter, as in the address. */
+  query = $state("");
+  problem = $state("");
+  /** The filter that the server did not understand. */
+  wrongFilter = $state("");
+  isLoaded = $state(false);
+  isLoading = $state(false);
+  /** The runs of each set that is unfolded, in their order. */
+  readonly unfolded = new SvelteMap<string, ListedTrace[]>();
+  readonly selected = new SvelteSet<string>();
+  /** Not only those that are listed. */
+  hasAllMatching = $state(false);
+  views = $state.raw<SavedView[]>([]);
+  tags = $state.raw<TagCount[]>([]);
+  /** What the filters can find; null: not known yet. */
+  choices = $state.raw<Choices | null>(null);
+  private numLoads = 0;
+
+  /** Begins the list anew. What was overtaken by a later question is dropped. */
+  async load(query = this.query): Promise<void> {
+    const open = query === this.query ? [...this.unfolded.keys()] : [];
+    this.query = query;
+    this.clearSelection();
+    await this.loadPage(null);
+    this.unfolded.clear();
+    await Promise.all(open.map((set) => this.unfold(set)));
+  }
+
+  async loadMore(): Promise<void> {
+    if (this.next) await this.loadPage(this.next);
+  }
+
+  private async loadPage(cursor: string | null): Promise<void> {
+    const load = ++this.numLoads;
+    this.isLoading = true;
+    const asked = new URLSearchParams(this.query);
+    if (cursor) asked.set("cursor", cursor);
+    if (!asked.has("rerun") && isByTime(asked)) asked.set("is_folded", "true");
+    try {
+      const page = await api.traces(asked);
+      if (load !== this.numLoads) return;
+      this.list = cursor ? [...this.list, ...page.traces] : page.traces;
+      this.next = page.next_cursor;
+      this.problem = this.wrongFilter = "";
+      this.isLoaded = true;
+    } catch (error) {
+      if (load !== this.numLoads) return;
+      this.tell(error);
+      this.wrongFilter = (error instanceof ApiError && error.problem.field) || "";
+    }
+    this.isLoading = false;
+  }
+
+  /** Shows the runs of a set below its row: those that the filter asks for. */
+  async unfold(set: string): Promise<void> {
+    const { query } = this;
+    await this.attempt(async () => {
+      const runs = await this.runsOf(set);
+      if (query === this.query) this.unfolded.set(set, runs);
+    });
+  }
+
+  async loadChoices(): Promise<void> {
+    await this.attempt(async () => (this.choices = (await api.choices()).choices));
+  }
+
+  /** One, which the server refuses while its request is open. */
+  async deleteTrace(id: string): Promise<void> {
+    await api.deleteTrace(id);
+    await this.reloadSets([id]);
+  }
+
+  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and lists anew what is there. */
+  async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
+    const { num_traces } = await api.deleteTraces(selection);
+    const isByIds = "ids" in selection;
+    if (isByIds && num_traces >= listed.length) return this.reloadSets(listed);
+    await this.load();
+    const here = new Set(this.list.flatMap(({ id, set }) => set?.ids ?? [id]));
+    const numLeft = isByIds ? listed.length - num_traces : listed.filter((id) => here.has(id)).length;
+    if (numLeft)
+      throw new PartlyDeleted(
+        `${numLeft} of ${counted(listed.length, "trace")} ${numLeft === 1 ? "was" : "were"} not deleted. What is still running can be deleted when it has ended.`,
+      );
+  }
+
+  /** Reads anew the sets of which some of these were: what is left of each, and its runs where they are shown. */
+  async reloadSets(ids: string[]): Promise<void> {
+    const hit = this.list.filter(({ set }) => set?.ids.some((id) => ids.includes(id)));
+    await Promise.all(hit.map(({ rerun_id }) => this.reloadSet(rerun_id!)));
+  }
+
+  private async reloadSet(rerun: string): Promise<void> {
+    const { query } = this;
+    await this.attempt(async () => {
+      const asked = new URLSearchParams(query);
+      asked.set("rerun", rerun);
+      asked.set("is_folded", "true");
+      const { traces } = await api.traces(asked);
+      if (query !== this.query) return;
+      this.list = this.list.flatMap((row) => (row.set && row.rerun_id === rerun ? traces : [row]));
+      if (!traces[0]?.set) this.unfolded.delete(rerun);
+      else if (this.unfolded.has(rerun)) await this.unfold(rerun);
+    });
+  }
+
+  private async runsOf(set: string): Promise<ListedTrace[]> {
+    const asked = new URLSearchParams(this.query);
+    asked.set("rerun", set);
+    const found: ListedTrace[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      if (cursor) asked.set("cursor", cursor);
+      const page: Awaited<ReturnType<typeof api.traces>> = await api.traces(asked);
+      found.push(...page.traces);
+      cursor = page.next_cursor;
+    }
+    return found.sort((a, b) => a.run!.index - b.run!.index);
+  }
+
+  /** The selected rows; of a set that is folded its runs are fetched. Null: they could not be. */
+  async selectedRows(): Promise<ListedTrace[] | null> {
+    let rows: ListedTrace[] = [];
+    const isDone = await this.attempt(async () => {
+      const sets = this.list.filter(({ set, rerun_id }) => set && !this.unfolded.has(rerun_id!));
+      const needed = sets.filter(({ set }) => set!.ids.some((id) => this.selected.has(id)));
+      const fetched = await Promise.all(needed.map(({ rerun_id }) => this.runsOf(rerun_id!)));
+      const all = [...this.list, ...[...this.unfolded.values(), ...fetched].flat()];
+      rows = [...new Map(all.map((row) => [row.id, row])).values()].filter(({ id }) => this.selected.has(id));
+    });
+    return isDone ? rows : null;
+  }
+
+  async loadViews(): Promise<void> {
+    await this.attempt(async () => {
+      const [{ views }, { tags }] = await Promise.all([api.views(), api.tags()]);
+      this.views = views;
+      this.tags = tags;
+    });
+  }
+
+  /** Under a name that there is already it takes the other's place. */
+  async saveView(name: string): Promise<boolean> {
+    return this.attempt(async () => {
+      const same = this.views.find((view) => view.name === name.trim());
+      await (same
+        ? api.changeView(same.id, { query: this.query })
+        : api.saveView({ name, query: this.query }));
+      await this.loadViews();
+    });
+  }
+
+  /** Changes one trace's marks, on the page at once. */
+  async mark(id: string, change: Partial<NonNullable<ListedTrace["marks"]>>): Promise<boolean> {
+    return this.attempt(async () => {
+      const row = await api.changeTrace(id, change);
+      const changed = (trace: ListedTrace) => (trace.id === id ? { ...trace, ...row } : trace);
+      this.list = this.list.map(changed);
+      for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
+      if (change.tags) this.tags = (await api.tags()).tags;
+    });
+  }
+
+  async tagSelected(add: string[], remove: string[]): Promise<boolean> {
+    return this.attempt(async () => {
+      await api.tagTraces({ ...this.selection, add, remove });
+      if (new URLSearchParams(this.query).has("tag")) await this.load();
+      else this.retag(add, remove);
+      await this.loadViews();
+    });
+  }
+
+  /** As the server does: a trace that has as many tags as it may gets no more. */
+  private retag(add: string[], remove: string[]): void {
+    const changed = (row: ListedTrace): ListedTrace => {
+      if (!row.marks || !(this.hasAllMatching || this.selected.has(row.id))) return row;
+      const kept = row.marks.tags.filter((tag) => !remove.includes(tag));
+      const tags = [...new Set([...kept, ...add.slice(0, MAX_TAGS - kept.length)])].sort();
+      return { ...row, marks: { ...row.marks, tags } };
+    };
+    this.list = this.list.map(changed);
+    for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
+  }
+
+  toggle(id: string, isSelected: boolean): void {
+    this.hasAllMatching = false;
+    if (isSelected) this.selected.add(id);
+    else this.selected.delete(id);
+  }
+
+  clearSelection(): void {
+    this.hasAllMatching = false;
+    this.selected.clear();
+  }
+
+  /** All that match are those until now: what is asked meanwhile is not among them. */
+  get selection(): Selection {
+    if (!this.hasAllMatching) return { ids: [...this.selected] };
+    const query = new URLSearchParams(this.query);
+    if (!query.has("until")) query.set("until", new Date().toISOString());
+    return { query: query.toString() };
+  }
+
+  async attempt(action: () => Promise<unknown>): Promise<boolean> {
+    this.problem = "";
+    try {
+      await action();
+      return true;
+    } catch (error) {
+      this.tell(error);
+      return false;
+    }
+  }
+
+  private tell(error: unknown): void {
+    this.problem = error instanceof Error ? error.message : String(error);
+  }
+}

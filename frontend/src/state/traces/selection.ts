@@ -1,0 +1,32 @@
+/** Which traces are compared: addresses, their order, and why a choice is none. */
+import type { RequestSummary } from "../../transport/api";
+
+export const MOST = 6;
+
+export function compareAddress(ids: string[]): string {
+  return `/compare?ids=${ids.join(",")}`;
+}
+
+type Dated = Pick<RequestSummary, "id" | "created_at" | "answer" | "run">;
+
+/** The older first; of one message's answers and of one set's runs, which begin together, in their own order. */
+export function inOrder(traces: Dated[]): string[] {
+  const place = ({ answer, run }: Dated) => run?.index ?? answer?.index ?? 0;
+  return [...traces]
+    .sort((a, b) => Date.parse(a.created_at) - Date.parse(b.created_at) || place(a) - place(b))
+    .map(({ id }) => id);
+}
+
+/** As many of a row as can be compared, with the one at this place among them. */
+export function around<T>(row: T[], place: number): T[] {
+  const from = Math.max(0, Math.min(place - MOST + 1, row.length - MOST));
+  return row.slice(from, from + MOST);
+}
+
+/** Why these cannot be compared; empty when they can, also when there are too few yet. */
+export function problemOf(ids: string[]): string {
+  if (new Set(ids).size < ids.length)
+    return "The same trace is named twice; a trace has no difference from itself.";
+  if (ids.length > MOST) return `${ids.length} traces are too many; at most ${MOST} can be compared.`;
+  return "";
+}

@@ -1,0 +1,172 @@
+/** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
+import type { ContextCompared, Segment } from "../../protocol/events";
+import { decodeBase64 } from "../bytes";
+import { counted } from "../format";
+import { usefulBlocks } from "./blocks";
+import { numRead, type TraceView } from "../view";
+
+export type Cause =
+  /** Nothing was missed. */
+  | "none"
+  | "short"
+  | "first-turn"
+  | "other-model"
+  | "empty"
+  | "expired"
+  | "evicted"
+  | "never-stored"
+  | "new-text"
+  | "time-stamp"
+  | "system-prompt"
+  | "trimmed"
+  | "answer-retokenized"
+  | "edited"
+  | "unknown";
+
+export interface Miss {
+  cause: Cause;
+  sentence: string;
+  /** The first token that is another than before, as an index into the prompt; null: there is none, or it is not known. */
+  position: number | null;
+  segment: Segment | null;
+}
+
+/** Null before the look-up. */
+export function missOf(view: TraceView): Miss | null {
+  const { cache, prompt, compared } = view;
+  if (!cache || !prompt) return null;
+  const numUseful = usefulBlocks(view);
+  const numHits = Math.floor(cache.num_cached_tokens / cache.block_size);
+  const because = (cause: Cause, sentence: string, position: number | null = null): Miss => ({
+    cause,
+    sentence,
+    position,
+    segment: position === null ? null : segmentAt(view, position),
+  });
+  if (numUseful === 0)
+    return because(
+      "short",
+      `The prompt has ${counted(prompt.ids.length, "token")}: less than one block of ${cache.block_size} and the last token, which is always computed. Only whole blocks are kept.`,
+    );
+  if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
+    return because("none", "Nothing that could have been taken over was missed.");
+  if (!compared && isFirstTurn(view) && !isGone(view)) return because("first-turn", firstTurn(numHits));
+  if (wasEmpty(view))
+    return because(
+      "empty",
+      "The cache was empty: this worker had computed nothing yet that could be taken over.",
+    );
+  if (!compared) return because(...withoutComparison(view));
+  if (compared.model !== (view.accepted?.model ?? compared.model))
+    return because(
+      "other-model",
+      `The turn before was answered by ${compared.model}. Keys and values of one model are nothing to another.`,
+    );
+  const numCommon = compared.num_common_tokens;
+  // The keys and values of the last token before are computed only with a token that follows it.
+  const numBefore = compared.num_prompt_tokens + compared.num_answer_tokens;
+  const numWhole = Math.floor(Math.min(numCommon, numBefore - 1) / cache.block_size);
+  if (numHits < Math.min(numWhole, numUseful)) return because(...goneSince(view));
+  if (numCommon >= numBefore)
+    return because(
+      "new-text",
+      `The prompt goes on where the turn before ended, after ${counted(numBefore, "token")}; what follows had never been computed. Only whole blocks of ${cache.block_size} are kept.`,
+      numCommon < prompt.ids.length ? numCommon : null,
+    );
+  return because(...differing(view, compared), numCommon);
+}
+
+function wasEmpty({ cache, started }: TraceView): boolean {
+  const numBlocks = started?.cache_shape?.num_blocks;
+  return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
+}
+
+/** Whether no turn of the chat came before its message: nothing of one is in the prompt, and none was left out. */
+export function isFirstMessage({ context }: TraceView): boolean {
+  const kinds = context?.segments.map(({ kind }) => kind) ?? [];
+  return kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
+}
+
+/** Nor has the message been answered before. */
+function isFirstTurn(view: TraceView): boolean {
+  return isFirstMessage(view) && !view.forked && !view.accepted?.replay_of;
+}
+
+function firstTurn(numHits: number): string {
+  return numHits
+    ? "First message of this chat: beyond what it has in common with earlier requests, there is nothing to reuse yet."
+    : "First message of this chat: nothing to reuse yet.";
+}
+
+/** The engine knows that the block had been there. */
+function isGone({ cache }: TraceView): boolean {
+  return cache!.absence === "expired" || cache!.absence === "evicted";
+}
+
+/** What the engine itself knew of the first block that it did not find. */
+function withoutComparison({ cache }: TraceView): [Cause, string] {
+  if (cache!.absence === "expired")
+    return ["expired", "The first block that was missing had been kept, and its time to live had run out."];
+  if (cache!.absence === "evicted")
+    return [
+      "evicted",
+      "The first block that was missing had been kept, and had made room for other requests.",
+    ];
+  if (cache!.absence === "never")
+    return ["never-stored", "This worker had never kept the first block that was missing."];
+  return [
+    "unknown",
+    "Why cannot be known: no turn before this one is recorded to compare with (it is found when the request has ended).",
+  ];
+}
+
+/** The text was the same, and yet the block was not there. */
+function goneSince({ cache }: TraceView): [Cause, string] {
+  const same = "The text was still that of the turn before, but its block was no longer there: ";
+  if (cache!.absence === "expired") return ["expired", `${same}its time to live had run out.`];
+  if (cache!.absence === "evicted") return ["evicted", `${same}it had made room for other requests.`];
+  if (cache!.absence === "never")
+    return [
+      "never-stored",
+      "The text was still that of the turn before, but this worker had never kept its block: it was started since, or another worker answered, or that turn was stopped before it was computed.",
+    ];
+  return [
+    "unknown",
+    `${same}why is not known. It may have made room so long ago that the worker has forgotten it, or was never kept.`,
+  ];
+}
+
+function differing(view: TraceView, compared: ContextCompared): [Cause, string] {
+  const position = compared.num_common_tokens;
+  const where = `Token ${(position + 1).toLocaleString("en-US")}`;
+  if (position >= compared.num_prompt_tokens)
+    return [
+      "answer-retokenized",
+      `${where} is the first difference, inside the answer of the turn before: read back as text, it became other tokens than those that were generated, or it was changed or cut.`,
+    ];
+  if (isNumber(compared))
+    return [
+      "time-stamp",
+      `${where} is the first difference: a number is another, as in a date or a time of day. Everything after it has to be computed again.`,
+    ];
+  const segment = segmentAt(view, position);
+  if (segment?.kind === "system")
+    return ["system-prompt", `${where} is the first difference: the system prompt was changed.`];
+  if (compared.removed.length)
+    return [
+      view.context?.dropped.length ? "trimmed" : "edited",
+      `${where} is the first difference: ${counted(compared.removed.length, "earlier message")} ${compared.removed.length === 1 ? "is" : "are"} no longer in the prompt (${compared.removed[0]!.reason}), so all that follows moved.`,
+    ];
+  return ["edited", `${where} is the first difference${segment ? `, in the ${segment.kind} segment` : ""}.`];
+}
+
+/** A trace from before it was recorded has the tokens of both sides instead. */
+function isNumber({ is_number, here, there }: ContextCompared): boolean {
+  const begins = (piece: string | undefined) =>
+    piece !== undefined && /^\s*\d/.test(new TextDecoder().decode(decodeBase64(piece)));
+  return is_number ?? (begins(here[0]) && begins(there[0]));
+}
+
+export function segmentAt(view: TraceView, position: number): Segment | null {
+  return view.context?.segments.find(({ start, end }) => position >= start && position < end) ?? null;
+}

@@ -1,0 +1,73 @@
+/** Probabilities after every sampler stage, derived from what was recorded: raw logits and each stage's normaliser. */
+import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
+
+export interface Column {
+  name: SamplerStage["name"] | "model";
+  numCandidates: number | null;
+  mass: number;
+  /** Per recorded token; null where the stage (or one before) removed it. */
+  probabilities: (number | null)[];
+  /** What all candidates that are not listed have together. */
+  others: number;
+}
+
+/** Whether the most likely token was taken without a draw; without `low` the draw is merely not known. */
+export function isGreedy(token: TokenSampled): boolean {
+  return token.u === null && token.low !== null;
+}
+
+/** Whether the recorded candidates have logits; else they have only log-probabilities. */
+export function hasLogits(token: TokenSampled): boolean {
+  return token.log_normalizer !== null;
+}
+
+/** One column for the model's own distribution, then one per stage that was on, as far as the stages are known. */
+export function columns(token: TokenSampled, params: SamplingParams): Column[] {
+  // Masked tokens stand after the candidates and have no place in their order.
+  const numMasked = (token.stages ?? []).reduce((sum, stage) => sum + stage.masked.length, 0);
+  const numCandidates = token.candidate_ids.length - numMasked;
+  let logits: (number | null)[] = token.candidate_logits;
+  const result = [column("model", null, 1, logits, token.log_normalizer ?? 0)];
+  for (const stage of token.stages ?? []) {
+    logits = logits.map((logit, index) => {
+      const id = token.candidate_ids[index]!;
+      if (logit === null || stage.masked.includes(id)) return null;
+      if (index < numCandidates && id !== token.id && !isInRun(stage, index)) return null;
+      if (stage.name === "temperature") return logit / params.temperature;
+      return stage.logits?.[index] ?? logit;
+    });
+    result.push(column(stage.name, stage.num_candidates, stage.mass, logits, stage.log_normalizer));
+  }
+  return result;
+}
+
+/** The chosen token may stand after the first candidates, at a place that is not recorded; it is in every run. */
+function isInRun(stage: SamplerStage, index: number): boolean {
+  return index >= stage.first && index < stage.first + stage.num_candidates;
+}
+
+function column(
+  name: Column["name"],
+  numCandidates: number | null,
+  mass: number,
+  logits: (number | null)[],
+  logNormalizer: number,
+): Column {
+  const probabilities = logits.map((logit) => (logit === null ? null : Math.exp(logit - logNormalizer)));
+  const listed = probabilities.reduce<number>((sum, p) => sum + (p ?? 0), 0);
+  const numListed = probabilities.filter((p) => p !== null).length;
+  return {
+    name,
+    numCandidates,
+    mass,
+    probabilities,
+    others: numCandidates === numListed ? 0 : Math.max(0, 1 - listed),
+  };
+}
+
+/** The distribution from which the token was drawn, null where unknown; greedy decoding puts all on the first. */
+export function finalProbabilities(token: TokenSampled, params: SamplingParams): (number | null)[] | null {
+  if (isGreedy(token)) return token.candidate_ids.map((id) => (id === token.id ? 1 : null));
+  if (token.stages === null) return null;
+  return columns(token, params).at(-1)!.probabilities;
+}

@@ -1,0 +1,61 @@
+/** The page draws the spans that the server exports: the same lanes, stretches and moments of every golden log. */
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import type { AnyEvent } from "../../protocol/events";
+import { STAGES } from "../stages";
+import { foldAll } from "../fixtures";
+import { spans } from "./spans";
+
+const ROOT = new URL("../../../..", `file://${import.meta.dirname}/`).pathname;
+const PYTHON = process.env.SIGHTGLASS_PYTHON ?? `${ROOT}.venv/bin/python`;
+
+const SCRIPT = `
+import json
+from pathlib import Path
+from benchmarks.synthetic_trace import frames
+from inference.protocol.codec import decode_frame, encode_frame
+from webapp.traces.export.spans import STAGES, Log, spans
+logs = {path.stem: [decode_frame(json.dumps(row)) for row in json.loads(path.read_text("utf-8"))["frames"]]
+  for path in sorted(Path("tests/golden/logs").glob("*.json"))}
+logs["synthetic"] = frames(30)
+found = {name: {
+    "events": [event for frame in log for event in json.loads(encode_frame(frame))["events"]],
+    "stretches": [[span.stage, span.start, span.end] for span in spans(Log(log)) if span.end is not None],
+    "moments": [[span.stage, span.start] for span in spans(Log(log)) if span.end is None],
+} for name, log in logs.items()}
+print(json.dumps({"stages": STAGES, "logs": found}))`;
+
+interface Exported {
+  stages: Record<string, string>;
+  logs: Record<
+    string,
+    { events: AnyEvent[]; stretches: [string, number, number][]; moments: [string, number][] }
+  >;
+}
+
+const exported = JSON.parse(
+  execFileSync(PYTHON, ["-c", SCRIPT], { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 26 }),
+) as Exported;
+
+const sorted = (rows: unknown[]) => rows.map((row) => JSON.stringify(row)).sort();
+
+it("has the same lanes, by the same names", () => {
+  expect(STAGES.map(({ id, label }) => [id, label])).toEqual(Object.entries(exported.stages));
+});
+
+describe.each(Object.entries(exported.logs))("%s", (_, { events, stretches, moments }) => {
+  const drawn = spans(foldAll(events));
+
+  it("draws the stretches that are exported", () => {
+    const own = drawn.filter((span) => !span.isMark);
+    expect(sorted(own.map(({ stage, start, end }) => [stage, start, end]))).toEqual(sorted(stretches));
+  });
+
+  it("marks no moment that is not exported", () => {
+    const known = new Set(sorted(moments));
+    const own = drawn.filter((span) => span.isMark);
+    expect(sorted(own.map(({ stage, start }) => [stage, start])).filter((mark) => !known.has(mark))).toEqual(
+      [],
+    );
+  });
+});

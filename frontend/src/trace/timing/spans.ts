@@ -1,0 +1,126 @@
+/** A request's spans and marks, lane by lane: the few that are made of several events, and one for each other event. */
+import { type AnyEvent, SHOWN, type TokenSampled } from "../../protocol/events";
+import type { StageId } from "../stages";
+import { browserMoments } from "../browser-clock";
+import { queueWaits, WAIT_WORDS } from "./queue-waits";
+import { isOver, type NumberedEvent, type TraceView } from "../view";
+
+export interface Span {
+  stage: StageId;
+  /** What the event says for itself is put into words only when somebody looks at it. */
+  title: string | null;
+  event: AnyEvent | null;
+  /** A mark is a moment: nothing is known to have lasted. */
+  isMark: boolean;
+  /** Nothing has ended it yet: `end` is the last moment heard of. */
+  isOpen: boolean;
+  /** µs since acceptance. */
+  start: number;
+  end: number;
+  /** For spans that stand for a generated token. */
+  position?: number;
+}
+
+type Moment = number | null | undefined;
+
+/** Spans that several events make together. There are never more than a few; they are made anew when the view grows. */
+export function stageSpans(view: TraceView): Span[] {
+  const found: Span[] = [];
+  const add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen = false) => {
+    if (start != null && end != null) found.push(titled(stage, title, start, end, isOpen));
+  };
+  const { accepted, gateway, inputCheck, context, prompt, started, generation, bill, prefill } = view;
+  const { tokens } = view;
+  const browser = browserMoments(view);
+  const over = view.finished ?? view.failed;
+  const isRunning = !isOver(view);
+  add("browser", "key press to send", browser.keydown, browser.sent);
+  add("browser", "POST and its reply", browser.sent, browser.responded);
+  add("browser", "network and first paint", view.releases[0]?.at, browser.firstPaint);
+  if (browser.lastPaint !== browser.firstPaint)
+    add("browser", "network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
+  add("gateway", "sign-in, limits, records", accepted?.received_at, gateway?.at);
+  add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
+  add("context", "context assembly", context && context.at - context.duration_us, context?.at);
+  add("prompt", "token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
+  for (const { where, start, end, isOpen } of queueWaits(view))
+    add("queue", WAIT_WORDS[where], start, end, isOpen);
+  if (started?.server && !prefill.length)
+    add("prefill", "the server's own queue and prefill", started.at, tokens[0]?.at);
+  if (started && !tokens.length && isRunning)
+    add("prefill", "reading the prompt", prefill.at(-1)?.at ?? started.at, view.at, true);
+  if (tokens.length && !generation && isRunning)
+    add("decode", "the next token", tokens.at(-1)!.at, view.at, true);
+  add("bill", "bill", generation?.at, bill?.at);
+  if (generation && !bill && isRunning) add("bill", "bill", generation.at, view.at, true);
+  add("bill", "saving the trace", bill?.at, over?.at);
+  return found;
+}
+
+function titled(stage: StageId, title: string, start: number, end: number, isOpen: boolean): Span {
+  return {
+    stage,
+    title,
+    event: null,
+    isMark: false,
+    isOpen,
+    start,
+    end: Math.max(start, end),
+  };
+}
+
+/** Reads a log once, from front to back, and turns each event into what it shows. */
+export class SpanReader {
+  private lastToken: TokenSampled | null = null;
+  private preemptedAt: number | null = null;
+
+  read({ event }: NumberedEvent): Span[] {
+    const found = this.waitAfterPreemption(event);
+    const shown = SHOWN[event.type];
+    if (shown?.is_mark) found.push(lasting(shown.lane, event, event.at, event.at, true));
+    else if (event.type === "prefill.advanced")
+      found.push(lasting("prefill", event, event.at - event.step_us, event.at));
+    else if (event.type === "safety.checked" && event.layer !== "input")
+      found.push(lasting("guard", event, event.at - event.duration_us, event.at));
+    else if (event.type === "token.sampled") found.push(this.token(event));
+    return found;
+  }
+
+  /** The first token comes out of the prefill's last step, which has a span of its own. */
+  private token(event: TokenSampled): Span {
+    const before = this.lastToken;
+    this.lastToken = event;
+    // Where the step's duration is unknown: since the token before arrived.
+    const start = event.step_us === null ? (before?.at ?? event.at) : event.at - event.step_us;
+    return {
+      ...lasting("decode", event, before ? start : event.at, event.at, !before),
+      position: event.position,
+    };
+  }
+
+  private waitAfterPreemption(event: AnyEvent): Span[] {
+    const since = this.preemptedAt;
+    if (event.type === "generation.preempted") this.preemptedAt = event.at;
+    if (since === null || event.type !== "prefill.advanced") return [];
+    this.preemptedAt = null;
+    return [titled("queue", "waiting for memory", since, event.at - event.step_us, false)];
+  }
+}
+
+function lasting(stage: StageId, event: AnyEvent, start: number, end: number, isMark = false): Span {
+  return {
+    stage,
+    title: null,
+    event,
+    isMark,
+    isOpen: false,
+    start: Math.min(start, end),
+    end,
+  };
+}
+
+/** All of them at once, stage by stage in the order of the log. */
+export function spans(view: TraceView): Span[] {
+  const reader = new SpanReader();
+  return [...stageSpans(view), ...view.events.flatMap((entry) => reader.read(entry))];
+}

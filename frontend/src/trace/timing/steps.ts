@@ -1,0 +1,121 @@
+/** The engine's steps that computed a request, and the company it had in each. */
+import type { BatchComposed, PrefillAdvanced, TokenSampled } from "../../protocol/events";
+import type { TraceView } from "../view";
+
+export interface EngineStep {
+  kind: "prefill" | "decode";
+  /** When it ended, µs since acceptance. */
+  at: number;
+  /** µs; null: not reported. */
+  us: number | null;
+  /** This request's tokens in it: a chunk of the prompt, or the newest token and the guesses after it. */
+  numOwn: number;
+  /** Tokens that it gave. */
+  numGiven: number;
+  /** Sequences in it, this one included; null: not reported. */
+  numSequences: number | null;
+  /** Null: not recorded. */
+  company: BatchComposed | null;
+}
+
+/** In the order of time. */
+export function stepsOf(view: TraceView): EngineStep[] {
+  const steps = [...view.prefill.map(chunkStep), ...decodeSteps(view)].sort((a, b) => a.at - b.at);
+  let next = 0;
+  let company: BatchComposed | null = null;
+  for (const step of steps) {
+    while (next < view.companies.length && view.companies[next]!.at <= step.at)
+      company = view.companies[next++]!;
+    step.company = company;
+  }
+  return steps;
+}
+
+function chunkStep({ at, step_us, start, end, total, num_sequences }: PrefillAdvanced): EngineStep {
+  const numGiven = end === total ? 1 : 0;
+  return {
+    kind: "prefill",
+    at,
+    us: step_us,
+    numOwn: end - start,
+    numGiven,
+    numSequences: num_sequences,
+    company: null,
+  };
+}
+
+/** One for each pass that gave tokens, but for those that came out of a prompt's last chunk. */
+function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
+  const ends = prefill.filter(({ end, total }) => end === total);
+  const found: EngineStep[] = [];
+  let end = -1;
+  for (const token of tokens) {
+    if (token.position < end) {
+      const step = found.at(-1);
+      if (step) step.numGiven++;
+      continue;
+    }
+    const pass = drafts.passes.get(token.position);
+    end = pass ? pass.first + pass.size : token.position + 1;
+    if (ends.some((chunk) => isOf(chunk, token, tokens[0]!))) continue;
+    found.push({
+      kind: "decode",
+      at: token.at,
+      us: token.step_us,
+      numOwn: 1 + (pass?.numGuesses ?? 0),
+      numGiven: 1,
+      numSequences: token.batch_size,
+      company: null,
+    });
+  }
+  return found;
+}
+
+/** The chunk was noted within the step that gave the token. Where steps are not reported, only the first token is. */
+function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled): boolean {
+  if (token.step_us === null) return token === first;
+  return chunk.at <= token.at && chunk.at > token.at - token.step_us;
+}
+
+export const numOthers = (step: EngineStep): number | null =>
+  step.company
+    ? step.company.decoding.length + step.company.prefilling.length
+    : step.numSequences === null
+      ? null
+      : step.numSequences - 1;
+
+export interface CompanyCost {
+  numAlone: number;
+  numInCompany: number;
+  /** Median duration of a decode step that gave one token, µs; null: there was none. */
+  alone: number | null;
+  inCompany: number | null;
+  /** What the steps in company took beyond as many alone, µs; null: one of the two was never seen. */
+  extra: number | null;
+}
+
+/** From this request's own decode steps without guesses: what it was like alone is known only if it ever was. */
+export function companyCost(steps: EngineStep[]): CompanyCost {
+  const known = steps.filter((step) => numOthers(step) !== null);
+  const plain = known.filter(({ kind, numOwn, us }) => kind === "decode" && numOwn === 1 && us !== null);
+  const alone = plain.filter((step) => numOthers(step) === 0).map(({ us }) => us!);
+  const inCompany = plain.filter((step) => numOthers(step)! > 0).map(({ us }) => us!);
+  const usual = median(alone);
+  return {
+    numAlone: known.filter((step) => numOthers(step) === 0).length,
+    numInCompany: known.filter((step) => numOthers(step)! > 0).length,
+    alone: usual,
+    inCompany: median(inCompany),
+    extra:
+      usual === null || !inCompany.length
+        ? null
+        : Math.max(0, inCompany.reduce((sum, us) => sum + us, 0) - usual * inCompany.length),
+  };
+}
+
+export function median(values: number[]): number | null {
+  if (!values.length) return null;
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -1,0 +1,53 @@
+/** A check in words: its scores beside their limits, and what its verdict led to. */
+import type { SafetyChecked, SafetyScore } from "../../protocol/events";
+
+const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
+
+/** The score that decided, as inference/safety/guard.py picks it; null: nothing was scored. */
+export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
+
+export function worstOf(checks: SafetyChecked[]): SafetyScore | null {
+  // Where help comes first (policy.toml), a check is milder than one of its scores, which then did not decide.
+  const scores = checks.flatMap(({ scores, verdict }) =>
+    scores.filter((score) => SEVERITY[score.verdict] <= SEVERITY[verdict]),
+  );
+  const [first] = scores.sort((a, b) => SEVERITY[b.verdict] - SEVERITY[a.verdict] || b.score - a.score);
+  return first ?? null;
+}
+
+/** "score 0.97, over the limit of 0.60"; as many digits as tell the two apart. */
+export function scoreWords({ score, threshold }: Pick<SafetyScore, "score" | "threshold">): string {
+  const areAlike = score !== threshold && score.toFixed(2) === threshold.toFixed(2);
+  const digits = areAlike ? 4 : 2;
+  const where = score > threshold ? "over" : score === threshold ? "at" : "under";
+  return `score ${score.toFixed(digits)}, ${where} the limit of ${threshold.toFixed(digits)}`;
+}
+
+export const categoryWords = (category: string): string => category.replaceAll("_", " ");
+
+/** With its category: "violence: score 0.97, over the limit of 0.60". */
+export function judged(score: SafetyScore | null): string {
+  return score ? `${categoryWords(score.category)}: ${scoreWords(score)}` : "nothing was scored";
+}
+
+/** What then happened to the text. */
+export const VERDICT_WORDS: Record<SafetyChecked["layer"], Record<SafetyChecked["verdict"], string>> = {
+  input: {
+    allow: "It went on to the model.",
+    flag: "It went on to the model all the same; the flag is shown and can be filtered for.",
+    rewrite: "It went on to the model rewritten.",
+    block: "No model read it.",
+  },
+  output: {
+    allow: "The text was let out.",
+    flag: "The text was let out all the same; the flag is shown and can be filtered for.",
+    rewrite: "The text was let out rewritten.",
+    block: "The text was withheld, and the answer ended here.",
+  },
+  tool_result: {
+    allow: "The model was given it.",
+    flag: "The model was given it all the same; the flag is shown and can be filtered for.",
+    rewrite: "The model was given it rewritten.",
+    block: "The model was not given it.",
+  },
+};

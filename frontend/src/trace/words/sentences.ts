@@ -1,0 +1,151 @@
+/** One plain sentence per stage, made of this request's own numbers: narration, caption and screen-reader text. */
+import type { BillPosted, GenerationQueued } from "../../protocol/events";
+import type { StageId } from "../stages";
+import { count, counted, duration, money } from "../format";
+import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "../outcome";
+import { browserMoments } from "../browser-clock";
+import { queueWaits } from "../timing/queue-waits";
+import { keptWords } from "../context/reading";
+import { categoryWords, judged, worstOf } from "./safety-words";
+import { isOver, waitedForChoice, type TraceView } from "../view";
+import { savedTime } from "../context/saved-time";
+
+export function sentence(view: TraceView, stage: StageId): string {
+  const missing = isOver(view)
+    ? "The request ended before this stage."
+    : "Nothing is recorded of this stage yet.";
+  return WRITERS[stage](view) ?? missing;
+}
+
+/** The request as a whole: what it is doing, or how it ended. */
+export function story(view: TraceView): string {
+  return STORIES[outcomeOf(view)](view);
+}
+
+const STORIES: Record<Outcome, (view: TraceView) => string> = {
+  running: (view) =>
+    view.started && !view.prefill.length
+      ? "The engine is reading the prompt."
+      : sentence(view, stageAtWork(view)),
+  done: (view) => sentence(view, "decode"),
+  length: (view) => {
+    const cut = cutOf(view);
+    return cut
+      ? cutSentence(cut)
+      : `The answer was cut at the length limit, after ${counted(view.tokens.length, "token")}.`;
+  },
+  repetition: (view) => `${sentence(view, "decode")} Then it was ended, because it repeated itself.`,
+  stopped: ({ tokens, cancelledBy }) =>
+    cancelledBy !== "user"
+      ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
+      : tokens.length
+        ? `You stopped the answer after ${counted(tokens.length, "token")}.`
+        : "You stopped the request before the first token.",
+  withheld: ({ withheld }) =>
+    `The output check withheld ${counted(withheld!.num_tokens, "token")} (${categoryWords(withheld!.category)}); they never left the worker.`,
+  blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,
+  failed: ({ failed }) => `${failureTitle(failed!)}. ${failed!.message}`,
+};
+
+function stageAtWork(view: TraceView): StageId {
+  if (view.tokens.length) return "decode";
+  if (view.prefill.length) return "prefill";
+  if (view.queued) return "queue";
+  if (view.prompt) return "prompt";
+  return view.inputCheck ? "safety" : "gateway";
+}
+
+/** Tokens per second between the first token and the last, without the time that a person took to choose. */
+export function tokensPerSecond(view: TraceView): number | null {
+  const first = view.tokens[0];
+  const last = view.tokens.at(-1);
+  if (!first || !last) return null;
+  const us = last.at - first.at - waitedForChoice(view, first.at, last.at);
+  return us > 0 ? (view.tokens.length - 1) / (us / 1e6) : null;
+}
+
+const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
+  browser: (view) => {
+    const { sent, firstPaint } = browserMoments(view);
+    if (sent == null || firstPaint == null)
+      return "The browser's own timing is not reported for this request.";
+    return `From sending to the first painted text it took ${duration(firstPaint - sent)}.`;
+  },
+  gateway: ({ gateway }) =>
+    gateway &&
+    `The gateway took ${duration(gateway.duration_us)}; ${gateway.limits
+      .map((limit) => `${limit.name}: ${limit.remaining} of ${limit.limit} left`)
+      .join(", ")}.`,
+  safety: ({ inputCheck }) => inputCheck && verdictSentence("The message", [inputCheck]),
+  context: ({ context }) =>
+    context &&
+    `${count(context.num_prompt_tokens)} of ${count(context.window)} tokens of the window are the prompt; ` +
+      `${count(context.reserved_output)} are kept free for the answer` +
+      (context.dropped.length
+        ? `; ${counted(context.dropped.length, "old message")} had to be left out.`
+        : "; nothing was dropped."),
+  prompt: ({ prompt }) =>
+    prompt &&
+    `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
+      (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
+  queue: (view) => view.queued && queueSentence(view, view.queued),
+  prefill: ({ prefill, started, tokens, cache, forked }) => {
+    // What a preemption made it compute again, after the first token, was no reading of the prompt.
+    const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
+    if (!chunks[0]) {
+      if (!started?.server || !tokens[0]) return null;
+      return `${started.server} does not report its prefill; its first token came after ${duration(tokens[0].at - started.at)}.`;
+    }
+    const us = chunks.reduce((sum, chunk) => sum + chunk.step_us, 0);
+    const computed = chunks.reduce((sum, chunk) => sum + chunk.end - chunk.start, 0);
+    const what = forked ? "tokens of the prompt and the answer it goes on from" : "prompt tokens";
+    const how = `computed in ${duration(us)}, ${counted(chunks.length, "step")}`;
+    if (!cache?.num_cached_tokens)
+      return `${count(computed)} of ${count(chunks[0].total)} ${what} were ${how}.`;
+    const saved = savedTime(cache);
+    return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} ${what} were in the cache${saved ? ` (saved ${saved})` : ""}; ${count(computed)} were ${how}.`;
+  },
+  decode: (view) => {
+    const speed = tokensPerSecond(view);
+    if (!view.tokens.length) return null;
+    const kept = view.forked ? `, after ${keptWords(view.forked)}` : "";
+    return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
+  },
+  guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
+  bill: ({ bill }) => bill && billSentence(bill),
+};
+
+/** A sum under a cent is told for a million of its kind too: small parts of a cent cannot be compared. */
+function billSentence({ lines, total_nano: total, currency }: BillPosted): string {
+  const num = lines.reduce((sum, line) => sum + line.num_tokens, 0);
+  const many = total > 0 && total < 1e7 ? `; a million such answers, ${money(total * 1e6, currency)}` : "";
+  return `${counted(num, "token")} cost ${money(total, currency)}${many}.`;
+}
+
+function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQueued): string {
+  const { started } = view;
+  const ahead = depth ? counted(depth, "request") : null;
+  if (started?.server) {
+    const front =
+      depth === null
+        ? "How many stood in front is not reported"
+        : `${ahead ?? "No request"} stood in front of the worker`;
+    return `${front}; ${started.server}, asked by worker ${started.worker}, began to answer after ${duration(started.at - at)}.`;
+  }
+  if (started) {
+    const waited = queueWaits(view).map(({ start, end }) => duration(end - start));
+    return `${ahead ?? "No request"} stood in front; it waited ${waited[0]} in the queue until a worker was free, and ${waited[1]} in that worker's engine until there was room.`;
+  }
+  if (depth === null) return "A server elsewhere has the request; how many it has in front is not reported.";
+  return `The request is queued, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
+}
+
+/** Categories are named only where a limit was passed: a low score says nothing of the text. */
+function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
+  const us = checks.reduce((sum, check) => sum + check.duration_us, 0);
+  const cost = `${counted(checks.length, "check")}, ${duration(us)}`;
+  const verdicts = new Set(checks.map((check) => check.verdict));
+  if (verdicts.size === 1 && verdicts.has("allow")) return `Safety check passed (${cost}).`;
+  const verdict = verdicts.has("block") ? "blocked" : "flagged, and let through";
+  return `${what} was ${verdict} (${judged(worstOf(checks))}; ${cost}).`;
+}

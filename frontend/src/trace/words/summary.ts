@@ -1,0 +1,97 @@
+/** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
+import type { SafetyChecked } from "../../protocol/events";
+import { count, counted, duration, seconds } from "../format";
+import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "../outcome";
+import { categoryWords } from "./safety-words";
+import { tokensPerSecond } from "./sentences";
+import { firstTextUs, waitedForChoice, type TraceView } from "../view";
+
+export interface Summary {
+  /** What it is doing, or how it ended when not by itself. */
+  phase: string | null;
+  isWrong: boolean;
+  figures: string[];
+}
+
+const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
+  done: null,
+  length: "cut at the length limit",
+  repetition: "ended: it repeated itself",
+  stopped: "stopped",
+  withheld: "partly withheld",
+  blocked: "blocked",
+  failed: "failed",
+};
+
+const NO_ROOM = "cut: no room for more";
+const ALL_WITHHELD = "withheld";
+
+export function summaryOfTrace(view: TraceView): Summary {
+  const num = view.tokens.length;
+  const speed = tokensPerSecond(view);
+  const waited = waitedForChoice(view, 0, view.at);
+  const ending = endOf(view);
+  return summary(ending, ending.outcome === "running" ? phaseOf(view) : phaseAfter(ending), [
+    num > 0 && counted(num, "token"),
+    firstTextAfter(firstTextUs(view)),
+    speed !== null && `${speed.toFixed(0)} tokens/s`,
+    waited > 0 && `waited ${duration(waited)} for your choice`,
+    flagged(view),
+  ]);
+}
+
+const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
+
+function phaseAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
+  if (outcome === "running") return null;
+  if (cut && cut.by !== "setting") return NO_ROOM;
+  return isAllWithheld ? ALL_WITHHELD : ENDINGS[outcome];
+}
+
+/** What a check found that was let through all the same. */
+function flagged({ inputCheck, outputChecks }: TraceView): string | null {
+  const found = (check: SafetyChecked | null | undefined, what: string) =>
+    check?.verdict === "flag"
+      ? `${what} flagged: ${check.scores
+          .filter(({ verdict }) => verdict === "flag")
+          .map(({ category }) => categoryWords(category))
+          .join(", ")}, let through`
+      : null;
+  const output = outputChecks.find(({ verdict }) => verdict === "flag");
+  return found(inputCheck, "message") ?? found(output, "answer");
+}
+
+/** Of a message whose trace was not read: less is known, and nothing is guessed. */
+export function summaryOfMessage(message: KeptAnswer): Summary | null {
+  const { status, figures, text } = message;
+  // Its text came with the conversation, before its events.
+  if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
+  if (!figures) return null;
+  const { usage, first_text_us } = figures;
+  const ending = endOfMessage(message);
+  return summary(ending, phaseAfter(ending), [
+    ending.outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
+    firstTextAfter(first_text_us),
+  ]);
+}
+
+function summary(
+  { outcome }: Ending,
+  phase: string | null,
+  figures: (string | false | null | undefined)[],
+): Summary {
+  const isWrong = ["withheld", "blocked", "failed"].includes(outcome);
+  return { phase, isWrong, figures: figures.filter((text): text is string => !!text) };
+}
+
+function phaseOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {
+  const chunk = prefill.at(-1);
+  if (cancelledAt !== null) return "stopping";
+  if (proposed) return "waiting for your choice";
+  if (tokens.length) return "writing";
+  if (chunk) return `reading ${Math.round((chunk.end / chunk.total) * 100)} %`;
+  if (started) return "reading";
+  if (queued?.queue_depth === null) return "waiting for the server";
+  if (queued) return queued.queue_depth ? `queued, ${count(queued.queue_depth)} in front` : "queued";
+  return inputCheck ? "assembling" : "checking";
+}
