@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, ViewportSize, expect
@@ -23,6 +24,12 @@ def write(page: Page, text: str) -> None:
 
 def wait_until_written(page: Page) -> None:
     expect(page.get_by_role("button", name="Regenerate").last).to_be_attached(timeout=60_000)
+
+
+def titles(page: Page) -> list[str]:
+    """Of the conversations that the server has."""
+    found = page.evaluate("async () => (await (await fetch('/api/conversations')).json()).conversations")
+    return [each["title"] for each in found]
 
 
 def unsent(page: Page) -> Locator:
@@ -242,12 +249,9 @@ def test_a_message_stands_once_after_a_reload_before_its_reply(page: Page) -> No
 
     page.route("**/messages", take)
     write(page, "Once only.")
-    page.wait_for_function(
-        """async () => {
-          const list = await (await fetch("/api/conversations")).json();
-          return list.conversations.some(({title}) => title.startsWith("Once only"));
-        }"""
-    )
+    deadline = time.monotonic() + 60
+    while not any(title.startswith("Once only") for title in titles(page)):
+        assert time.monotonic() < deadline
     page.reload()
     page.unroute_all(behavior="ignoreErrors")
     expect(page.get_by_test_id("user-message")).to_have_text(["Once only."])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ from tests.browser.running import ROOT, Running
 from webapp.traces.file.jsonfile import encode_json
 
 LOGS = ROOT / "tests" / "golden" / "logs"
-
-_IS_DONE = """async (id) => (await (await fetch(`/api/requests/${id}`)).json()).status === "done" """
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +192,13 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     headers = {"X-CSRFToken": token, "Referer": base}
 
-    def call(method: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def wait_until_done(request_id: str) -> None:
+        deadline = time.monotonic() + 60
+        while call("GET", f"requests/{request_id}", None)["status"] != "done":
+            assert time.monotonic() < deadline, request_id
+            time.sleep(0.05)
+
+    def call(method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         answer = page.request.fetch(f"{base}/api/{path}", method=method, headers=headers, data=body)
         assert answer.ok, answer.text()
         found: dict[str, Any] = answer.json() if answer.status != 204 else {}
@@ -207,7 +212,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
         sent = call("POST", f"{path}/messages", {"text": "Hello", "parent_id": parent, "params": {"max_tokens": 3}})
         parent = sent["assistant_message"]["id"]
         requests.append(sent["assistant_message"]["request_id"])
-        page.wait_for_function(_IS_DONE, arg=requests[-1])
+        wait_until_done(requests[-1])
         page.goto(f"{base}/requests/{requests[-1]}?panel=Context")
         expect(page.get_by_role("tabpanel")).to_contain_text(
             "Compared with" if len(requests) > 1 else "First message of this chat", timeout=30_000

@@ -15,7 +15,7 @@ from pathlib import Path
 from inference.protocol.codec import decode_frame, encode_frame
 from inference.protocol.events import TokenSampled
 from benchmarks.synthetic_trace import frames
-from tests.webapp.traces.test_archive import frames as odd_frames
+from tests.webapp.traces.file.test_archive import frames as odd_frames
 from webapp.traces.file.archive import encode, unpacked
 found = {}
 def save(name, log):
