@@ -26,7 +26,7 @@ def wait_until_written(page: Page) -> None:
     expect(page.get_by_role("button", name="Regenerate").last).to_be_attached(timeout=60_000)
 
 
-def titles(page: Page) -> list[str]:
+def titles_kept(page: Page) -> list[str]:
     """Of the conversations that the server has."""
     found = page.evaluate("async () => (await (await fetch('/api/conversations')).json()).conversations")
     return [each["title"] for each in found]
@@ -250,7 +250,7 @@ def test_a_message_stands_once_after_a_reload_before_its_reply(page: Page) -> No
     page.route("**/messages", take)
     write(page, "Once only.")
     deadline = time.monotonic() + 60
-    while not any(title.startswith("Once only") for title in titles(page)):
+    while not any(title.startswith("Once only") for title in titles_kept(page)):
         assert time.monotonic() < deadline
     page.reload()
     page.unroute_all(behavior="ignoreErrors")
