@@ -20,7 +20,7 @@ from playwright.sync_api import Page
 from benchmarks.product import signed_in
 
 RESULT = Path(__file__).parent / "results" / "first_token.json"
-TARGET_MS = 25.0
+TARGET_MS = 30.0
 PAUSE_MS = 500
 """Between two messages: the first one's trace is saved meanwhile, as it would be for a person."""
 NUM_STARTS = 9
