@@ -1,0 +1,53 @@
+"""A browser test that fails once is run once more and named; a test that fails twice, or elsewhere, fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TEST = """
+from pathlib import Path
+import pytest
+
+@pytest.fixture
+def attempts():
+    counted = Path(__file__).with_name("attempts")
+    before = int(counted.read_text()) if counted.exists() else 0
+    counted.write_text(str(before + 1))
+    return before + 1
+
+def test_it(attempts):
+    assert attempts > {num_failures}
+"""
+
+
+def run(folder: Path, num_failures: int) -> subprocess.CompletedProcess[str]:
+    folder.mkdir()
+    (folder / "test_it.py").write_text(TEST.format(num_failures=num_failures))
+    command = [sys.executable, "-m", "pytest", "-p", "tests.rerun", "-c", "/dev/null", "--rootdir", folder, folder]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_browser_test_that_fails_once_passes_and_is_named(tmp_path: Path) -> None:
+    done = run(tmp_path / "browser", num_failures=1)
+    assert done.returncode == 0
+    assert "passed only when run once more" in done.stdout and "test_it.py::test_it: " in done.stdout
+    assert (tmp_path / "browser" / "attempts").read_text() == "2"
+
+
+def test_a_browser_test_that_fails_twice_fails(tmp_path: Path) -> None:
+    done = run(tmp_path / "browser", num_failures=2)
+    assert done.returncode == 1
+    assert "passed only when run once more" not in done.stdout
+
+
+def test_other_tests_are_run_once(tmp_path: Path) -> None:
+    assert run(tmp_path / "unit", num_failures=1).returncode == 1
+    assert (tmp_path / "unit" / "attempts").read_text() == "1"
+
+
+def test_a_test_that_passes_is_run_once(tmp_path: Path) -> None:
+    done = run(tmp_path / "faults", num_failures=0)
+    assert done.returncode == 0 and "once more" not in done.stdout
