@@ -1,7 +1,7 @@
 /** A saved trace as it is kept: the same events as on the wire. */
+import { decode } from "@msgpack/msgpack";
 import type { AnyEvent } from "../../protocol/events";
 import { tokensOf, type TokenColumns } from "./columns";
-import { readMsgpack } from "./msgpack";
 
 interface Saved {
   /** Events per frame of the log. */
@@ -15,7 +15,7 @@ interface Saved {
 
 /** All events, in order, seqs from 1; null where the trace is of a form that only the server reads. */
 export function eventsOf(content: Uint8Array): AnyEvent[] | null {
-  const saved = readMsgpack(content) as unknown as Saved;
+  const saved = decode(content) as Saved;
   if (!saved.columns) return null;
   const tokens = tokensOf(saved.columns);
   const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
@@ -25,5 +25,5 @@ export function eventsOf(content: Uint8Array): AnyEvent[] | null {
 
 /** The log's frames, as sizes; what follows them (the browser's own timing) was in none. */
 export function frameSizes(content: Uint8Array): number[] {
-  return (readMsgpack(content) as unknown as Saved).sizes;
+  return (decode(content) as Saved).sizes;
 }
