@@ -1,6 +1,5 @@
 /** A settled request's events as they were saved, from the server. */
 import type { AnyEvent } from "../../protocol/events";
-import { eventsOf, frameSizes } from "../../trace/saved/document";
 import { api } from "../../transport/api";
 
 /** Null where there is no saved trace that can be read here: the stream then says why, or what is going on. */
@@ -8,7 +7,11 @@ export async function savedEvents(
   requestId: string,
 ): Promise<{ events: AnyEvent[]; sizes: number[] } | null> {
   try {
-    const saved = await api.savedTrace(requestId);
+    // Its reader is fetched beside the first saved trace: a page that opens no trace needs none.
+    const [saved, { eventsOf, frameSizes }] = await Promise.all([
+      api.savedTrace(requestId),
+      import("../../trace/saved/document"),
+    ]);
     const events = saved && eventsOf(saved.content);
     if (!events) return null;
     const sizes = frameSizes(saved.content);
