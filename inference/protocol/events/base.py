@@ -26,4 +26,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     """The fields beside `at` that a redacted trace keeps, by name. All others are left at their default or replaced.
     None: a redacted trace leaves the event out. A kept field tells nothing of what was said."""
     shown: ClassVar[Shown] = Shown()
-    """How it is shown; a type that says nothing has a row in the list of events, and no more."""
+    """Display of this type. The default: a row in the list of events, and no more."""
