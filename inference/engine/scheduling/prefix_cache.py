@@ -63,7 +63,7 @@ class PrefixCache(Protocol):
         """Return why match found no block with this key."""
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
-        """Make a block in use known by its key. Return whether the key was new; another block may hold the same."""
+        """Make a block in use known by its key. Return whether that made the key known (another block may have it)."""
 
     def hold(self, block: int, ttl: CacheTTL) -> None:
         """Mark a known block as in use, by a request of this class."""

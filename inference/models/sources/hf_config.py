@@ -24,7 +24,7 @@ _PLAIN: dict[str, object] = {
     "use_bidirectional_attention": False,
     "quantization_config": {},
 }
-"""What a folder may only say if it says this."""
+"""The only values that a folder may give to these keys."""
 
 
 def build_config(path: Path, values: dict[str, Any], quantization: str) -> ModelConfig:
