@@ -1,4 +1,4 @@
-"""Advances a sequence by what a step gave: its chunk, its token, its drafts. Knows nothing of other sequences."""
+"""Advances a sequence by a step's results: its chunk, its token, its drafts. Knows nothing of other sequences."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Results(NamedTuple):
 
 @dataclass(frozen=True)
 class StepComputer:
-    """Runs the model over steps and learns what they cost."""
+    """Runs the model over steps and learns their cost."""
 
     runner: ModelRunner
     slots: Slots

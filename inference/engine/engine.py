@@ -181,7 +181,7 @@ class Engine:
         return outputs
 
     def step(self) -> list[StepOutput]:
-        """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
+        """Schedule, run, sample; then report the events of each sequence, ended ones included."""
         ended = self.take_finished()
         start_ns = self._drafting.draft()
         step = self._scheduler.schedule()

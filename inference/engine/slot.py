@@ -1,4 +1,4 @@
-"""A sequence in the engine with its sampler, its drafter and what is to be reported. Knows nothing of steps."""
+"""A sequence in the engine with its sampler, its drafter and its unreported events. Knows nothing of steps."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from inference.models.config import ModelConfig
 
 BLOCK_SIZE = 16
-"""Tokens per block (PagedAttention, arXiv 2309.06180): as vLLM's, small enough that a sequence wastes half a block of
-tokens, and large enough that a block of one head is a run of memory worth fetching."""
+"""Tokens per block (PagedAttention, arXiv 2309.06180), as in vLLM. It is so small that a sequence wastes only half a
+block of tokens, and so large that a block of one head is a run of memory worth fetching."""
 BYTES_PER_VALUE = 2
 """Size of one number of a key or a value: float16 or bfloat16."""
 

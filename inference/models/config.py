@@ -33,7 +33,7 @@ class ModelConfig:
     rope_theta: float
     rope_pairing: Literal["adjacent", "halves"]
     """Pairs of a head's numbers that turn together: 2i and 2i + 1, or i and i + head_dim / 2. GGUF files of
-    architecture llama have the rows of q and k in the order for adjacent pairs, other sources in that for halves."""
+    architecture llama have the rows of q and k in the order for adjacent pairs. Other sources have that for halves."""
     rope_divisors: tuple[float, ...] = ()
     """Divisor of each pair's frequency, [head_dim / 2], for windows longer than those trained. Empty: 1."""
     rope_theta_sliding: float = 0.0

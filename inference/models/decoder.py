@@ -31,7 +31,7 @@ class Chunk:
     block_table: Sequence[int]
     """The block of each BLOCK_SIZE tokens; covers start + len(ids)."""
     num_logits: int = 1
-    """Logits wanted after the last so many tokens (0: the chunk ends inside a prompt)."""
+    """Number of last tokens whose logits are wanted (0: the chunk ends inside a prompt)."""
     is_prompt: bool = False
     """True: the client sent all of these tokens, and none was generated. The decoder may then use a form that is faster
     for many tokens. It never goes by their number, so that their results depend on nothing else."""

@@ -1,8 +1,8 @@
 """Guesses a sequence's next tokens from its own text, and decides how many pay. Knows nothing of models or sampling.
 
-Prompt lookup: when the last few tokens have occurred before, the tokens that followed them are the draft (the n-gram
-case of speculative decoding, arXiv 2302.01318). The model checks all of a draft in one pass. A guess is kept while it
-is the token that the sampler, with that position's own draw, would have chosen anyway. So the answer does not change.
+Prompt lookup is the n-gram case of speculative decoding (arXiv 2302.01318). When the last few tokens have occurred
+before, the tokens that followed them are the draft. The model checks all of a draft in one pass. A guess is kept while
+the sampler, with that position's own draw, would have chosen it anyway. So the answer does not change.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Guesses the next tokens of running sequences with a second, smaller model. Knows nothing of the guesses' success.
 
 The draft model of speculative decoding (arXiv 2211.17192, 2302.01318) is always greedy. The sampler decides which of
-its guesses are kept (see draft.py), so the answer does not depend on it. It reads the tokens written since its last
-guess, in its own key/value cache, and then guesses token by token for all sequences together.
+its guesses are kept (see draft.py), so the answer does not depend on it. The model has its own key/value
+cache, and reads the tokens written since its last guess. Then it guesses token by token for all sequences together.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The operating system may interrupt a step: its duration is the step's cost or sometimes far more, never less. So the
 cost is the lower edge of the durations seen, which no slow step can raise. The edge has the least of the last durations
-of each number of rows, and between these the lower convex hull (r is a duration, + an interrupted one, and the line
-through the corners is the hull):
+of each number of rows, and between these their lower convex hull. In this picture r is a duration, + an interrupted
+one, and the line through the corners the hull:
 
     us |          +
        |   +             r

@@ -2,7 +2,7 @@
 
 Continuous batching (Orca, OSDI 2022) with chunked prefill (Sarathi, arXiv 2308.16369): every running sequence decodes
 one token in every step, and the rest of the step's token budget goes to prompts. While any sequence decodes, that
-budget is smaller, so that a long prompt delays no answer by more than one chunk.
+budget is smaller. So a long prompt delays no answer by more than one chunk.
 
     step 1   prompt of A, 512 tokens                      no sequence decodes: the whole budget
     step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read

@@ -12,7 +12,7 @@ from inference.protocol.request import CacheTTL
 
 @dataclass(frozen=True)
 class Scheduled:
-    """One sequence's share of a step: its next tokens, and guesses of what follows them."""
+    """One sequence's share of a step: its next tokens, and guesses of the tokens after them."""
 
     sequence: Sequence
     num_tokens: int

@@ -44,7 +44,7 @@ def llama3_divisors(
     frequencies: Sequence[float], factor: float, low: float, high: float, trained_length: float
 ) -> tuple[float, ...]:
     """Llama 3's RoPE scaling (arXiv 2407.21783; rope_type llama3): pairs that turn less than `low` times within the
-    trained length are slowed by factor, those that turn more than `high` times are kept, between them it is blended."""
+    trained length are slowed by factor. Those that turn more than `high` times are kept; between, it is blended."""
     divisors = []
     for frequency in frequencies:
         turns = trained_length * frequency / (2 * math.pi)

@@ -1,7 +1,7 @@
 """A weight matrix in the two forms the decoder needs: compact for few rows, dense for many.
 
-Decoding is bound by memory bandwidth. So the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1,
-and has Q5_0 and the K formats as int8 per output channel. Q8_0 and unquantised formats have none. Prefill is bound by
+Decoding is bound by memory bandwidth. So the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1.
+It has Q5_0 and the K formats as int8 per output channel. Q8_0 and unquantised formats have none. Prefill is bound by
 arithmetic. So the dense form is bfloat16 where the CPU multiplies it natively. Each form is first packed into plain
 tensors, which can be kept in a file, and a matrix is made from those. Knows nothing of a matrix's purpose.
 """
@@ -119,7 +119,7 @@ def pack_linear(source: ModelSource, names: Sequence[str], dtype: torch.dtype, i
 
 
 def unpack_linear(packed: Mapping[str, Tensor]) -> Linear:
-    """Return the matrix of what pack_linear returned."""
+    """Return the matrix from pack_linear's tensors."""
     if "int4" in packed:
         return Linear(Int4Group(packed["int4"], packed["scale_and_zero"]), packed["dense"])
     if "int8" in packed:

@@ -38,8 +38,8 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     num_owners: tuple[int, ...] | None = None
     """For each block taken over, the number of sequences that have it in their tables, this one included."""
     eviction_ranks: tuple[int, ...] | None = None
-    """For each block taken over, its place in the order of eviction before the look-up, from 1, the next to go. 0: the
-    block was in use and could not be evicted."""
+    """For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block
+    was in use and could not be evicted."""
     num_idle_blocks: int | None = None
     """Cached blocks that no sequence used before the look-up."""
     num_free_blocks: int | None = None

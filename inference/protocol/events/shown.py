@@ -23,7 +23,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The event in a few words, with its fields: `{by}` is a value, `{num_blocks|block}` a number of blocks,
     `{ids|guess|guesses}` a number of guesses with their plural, `{limit.name}` a part of a field. Empty: its type."""
     meaning: str = ""
-    """The tooltip: one sentence on what the event means. Empty: its lane's."""
+    """The tooltip: one sentence on the event's meaning. Empty: its lane's."""
     scene: Scene | None = None
     """The journey's step that the event belongs to. None: the step before continues."""
     replay_ms: int = 0

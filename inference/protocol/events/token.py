@@ -72,8 +72,8 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     log_normalizer: float | None
     """log-sum-exp of the raw logits over the whole vocabulary."""
     candidate_ids: tuple[int, ...]
-    """The first candidates in candidate order, then the chosen one when it is not among them, then those of the
-    model's own first tokens that a stage masked."""
+    """The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own
+    first tokens that a stage masked follow."""
     candidate_logits: tuple[float, ...]
     """The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution."""
     candidate_pieces: tuple[bytes, ...]
