@@ -70,7 +70,7 @@ export interface CacheLookedUp {
   blocks: number[] | null;
   /** For each block taken over, the number of sequences that have it in their tables, this one included. */
   num_owners: number[] | null;
-  /** For each block taken over, its place in the order of eviction before the look-up, from 1, the next to go. 0: the block was in use and could not be evicted. */
+  /** For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block was in use and could not be evicted. */
   eviction_ranks: number[] | null;
   /** Cached blocks that no sequence used before the look-up. */
   num_idle_blocks: number | null;
@@ -998,7 +998,7 @@ export interface TokenSampled {
   high: number | null;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
   log_normalizer: number | null;
-  /** The first candidates in candidate order, then the chosen one when it is not among them, then those of the model's own first tokens that a stage masked. */
+  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a stage masked follow. */
   candidate_ids: number[];
   /** The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution. */
   candidate_logits: number[];
@@ -1086,7 +1086,7 @@ export interface Shown {
   is_mark: boolean;
   /** The event in a few words, with its fields: `{by}` is a value, `{num_blocks|block}` a number of blocks, `{ids|guess|guesses}` a number of guesses with their plural, `{limit.name}` a part of a field. Empty: its type. */
   label: string;
-  /** The tooltip: one sentence on what the event means. Empty: its lane's. */
+  /** The tooltip: one sentence on the event's meaning. Empty: its lane's. */
   meaning: string;
   /** The journey's step that the event belongs to. None: the step before continues. */
   scene: Scene | null;
