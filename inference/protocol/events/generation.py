@@ -52,7 +52,7 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     compute: str | None
     """The engine's number formats, e.g. `int8 per channel decode, bf16 prefill`."""
     server: str | None = None
-    """The server elsewhere that computes, with the version that it reports. None: this worker's own engine computes."""
+    """The server elsewhere that computes and its version, as it reports them. None: this worker's own engine."""
     queued_us: int
     """Time from the task's arrival at the worker to the engine's admission or the server's first word."""
     cache_shape: CacheShape | None = None

@@ -15,7 +15,7 @@ class SafetyScore(Value, frozen=True, kw_only=True):
     score: float
     """0 to 1."""
     threshold: float
-    """From this score on the verdict of this category applies."""
+    """At or above this score the verdict of this category applies."""
     verdict: Literal["allow", "flag", "block"]
     """Outcome of this score."""
 
