@@ -356,7 +356,7 @@ export interface GenerationStarted {
   quantization: string | null;
   /** The engine's number formats, e.g. `int8 per channel decode, bf16 prefill`. */
   compute: string | null;
-  /** The server elsewhere that computes, with the version that it reports. None: this worker's own engine computes. */
+  /** The server elsewhere that computes and its version, as it reports them. None: this worker's own engine. */
   server: string | null;
   /** Time from the task's arrival at the worker to the engine's admission or the server's first word. */
   queued_us: number;
@@ -740,7 +740,7 @@ export interface SafetyScore {
   category: string;
   /** 0 to 1. */
   score: number;
-  /** From this score on the verdict of this category applies. */
+  /** At or above this score the verdict of this category applies. */
   threshold: number;
   /** Outcome of this score. */
   verdict: "allow" | "block" | "flag";
