@@ -1,4 +1,4 @@
-"""Advances a sequence by what a step gave: its chunk, its token, its drafts. Knows nothing of other sequences."""
+"""Advances a sequence by a step's results: its chunk, its token, its drafts. Knows nothing of other sequences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Taken(NamedTuple):
     num_accepted: int
     """Drafts that proved to be the tokens sampled."""
     trouble: Exception | None
-    """Why the token after them could not be sampled."""
+    """The reason why the token after them could not be sampled."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Advance:
             self._accept()
 
     def _accept(self) -> None:
-        """The first token, and one more for each draft that proves to be the token sampled."""
+        """Accept the first token, and one more for each draft that proves to be the token sampled."""
         slot, sequence, first = self.slot, self.slot.sequence, self.results.first
         at, position = sequence.clock.at(), len(sequence.answer_ids)
         if isinstance(first, Sample) and sequence.request.is_stepped and not sequence.may_take():

@@ -21,18 +21,18 @@ from inference.sampling.vocabulary import Summarise
 
 
 class Results(NamedTuple):
-    """What a share of a step gave."""
+    """The result of one share of a step."""
 
     share: Scheduled
     rows: list[Row]
     """One per row of logits."""
     first: Sample | Exception | None
-    """The token sampled from the first; why there is none; None where there are no rows."""
+    """The token sampled from the first row, or the reason why there is none. None: there are no rows."""
 
 
 @dataclass(frozen=True)
 class StepComputer:
-    """Runs the model over steps and learns what they cost."""
+    """Runs the model over steps and learns their cost."""
 
     runner: ModelRunner
     slots: Slots
@@ -43,13 +43,13 @@ class StepComputer:
     now_ns: Callable[[], int]
 
     def run(self, step: Step) -> list[Results]:
-        """What each share gave, up to its first token; nothing when memory ran out and less is to be tried."""
+        """Return each share's result, up to its first token; nothing when memory ran out and a smaller step may do."""
         self.runner.copy(step.copies)
         start = self.now_ns()
         try:
             rows = self._read_rows(step.shares, self.runner.run(step.shares))
             us = (self.now_ns() - start) / 1000
-            # Before any sequence advances, so that the step can be tried again.
+            # Sampled before any sequence advances, so that the step can be tried again.
             results = [_first(self.slots.of(share.sequence), share, rows) for share in step.shares]
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
@@ -61,13 +61,13 @@ class StepComputer:
         return results
 
     def _read_rows(self, shares: list[Scheduled], logits: NDArray[np.float32]) -> Iterator[Row]:
-        """All rows' summaries are made at once: together they take less time than one by one."""
+        """Yield the rows. All summaries are made at once, which takes less time than one by one."""
         samplers = [(self.slots.of(share.sequence).sampler, share.num_logits) for share in shares]
         temperatures = [sampler.summary_temperature for sampler, num_logits in samplers for _ in range(num_logits)]
         return map(Row, logits, self.summarise(logits, temperatures, NUM_SORTED) if temperatures else [])
 
     def _learn(self, step: Step, us: float) -> None:
-        """Before the sequences advance."""
+        """Record the step's costs; the caller must not have advanced the sequences yet."""
         if not step.num_prefill_tokens:
             self.costs.add_decode(step.num_rows, us)
         for copy in step.copies:
@@ -82,7 +82,7 @@ class StepComputer:
 
 
 def _first(slot: Slot, share: Scheduled, all_rows: Iterator[Row]) -> Results:
-    """Takes the share's rows from all rows. Raises the error that says that memory ran out."""
+    """Take the share's rows from all rows. Raises the error that says that memory ran out."""
     rows = list(islice(all_rows, share.num_logits))
     first = slot.sample(rows[0]) if rows else None
     if isinstance(first, Exception) and is_out_of_memory(first):

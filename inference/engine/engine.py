@@ -1,4 +1,4 @@
-"""The step loop: schedule, run, sample, record. Knows nothing of queues, logs or threads: the caller owns those.
+"""The step loop: schedule, run, sample, record. Knows nothing of queues, logs or threads, which the caller owns.
 
 Serving in one method: see Engine.step.
 """
@@ -74,7 +74,7 @@ class Engine:
         self._drafting = Drafting(self._scheduler, self._slots, costs, draft_model, is_drafting)
         self.num_steps = 0
         self.is_device_lost = False
-        """Every further step would fail, which only a new process can mend."""
+        """True: every further step would fail, and only a new process can mend that."""
         config = runner.config
         self.window = min(config.context_length, runner.num_blocks * runner.block_size)
         self.architecture = config.architecture
@@ -96,13 +96,13 @@ class Engine:
         return len(self._scheduler.waiting)
 
     def num_ahead(self, request_id: str) -> int:
-        """How many requests wait in front of this one. Any thread may call this."""
+        """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self._scheduler.num_ahead(request_id)
 
     def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
-        """Tokens of a prompt that the prefix cache holds at this moment: it may be others when the prompt comes.
+        """Return the number of a prompt's tokens in the prefix cache now; it may change before the prompt comes.
 
-        Any thread may call this: it reads one entry after the other, and changes none.
+        Any thread may call this. It reads one entry after the other, and changes none.
         """
         return self._scheduler.num_cached(ids, root_key(salt, model))
 
@@ -111,12 +111,12 @@ class Engine:
         return len(self._scheduler.running)
 
     def has_work(self) -> bool:
-        """Whether a step would do anything: who waits for a person's choice needs none."""
+        """Return whether a step would do anything. A sequence that waits for a person's choice needs no step."""
         slots = list(self._slots.values())
         return any(slot.events or not slot.sequence.is_held or slot.sequence.finish_reason for slot in slots)
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Step mode: take the token proposed, or another. A command for a token that was taken before is void."""
+        """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
         slot = self._slots.get(request_id)
         if slot is not None and slot.sequence.request.is_stepped:
             stepping.take(slot, command, self._pieces)
@@ -181,7 +181,7 @@ class Engine:
         return outputs
 
     def step(self) -> list[StepOutput]:
-        """Schedule, run, sample; then report what happened to each sequence, ended ones included."""
+        """Schedule, run, sample; then report the events of each sequence, ended ones included."""
         ended = self.take_finished()
         start_ns = self._drafting.draft()
         step = self._scheduler.schedule()
@@ -208,7 +208,7 @@ class Engine:
                 slot.events.append(record.composed(share.sequence, company))
 
     def _compute(self, step: Step, facts: StepFacts) -> None:
-        """Trouble ends the sequences of this step alone; what ended before it is still reported."""
+        """Compute the step. An error ends this step's sequences alone; those that ended before are still reported."""
         try:
             for results in self._computer.run(step):
                 self._advance(results, facts)
@@ -219,7 +219,7 @@ class Engine:
             self._probe()
 
     def _probe(self) -> None:
-        """Some of a GPU's errors stay: whatever this process asks of it afterwards fails too."""
+        """Note a lost device. After some GPU errors every later call from this process fails too."""
         try:
             self.runner.wait()
         except RuntimeError:

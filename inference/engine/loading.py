@@ -81,7 +81,7 @@ def _load_on_device(
     kv_bytes: int,
     summarise: Summarise,
 ) -> Engine:
-    """summarise: for what is not on the device."""
+    """summarise: for logits that are not on the device."""
     # Imported here: with the kernels nothing needs torch.
     from inference.models.decoders.paged_decoder import load_paged
     from inference.sampling.device_vocabulary import device_summarise

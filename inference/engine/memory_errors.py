@@ -1,4 +1,4 @@
-"""Goes on after a step that ran out of memory: with half of it, or after a pause. Knows nothing of tensors."""
+"""Recovers from a step that ran out of memory: halves it, or pauses. Knows nothing of tensors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from inference.engine.scheduling.step import Step
 logger = logging.getLogger(__name__)
 
 _OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "cublas_status_alloc_failed")
-"""How torch says it, on a CPU and on a GPU."""
+"""Phrases in torch's errors, on a CPU and on a GPU."""
 _TRIES, _PAUSE_S = 20, 0.05
-"""A step of one token waits so often and so long for memory that another process may give back, then it fails."""
+"""Tries and pauses of a step of one token, while another process may give memory back. After the last it fails."""
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -28,7 +28,7 @@ class MemoryErrors:
         self._num_failures = 0
 
     def give_way(self, step: Step, error: Exception) -> None:
-        """The step is lost, but no sequence has advanced. Raises the error when no smaller step is left to try."""
+        """Give up the step; no sequence has advanced. Raises the error when no smaller step is left to try."""
         logger.warning("no memory for a step of %d tokens: %s", step.num_rows, error)
         if not self._scheduler.shrink(step.num_rows):
             self._num_failures += 1
@@ -37,6 +37,6 @@ class MemoryErrors:
             time.sleep(_PAUSE_S)
 
     def passed(self) -> None:
-        """A step went well."""
+        """Note that a step succeeded."""
         self._scheduler.recover()
         self._num_failures = 0

@@ -1,4 +1,4 @@
-"""What happened to a sequence, as events of its log. Knows nothing of when things happen: the engine calls it."""
+"""Makes a sequence's log events from the engine's results. Knows nothing of when things happen: the engine calls it."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ from inference.protocol.events import (
 from inference.sampling.sampler import Sample
 
 _DECIMALS = 6
-"""float32 logits of about 30 know no more; every further digit would be noise, and two bytes of a saved trace."""
+"""float32 logits of about 30 have no more digits. A further digit would be noise, and two bytes of a saved trace."""
 _PROBABILITIES = 10**7
-"""A float32 between 0 and 1 knows seven decimals."""
+"""A float32 between 0 and 1 has seven decimals."""
 
 
 class PieceSource(Protocol):
-    """What the engine needs of a tokenizer."""
+    """The part of a tokenizer that the engine needs."""
 
     def piece(self, token: int) -> bytes:
-        """The token's bytes; empty for control tokens."""
+        """Return the token's bytes; empty for control tokens."""
 
     def is_special(self, token: int) -> bool:
-        """Whether it is a control token."""
+        """Return whether the token is a control token."""
 
 
 @dataclass(frozen=True)
 class StepFacts:
-    """What all events of one step tell of it."""
+    """The facts of a step that all its events share."""
 
     num_sequences: int
     num_batched_tokens: int
     start_ns: int
-    """By perf_counter."""
+    """Start of the step by perf_counter."""
 
     @property
     def step_us(self) -> int:
-        """From its start to now."""
+        """Time from the step's start to now."""
         return (time.perf_counter_ns() - self.start_ns) // 1000
 
 
 def noted(note: Admitted | Preempted | Evicted, block_size: int, times: ReadingTimes) -> AnyEvent:
-    """What the scheduler did."""
+    """Return the event for the scheduler's note."""
     at = note.sequence.clock.at()
     match note:
         case Admitted():
@@ -114,7 +114,7 @@ class Batch:
     num_waiting: int
 
     def without(self, share: Scheduled) -> Batch:
-        """What of it is company to this share."""
+        """Return the batch without this share."""
         if share.sequence.is_prefilling:
             return replace(self, prefilling=_without(self.prefilling, share.num_rows))
         return replace(self, decoding=_without(self.decoding, share.num_rows))
@@ -126,7 +126,7 @@ def _without(values: tuple[int, ...], value: int) -> tuple[int, ...]:
 
 
 def batch(shares: Iterable[Scheduled], num_waiting: int) -> Batch:
-    """To be called before the sequences advance."""
+    """Return the step's batch. Call this before the sequences advance."""
     largest_first = sorted(shares, key=lambda share: -share.num_rows)
     return Batch(
         tuple(share.num_rows for share in largest_first if not share.sequence.is_prefilling),
@@ -145,7 +145,7 @@ def composed(sequence: Sequence, company: Batch) -> BatchComposed:
 
 
 def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:
-    """To be called once the sequence has advanced."""
+    """Return the event of a prompt's chunk. Call this once the sequence has advanced."""
     sequence = share.sequence
     end = sequence.num_computed_tokens
     return PrefillAdvanced(
@@ -167,7 +167,7 @@ def verified(
     pieces: PieceSource,
     source: DraftSource,
 ) -> DraftVerified:
-    """at: from before their tokens were sampled; position: of the first draft among the generated tokens."""
+    """Return a draft's event. at: from before its tokens were sampled; position: of its first token in the answer."""
     return DraftVerified(
         at=at,
         position=position,
@@ -179,7 +179,7 @@ def verified(
 
 
 def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceSource) -> list[AnyEvent]:
-    """To be called before the sequence accepts the token."""
+    """Return the events of a sampled token. Call this before the sequence accepts the token."""
     at, position = sequence.clock.at(), len(sequence.answer_ids)
     token = TokenSampled(
         at=at,
@@ -191,7 +191,7 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         rank=sample.rank,
         entropy=_rounded(sample.entropy),
         u=sample.u,
-        # Outwards, so that the draw stays inside.
+        # Rounded outwards, so that the draw stays inside.
         low=floor(sample.low * _PROBABILITIES) / _PROBABILITIES,
         high=min(ceil(sample.high * _PROBABILITIES) / _PROBABILITIES, 1.0),
         log_normalizer=_rounded(sample.log_normalizer),
@@ -209,7 +209,7 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
 
 
 def chosen(token: TokenSampled, choice: int, logit: float, rank: int, at: int, pieces: PieceSource) -> TokenSampled:
-    """A proposed token as it was taken. logit, rank: of the choice, by the model's own logits."""
+    """Return a proposed token as it was taken. logit, rank: of the choice, by the model's own logits."""
     if choice == token.id:
         return msgspec.structs.replace(token, at=at)
     assert token.log_normalizer is not None

@@ -1,4 +1,4 @@
-"""A sequence in the engine with its sampler, its drafter and what is to be reported. Knows nothing of steps."""
+"""A sequence in the engine with its sampler, its drafter and its unreported events. Knows nothing of steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inference.sampling.vocabulary import Summary
 
 
 class Row(NamedTuple):
-    """What one token is sampled from."""
+    """The logits from which one token is sampled."""
 
     logits: NDArray[np.float32]  # [vocab_size]
     summary: Summary
@@ -28,7 +28,7 @@ class Proposal(NamedTuple):
     """A token that waits for a person's choice."""
 
     events: list[AnyEvent]
-    """What is recorded of it; the token itself is the last."""
+    """The token's events; the token itself is the last."""
     logits: NDArray[np.float32]  # [vocab_size]
 
 
@@ -40,21 +40,21 @@ class Slot:
     sampler: Sampler
     drafter: Drafter = field(default_factory=Drafter)
     events: list[AnyEvent] = field(default_factory=list)
-    """Of the current step."""
+    """Events of the current step."""
     company: record.Batch | None = None
-    """The other sequences in its steps, as its log was last told."""
+    """The other sequences in its steps, as last recorded in its log."""
     proposal: Proposal | None = None
     """Step mode: the token that waits to be taken."""
 
     def sample(self, row: Row) -> Sample | Exception:
-        """The next token, or why there is none. The same call again would give the same."""
+        """Return the next token, or the reason why there is none. A second call would give the same."""
         try:
             return self.sampler.sample(row.logits, self.sequence.answer_ids, row.summary)
         except Exception as error:
             return error
 
     def report(self) -> StepOutput:
-        """Hands over the events of the step."""
+        """Return the step's output and clear its events."""
         sequence = self.sequence
         events, self.events = self.events, []
         return StepOutput(

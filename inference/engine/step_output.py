@@ -1,4 +1,4 @@
-"""What the engine tells of one sequence after a step. Knows nothing of how it was computed."""
+"""The engine's report on one sequence after a step. Knows nothing of how it was computed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inference.protocol.request import FinishReason, Usage
 
 @dataclass(frozen=True)
 class StepOutput:
-    """What one step did for one sequence."""
+    """The result of one step for one sequence."""
 
     request_id: str
     events: list[AnyEvent]
@@ -18,9 +18,9 @@ class StepOutput:
     finish_reason: FinishReason | None = None
     message: str = ""
     prefill_us: int | None = 0
-    """None: not known, as of a server elsewhere that does not tell."""
+    """None: not known, as for a server elsewhere that does not tell."""
     decode_us: int | None = 0
     admitted_at: int | None = None
     """When the sequence was admitted, µs since acceptance; None: at the start of the first step."""
     is_cache_known: bool = True
-    """Whether `usage` tells cached prompt tokens from computed ones; if not, it counts all as computed."""
+    """True: `usage` tells cached prompt tokens from computed ones. False: it counts all as computed."""

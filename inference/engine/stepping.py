@@ -14,7 +14,7 @@ from inference.sampling import vocabulary
 
 
 def propose(slot: Slot, events: list[AnyEvent], logits: NDArray[np.float32]) -> None:
-    """Hold the sequence until its next token is chosen. events: as recorded if that token is taken; it is the last."""
+    """Hold the sequence until its next token is chosen. events: recorded if that token is taken, which is the last."""
     token = events[-1]
     assert isinstance(token, TokenSampled)
     slot.proposal = Proposal(events, logits.copy())

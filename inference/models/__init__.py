@@ -1,1 +1,1 @@
-"""Models: their shape and what all decoders offer. Model files are read in sources/. Knows nothing of requests."""
+"""Models: their shape and the decoders' interface. Model files are read in sources/. Knows nothing of requests."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from inference.models.config import ModelConfig
 
 BLOCK_SIZE = 16
-"""Tokens per block (PagedAttention, arXiv 2309.06180): as vLLM's, small enough that a sequence wastes half a block of
-tokens, and large enough that a block of one head is a run of memory worth fetching."""
+"""Tokens per block (PagedAttention, arXiv 2309.06180), as in vLLM. It is so small that a sequence wastes only half a
+block of tokens, and so large that a block of one head is a run of memory worth fetching."""
 BYTES_PER_VALUE = 2
-"""Of a key or a value: float16 or bfloat16."""
+"""Size of one number of a key or a value: float16 or bfloat16."""
 
 
 def block_bytes(config: ModelConfig) -> int:
-    """What one block takes over all layers, keys and values."""
+    """Return the bytes of one block over all layers, keys and values."""
     return 2 * BYTES_PER_VALUE * config.num_layers * config.num_kv_heads * BLOCK_SIZE * config.head_dim

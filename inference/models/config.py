@@ -1,4 +1,4 @@
-"""The shape of a decoder, and all in which one family differs from another. Knows nothing of files or tensors."""
+"""The shape of a decoder, and the differences between families. Knows nothing of files or tensors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Literal
 
 MAX_LAYERS = 1024
 MAX_WIDTH = 1 << 20
-"""Of any dimension: far beyond every published model, small enough that a damaged header cannot ask for terabytes."""
+"""Limit of any dimension: far beyond every published model, yet a damaged header cannot ask for terabytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """What distinguishes one decoder from another; no decoder asks for the architecture's name."""
+    """The differences between decoders. No decoder asks for the architecture's name."""
 
     architecture: str
-    """For people."""
+    """The architecture's name, for people."""
     quantization: str
     """The most frequent format of the file's matrices, e.g. Q4_1; for people."""
     num_layers: int
@@ -32,22 +32,22 @@ class ModelConfig:
 
     rope_theta: float
     rope_pairing: Literal["adjacent", "halves"]
-    """Which two numbers of a head turn together: 2i and 2i + 1, or i and i + head_dim / 2. GGUF files of architecture
-    llama have the rows of q and k in the order for adjacent pairs, all other sources in that for halves."""
+    """Pairs of a head's numbers that turn together: 2i and 2i + 1, or i and i + head_dim / 2. GGUF files of
+    architecture llama have the rows of q and k in the order for adjacent pairs. Other sources have that for halves."""
     rope_divisors: tuple[float, ...] = ()
-    """What each pair's frequency is divided by, [head_dim / 2], for windows longer than those trained; empty: by 1."""
+    """Divisor of each pair's frequency, [head_dim / 2], for windows longer than those trained. Empty: 1."""
     rope_theta_sliding: float = 0.0
-    """The base in layers with a sliding window; the divisors do not hold there."""
+    """The base in layers with a sliding window. The divisors do not apply there."""
 
     has_qkv_bias: bool = False
     has_qk_norm: bool = False
     """RMSNorm of each head of q and k before the rotation (arXiv 2302.05442)."""
     has_post_norms: bool = False
-    """RMSNorm of what attention and MLP add to the residual stream, besides that of what they read."""
+    """RMSNorm of the outputs that attention and MLP add to the residual stream, besides that of their inputs."""
     activation: Literal["silu", "gelu_tanh"] = "silu"
     embedding_scale: float = 1.0
     query_scale: float
-    """What attention scores are multiplied by, as a rule head_dim ** -0.5."""
+    """Factor of attention scores, as a rule head_dim ** -0.5."""
     attention_softcap: float | None = None
     """Scores become cap * tanh(score / cap) (arXiv 2408.00118)."""
     logit_softcap: float | None = None
@@ -74,7 +74,7 @@ class ModelConfig:
         )
 
     def problem(self) -> str | None:
-        """The first thing that no such decoder can have, for people; None if all is well."""
+        """Return the first impossible property, for people; None if all is well."""
         return next((text for is_wrong, text in self._checks() if is_wrong), None)
 
     def _checks(self) -> list[tuple[bool, str]]:

@@ -1,4 +1,4 @@
-"""What every decoder offers, whatever computes it: token ids in, logits out. Knows nothing of scheduling."""
+"""The interface of every decoder, whatever computes it: token ids in, logits out. Knows nothing of scheduling."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Chunk:
     block_table: Sequence[int]
     """The block of each BLOCK_SIZE tokens; covers start + len(ids)."""
     num_logits: int = 1
-    """Logits wanted after the last so many tokens (0: the chunk ends inside a prompt)."""
+    """Number of last tokens whose logits are wanted (0: the chunk ends inside a prompt)."""
     is_prompt: bool = False
-    """Whether all were sent, none generated: the decoder may compute them in a form that is faster for many. It goes by
-    what they are, never by how many, so that their results depend on nothing else."""
+    """True: the client sent all of these tokens, and none was generated. The decoder may then use a form that is faster
+    for many tokens. It never goes by their number, so that their results depend on nothing else."""
 
     @property
     def end(self) -> int:
@@ -58,25 +58,25 @@ class Decoder(Protocol[CacheT]):
 
     config: ModelConfig
     compute: str
-    """In which formats it multiplies, for people."""
+    """Formats in which it multiplies, for people."""
     device: str
-    """What it computes on, for people: cpu, or the name of a GPU."""
+    """The processor, for people: cpu, or the name of a GPU."""
     is_batch_invariant: bool
-    """Whether a token's logits are the same bit by bit whatever is computed beside it."""
+    """True: a token's logits are the same bit by bit, whatever is computed beside it."""
 
     def build_cache(self, num_blocks: int) -> CacheT:
-        """Empty. Memory is taken as blocks are used where the decoder's device allows that, else at once."""
+        """Return an empty cache. It takes memory as blocks are used where the device allows that, else at once."""
 
     def forward(self, chunks: list[Chunk], kv: CacheT) -> NDArray[np.float32]:
-        """Write every chunk's keys and values to its blocks; returns [sum of num_logits, vocab_size] in chunk order.
+        """Write every chunk's keys and values to its blocks. Return [sum of num_logits, vocab_size] in chunk order.
 
         Two chunks may share blocks that they read, never one that they write. The result holds until the next call.
         Raises MemoryError, and RuntimeError of the device's.
         """
 
     def wait(self) -> None:
-        """Until the device has done all that it was given. Raises RuntimeError if it can do no more; a CPU has nothing
-        to wait for."""
+        """Wait until the device has done all its work. Raises RuntimeError if it can do no more; a CPU has nothing to
+        wait for."""
 
 
 def load_decoder(
@@ -91,8 +91,8 @@ def load_decoder(
     """Read all weights, converted or from the cache; on_progress hears the share done, 0 to 1. Raises ModelFileError.
 
     kernels: used where they can compute the model. dtype: of PyTorch's weights and products; None: compact formats for
-    few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are. is_bitwise: by the
-    kernels a prompt is computed as an answer is, so that nothing depends on whether it was one; reading takes longer.
+    few rows, the fastest dense type for many. num_threads: PyTorch's; None leaves them as they are. is_bitwise: the
+    kernels compute a prompt as an answer, so that no result depends on which it was; reading takes longer.
     """
     from inference.models.decoders.native_decoder import NativeDecoder
     from inference.models.weights.native_weights import load_native, obstacle, without_prompt_form

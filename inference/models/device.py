@@ -1,4 +1,4 @@
-"""Which processor computes. Knows nothing of models."""
+"""Chooses the processor that computes. Knows nothing of models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NoDevice(Exception):
 
 
 def find_cuda(choice: DeviceChoice) -> torch.device | None:
-    """The CUDA device to compute on; None: the CPU does. auto: CUDA where there is a device. Raises NoDevice."""
+    """Return the CUDA device to compute on; None: the CPU. auto: CUDA where there is a device. Raises NoDevice."""
     if choice == "cpu":
         return None
     import torch  # here: with the kernels, a worker on a CPU needs none of it
@@ -32,7 +32,7 @@ def find_cuda(choice: DeviceChoice) -> torch.device | None:
 
 
 def best_dtype(device: torch.device) -> torch.dtype:
-    """bfloat16 where the card multiplies it natively, float16 elsewhere; float32 on a CPU, for tests."""
+    """Return bfloat16 where the card multiplies it natively, else float16; float32 on a CPU, for tests."""
     import torch
 
     if device.type == "cpu":

@@ -1,4 +1,4 @@
-"""Reads the docstrings under the struct fields of a module or package. Knows nothing of what they are used for."""
+"""Reads the docstrings under the struct fields of a module or package. Knows nothing of their use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exhibits ask of the model and of the engine's drafter, and what they get. Knows nothing of how it is made.
+"""The exhibits' questions to the model and the engine's drafter, and the answers. Knows nothing of how these are made.
 
 The texts are the visitor's own, cut by the model's tokenizer: no saved request stands behind them.
 """
@@ -10,25 +10,25 @@ import msgspec
 from inference.protocol.request import Problem
 
 MAX_TEXT_TOKENS = 64
-"""Of a text that the model reads: each look computes it, on one core at the lowest priority."""
+"""Limit of a text that the model reads. Each look computes it, on one core at the lowest priority."""
 MAX_LOOP_TOKENS = 16
 MAX_ASKED = 8
 MAX_GUESSED_TOKENS = 2048
-"""Of prompt and answer together, which no model reads."""
+"""Limit of prompt and answer together, which no model reads."""
 MAX_GUESSES = 8
 _MAX_ID = 1 << 31
 
 
 class _Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all that is here."""
+    """Base of all structs in this module."""
 
 
 class ReadingRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="reading"):
-    """The model reads a text: where does its last token look, and what would come next?"""
+    """A question about a text: the attention of its last token and the likely next tokens."""
 
     ids: tuple[int, ...]
     asked: tuple[int, ...] = ()
-    """Tokens whose chance to come next is asked for."""
+    """Tokens whose probability to come next is asked for."""
 
     def problem(self) -> Problem | None:
         """The first thing wrong; None if all is well."""
@@ -36,7 +36,7 @@ class ReadingRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="r
 
 
 class NearnessRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="nearness"):
-    """How near are the learnt vectors of some tokens to the first one's?"""
+    """A question about some tokens: the nearness of their learnt vectors to the first one's."""
 
     ids: tuple[int, ...]
 
@@ -48,7 +48,7 @@ class NearnessRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class OrderRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="order"):
-    """Two texts of the same tokens, in another order, that end alike: where does the model tell them apart?"""
+    """A question about two texts of the same tokens in other orders, ending alike: the layers that tell them apart."""
 
     first: tuple[int, ...]
     second: tuple[int, ...]
@@ -63,7 +63,7 @@ class OrderRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="ord
 
 
 class LoopRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="loop"):
-    """The model goes on with a text token by token, once with a KV cache and once without."""
+    """A text that the model continues token by token, once with a KV cache and once without."""
 
     ids: tuple[int, ...]
     num_tokens: int
@@ -76,12 +76,12 @@ class LoopRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="loop
 
 
 class GuessRequest(_Value, frozen=True, kw_only=True, tag_field="type", tag="guess"):
-    """An answer that is known beforehand, guessed ahead by the engine's prompt lookup."""
+    """An answer known beforehand, which the engine's prompt lookup guesses ahead."""
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...]
     num_guesses: int
-    """At most so many at a time."""
+    """Most guesses at a time."""
 
     def problem(self) -> Problem | None:
         """The first thing wrong; None if all is well."""
@@ -97,7 +97,7 @@ ExperimentRequest = ReadingRequest | NearnessRequest | OrderRequest | LoopReques
 
 
 class Experiment(_Value, frozen=True, kw_only=True):
-    """One question, and whose: how long an answer takes would tell one user what another one asked."""
+    """One question and its user. Without the user the time of an answer would tell one user what another asked."""
 
     user: int
     request: ExperimentRequest
@@ -122,7 +122,7 @@ def _wrong_ids(field: str, ids: tuple[int, ...]) -> Problem | None:
 
 
 class Candidate(_Value, frozen=True, kw_only=True):
-    """A token and its chance to come next."""
+    """A token and its probability to come next."""
 
     id: int
     piece: bytes
@@ -136,9 +136,9 @@ class Reading(_Value, frozen=True, kw_only=True, tag_field="type", tag="reading"
     num_layers: int
     num_heads: int
     weights: bytes
-    """What the last token attended to, as in ProbeAttended: [num_layers, num_heads, num_tokens]."""
+    """Attention weights of the last token, as in ProbeAttended: [num_layers, num_heads, num_tokens]."""
     next: tuple[Candidate, ...]
-    """The likeliest tokens to come next, the likeliest first."""
+    """The most likely next tokens, most likely first."""
     asked: tuple[float, ...]
     """The probability of each token that was asked for."""
     duration_us: int
@@ -150,7 +150,7 @@ class Near(_Value, frozen=True, kw_only=True):
     id: int
     piece: bytes
     cosine: float
-    """Of the angle between the two embeddings, -1 to 1."""
+    """Cosine of the angle between the two embeddings, -1 to 1."""
 
 
 class Nearness(_Value, frozen=True, kw_only=True, tag_field="type", tag="nearness"):
@@ -160,22 +160,22 @@ class Nearness(_Value, frozen=True, kw_only=True, tag_field="type", tag="nearnes
     hidden_size: int
     """Numbers in a vector."""
     nearest: tuple[Near, ...]
-    """Of the whole vocabulary, the nearest first, without the token itself."""
+    """The nearest tokens of the whole vocabulary, nearest first, without the token itself."""
     asked: tuple[float, ...]
     """The cosine of each token that was asked for with the first one."""
 
 
 class OrderLayer(_Value, frozen=True, kw_only=True):
-    """How far the two texts lie apart at their last token, after one layer."""
+    """The difference between the two texts at their last token, after one layer."""
 
     turned: float
-    """The difference's length over the vector's own; 0: the model cannot tell them apart."""
+    """Length of the difference over the vector's own. 0: the model cannot tell the texts apart."""
     unturned: float
     """The same with the positions left out: no key and no query is turned."""
 
 
 class Order(_Value, frozen=True, kw_only=True, tag_field="type", tag="order"):
-    """Where the order of the tokens shows."""
+    """The difference between the two texts, layer by layer."""
 
     layers: tuple[OrderLayer, ...]
 
@@ -189,12 +189,12 @@ class LoopStep(_Value, frozen=True, kw_only=True):
     num_cached_tokens: int
     """Tokens computed with the cache: all of the prompt first, then one at a time."""
     num_uncached_tokens: int
-    """Tokens computed without one: all there are, at every step."""
+    """Tokens computed without the cache: all there are, at every step."""
     cached_us: int
     """Processor time with the cache."""
     uncached_us: int
     is_same: bool
-    """Whether the pass without a cache gave the same token."""
+    """True: the pass without a cache gave the same token."""
 
 
 class Loop(_Value, frozen=True, kw_only=True, tag_field="type", tag="loop"):
@@ -202,7 +202,7 @@ class Loop(_Value, frozen=True, kw_only=True, tag_field="type", tag="loop"):
 
     steps: tuple[LoopStep, ...]
     compute: str
-    """In which format both were computed."""
+    """Number format of both computations."""
 
 
 class GuessStep(_Value, frozen=True, kw_only=True):
@@ -213,7 +213,7 @@ class GuessStep(_Value, frozen=True, kw_only=True):
     guesses: tuple[int, ...]
     num_accepted: int
     num_tokens: int
-    """By so many the answer grew."""
+    """Tokens added to the answer."""
 
 
 class Guesses(_Value, frozen=True, kw_only=True, tag_field="type", tag="guess"):

@@ -18,13 +18,13 @@ TYPESCRIPT_PATH = _ROOT / "frontend" / "src" / "protocol" / "events.ts"
 
 
 def build_files() -> dict[Path, str]:
-    """What each generated file should hold."""
+    """Return the text that each generated file should hold."""
     schema = json.dumps(build_schema(), indent=2, ensure_ascii=False) + "\n"
     return {SCHEMA_PATH: schema, TYPESCRIPT_PATH: build_typescript()}
 
 
 def stale_files() -> list[Path]:
-    """The generated files that do not match the protocol."""
+    """Return the generated files that do not match the protocol."""
     return [path for path, text in build_files().items() if not path.is_file() or path.read_text("utf-8") != text]
 
 

@@ -1,4 +1,4 @@
-"""The question of how much of a prompt a worker's prefix cache holds. Nothing comes of it but the number."""
+"""The question for the number of a prompt's tokens in a worker's prefix cache. Knows nothing of the blocks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ class CachePeek(msgspec.Struct, frozen=True):
     """Asked of one worker, through a list in Redis (eventlog/keys.py)."""
 
     reply_to: str
-    """The list in which the answer is awaited: a number of tokens, or nothing where it is not known."""
+    """The list for the answer: a number of tokens, or nothing where the number is unknown."""
     model: str
     cache_salt: str
-    """Whose prompt it is: of nobody else's blocks is anything told."""
+    """The prompt's tenant. The answer counts no other tenant's blocks."""
     ids: tuple[int, ...]
 
 

@@ -1,4 +1,4 @@
-"""What the web side asks of an inference worker. Knows nothing of how the tokens are produced."""
+"""The web side's requests to an inference worker. Knows nothing of how the tokens are produced."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ PROTOCOL_VERSION = 1
 """Raised when a saved trace or a queued task of the previous version could no longer be read."""
 
 MAX_CANDIDATES = 20
-"""How many candidates of each token are recorded: OpenAI's own limit for top_logprobs."""
+"""Most candidates recorded for each token: OpenAI's own limit for top_logprobs."""
 
 MAX_MESSAGE_BYTES = 256 << 10
-"""Of one message or system prompt, in UTF-8: more than the largest window holds."""
+"""Limit of one message or system prompt, in UTF-8: more than the largest window holds."""
 MAX_SCHEMA_CHARS = 1 << 16
 MAX_REGEX_CHARS = 4096
 CIRCLE_ROUNDS = 3
-"""An answer goes in a circle when its last tokens are the same round so often, and so many tokens in all."""
+"""An answer goes in a circle when its last tokens are one round this often, and at least CIRCLE_TOKENS in all."""
 CIRCLE_TOKENS = 72
 LONGEST_ROUND = 256
 """A paragraph."""
 _MAX_IDS = 1024
-"""Entries of one list of token ids: more than anybody writes, few enough to be recorded with every request."""
+"""Most entries of one list of token ids: more than a person writes, few enough to be recorded with every request."""
 
 RANGES: dict[str, tuple[float, float]] = {
     "repetition_penalty": (0.1, 10),
@@ -44,7 +44,7 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is added to one token's logit."""
+    """A bias for one token's logit."""
 
     id: int
     """The token."""
@@ -53,25 +53,25 @@ class LogitBias(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 CacheTTL = Literal["none", "5m", "1h"]
-"""How long blocks of the prefix cache live after their last use; `none`: until their room is needed."""
+"""Time for which blocks of the prefix cache live after their last use. `none`: until their room is needed."""
 
 NO_TTL: CacheTTL = "none"
 
 
 class Problem(NamedTuple):
-    """Why parameters are refused; as text, the sentence without its full stop."""
+    """The reason why parameters are refused; as text, a sentence without its full stop."""
 
     field: str
-    """Of SamplingParams."""
+    """The field that is wrong, e.g. of SamplingParams."""
     text: str
-    """What is wrong and what to do, to be read after the field's name or label."""
+    """The fault and the remedy, to be read after the field's name or label."""
 
     def __str__(self) -> str:
         return f"{self.field} {self.text}"
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to choose each token; the stages are applied in the order of these fields."""
+    """The parameters that choose each token. The stages apply in the order of these fields."""
 
     json_schema: str | None = None
     """JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused."""
@@ -92,11 +92,11 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     dry_base: float = 1.75
     """The DRY penalty is the multiplier times this, once per repeated token beyond the allowed length."""
     dry_allowed_length: int = 2
-    """Repeated sequences of so many tokens are free; the token that would make one longer is penalised."""
+    """Repeated sequences of this many tokens are free. The token that would make one longer is penalised."""
     dry_penalty_last_n: int = -1
-    """How many of the answer's last tokens DRY looks at (-1 = all of them, 0 = none)."""
+    """Number of the answer's last tokens that DRY looks at (-1 = all of them, 0 = none)."""
     dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
-    """No repeated sequence reaches over a token whose text has one of these, nor is such a token penalised."""
+    """No repeated sequence spans a token whose text has one of these. DRY does not penalise such a token."""
     temperature: float = 0.2
     """Divides the logits; 0 means greedy (the most likely token, no draw)."""
     top_k: int = 0
@@ -191,42 +191,42 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     prompt_ids: tuple[int, ...]
     """The whole prompt, as token ids."""
     kept_ids: tuple[int, ...] = ()
-    """The answer so far, where it goes on from another one (see events.GenerationForked)."""
+    """The answer so far, where it continues another one (see events.GenerationForked)."""
     kept_text: str = ""
-    """What is shown of it already."""
+    """The text of it that is shown already."""
     is_stepped: bool = False
     """Step mode: each token is proposed, and taken by a StepCommand."""
     params: SamplingParams
     accepted_unix_us: int
     """When the request was accepted, in µs since the epoch: the zero of every event's `at`."""
     num_candidates: int = MAX_CANDIDATES
-    """How many candidates of each token to record."""
+    """Number of candidates to record for each token."""
     is_guarded: bool = True
-    """Whether the output guard checks text before it is released."""
+    """True: the output guard checks text before it is released."""
     cache_salt: str
-    """The tenant: separates the prefix cache's contents, and fairness between users counts by it."""
+    """The tenant. It separates the prefix cache's contents. Fairness between users counts by it."""
     cache_ttl: CacheTTL = NO_TTL
-    """For how long the client wants the prompt's full blocks kept (and pays for those that only this request wrote)."""
+    """Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote."""
     priority: int = 0
-    """Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks."""
+    """A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first."""
 
 
 class StepCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a person wants of an answer in step mode."""
+    """A person's command to an answer in step mode."""
 
     position: int
-    """Of the token that is proposed; a command for one that was taken before is void."""
+    """Position of the proposed token. A command for a token that was taken before is void."""
     token_id: int | None = None
     """The candidate to take; None: the one drawn."""
     num_tokens: int | None = 1
-    """How many to take from here on before the next is proposed; 0: stop running on; None: all."""
+    """Number of tokens to take from here on before the next is proposed. 0: stop running on. None: all."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens by price class. The five never overlap; their sum is everything processed."""
 
     uncached_input: int = 0
-    """Prompt tokens (a fork's kept ones too) computed for this request, those of the next two apart."""
+    """Prompt tokens (a fork's kept ones too) computed for this request, except those written to the cache as below."""
     cache_read: int = 0
     """Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt."""
     cache_write_5m: int = 0
@@ -244,19 +244,19 @@ ProbeKind = Literal["attention", "lens", "neighbours", "memory"]
 
 
 class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One look into the model, at a token of a request that was computed before: everything the worker needs."""
+    """One probe of a token in a request that was computed before: everything the worker needs."""
 
     request_id: str
     accepted_unix_us: int
     kind: ProbeKind
     ids: tuple[int, ...]
-    """Prompt and answer up to the token that is looked at, which is the last."""
+    """Prompt and answer up to the probed token, which is the last."""
     next_id: int | None
     """The token that came after it."""
     cache_salt: str
-    """As in GenerationRequest: what was computed for one salt is not used for another."""
+    """As in GenerationRequest: results computed for one salt are not used for another."""
     tokenizer_version: str
-    """This and the next three, from the trace: what the worker's own model must be, for what it shows to be true."""
+    """This field and the next three come from the trace. The worker's own model must match them for a true result."""
     model: str
     architecture: str
     quantization: str

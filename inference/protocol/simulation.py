@@ -1,4 +1,4 @@
-"""A simulated run of the engine's scheduler: what is asked, and what came of it. Knows nothing of how it is run.
+"""A simulated run of the engine's scheduler: the request and the result. Knows nothing of how it is run.
 
 The exhibits ask for these. Scheduler, blocks and prefix cache are the engine's own; only the clock is simulated, and
 each request's answer is known beforehand.
@@ -14,58 +14,58 @@ from inference.protocol.request import NO_TTL, CacheTTL, Problem, Usage
 
 MAX_ARRIVALS = 48
 MAX_TOKENS = 1 << 16
-"""Of all prompts and answers together."""
+"""Limit of all prompts and answers together."""
 MAX_STEPS = 4096
-"""Of a run: some two seconds of work at most."""
+"""Limit of a run: some two seconds of work at most."""
 MAX_ANSWER_TOKENS = 256
 MAX_BLOCKS = 4096
 MAX_RECORDED_BLOCKS = 128
-"""With `has_blocks`."""
+"""Limit of `num_blocks` with `has_blocks`."""
 _MAX_ID = 1 << 31
 _MAX_US = 1 << 40
 """Some 12 days."""
 
 
 class _Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all that is here."""
+    """Base of all structs in this module."""
 
 
 class SimulatedArrival(_Value, frozen=True, kw_only=True):
     """One request to come."""
 
     at_us: int
-    """When, from the beginning."""
+    """Moment of arrival, from the beginning of the run."""
     user: str
-    """Users share no blocks, and take turns."""
+    """The request's user. Users share no blocks, and take turns."""
     prompt: tuple[int, ...]
     """Token ids."""
     answer: tuple[int, ...]
-    """The ids that it will be answered with."""
+    """Token ids of its answer, known beforehand."""
     ttl: CacheTTL = NO_TTL
-    """For how long its prompt's blocks are to be kept."""
+    """Time for which its prompt's blocks are to be kept."""
 
 
 class SimulationRequest(_Value, frozen=True, kw_only=True):
-    """A machine, and who comes to it."""
+    """A simulated worker and the requests that come to it."""
 
     arrivals: tuple[SimulatedArrival, ...]
     num_blocks: int
-    """Of the key/value cache."""
+    """Blocks of the key/value cache."""
     max_num_running: int
     token_budget: int
-    """Tokens of a step in which nobody decodes."""
+    """Tokens of a step in which no sequence decodes."""
     mixed_budget: int
-    """Tokens of a step in which somebody does."""
+    """Tokens of a step in which a sequence decodes."""
     step_us: int
-    """What a step takes, and for each token in it besides:"""
+    """Time of a step, without the time of its tokens, token_us each."""
     token_us: int
     has_cache: bool = True
-    """Whether there is a prefix cache."""
+    """True: the run has a prefix cache."""
     has_blocks: bool = False
-    """Whether to record what lies in which block."""
+    """True: record the contents of the blocks."""
 
     def problem(self) -> Problem | None:
-        """The first thing wrong; None if all is well. Whether each request fits into the blocks is found later."""
+        """The first thing wrong; None if all is well. A later check finds requests that do not fit into the blocks."""
         return next((Problem(field, text) for is_wrong, field, text in self._checks() if is_wrong), None)
 
     def _checks(self) -> list[tuple[bool, str, str]]:
@@ -102,16 +102,16 @@ class SimulationRequest(_Value, frozen=True, kw_only=True):
 
 
 class SimulatedShare(_Value, frozen=True, kw_only=True):
-    """What a step computed for one request."""
+    """The tokens that a step computed for one request."""
 
     arrival: int
-    """Its index."""
+    """Index of the request."""
     num_tokens: int
     is_prefill: bool
 
 
 class SimulatedNote(_Value, frozen=True, kw_only=True):
-    """What happened to a request at the beginning of a step."""
+    """An event of one request at the beginning of a step."""
 
     kind: Literal["admitted", "preempted", "evicted"]
     """`evicted`: cached blocks made room for it."""
@@ -121,14 +121,14 @@ class SimulatedNote(_Value, frozen=True, kw_only=True):
 
 
 class SimulatedBlock(_Value, frozen=True, kw_only=True):
-    """A block that is not as it was a step before."""
+    """A block that has changed since the step before."""
 
     block: int
     state: Literal["free", "cached", "owned"]
     """As in inference/engine/scheduling/block_manager.py."""
     num_owners: int
     arrival: int | None
-    """The request that wrote what lies in it; None: nothing of use."""
+    """The request that wrote the block's contents. None: they are of no use."""
     start: int
     """Its first token's index in that request's prompt and answer together."""
     num_tokens: int
@@ -144,20 +144,20 @@ class SimulatedStep(_Value, frozen=True, kw_only=True):
     """Requests that have arrived and do not run, by index."""
     notes: tuple[SimulatedNote, ...]
     blocks: tuple[SimulatedBlock, ...] = ()
-    """Where asked for: those that changed, as they stand at the step's end."""
+    """With `has_blocks`: the blocks that changed, as they stand at the step's end."""
     idle: tuple[int, ...] = ()
-    """Where asked for: cached blocks that nobody uses, the first to be evicted first."""
+    """With `has_blocks`: cached blocks that no sequence uses, the first to be evicted first."""
 
 
 class SimulatedStory(_Value, frozen=True, kw_only=True):
-    """How one request fared."""
+    """The outcome of one request."""
 
     admitted_us: int
     first_token_us: int
-    """When its first answered token was there."""
+    """Moment at which its first answer token was there."""
     finished_us: int
     longest_gap_us: int
-    """Between two of its tokens."""
+    """Longest time between two of its tokens."""
     num_preemptions: int
     usage: Usage
 
@@ -168,4 +168,4 @@ class Simulation(_Value, frozen=True, kw_only=True):
     block_size: int
     steps: tuple[SimulatedStep, ...]
     stories: tuple[SimulatedStory, ...]
-    """Of each arrival."""
+    """One story per arrival."""

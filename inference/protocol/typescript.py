@@ -30,7 +30,7 @@ def build_typescript() -> str:
 
 
 def build_shown(kinds: Iterable[type[events.Event]]) -> str:
-    """How each type of event is shown: a table of the types and their `Shown`."""
+    """Return a table of the event types and their `Shown`."""
     schema = msgspec.json.schema_components([shown.Shown])[1]["Shown"]
     for (_, field), text in field_docstrings(shown).items():
         schema["properties"][field]["description"] = text

@@ -4,12 +4,12 @@ export const PROTOCOL_VERSION = 1;
 
 export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
-/** In what company this request's steps are computed, from this step on until the next such event. Numbers alone: who the others are is not recorded. */
+/** The other sequences in this request's steps, from this step until the next such event. The event holds numbers alone. It does not record which requests the others are. */
 export interface BatchComposed {
   type: "batch.composed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Tokens of each other sequence that decodes: 1, and its guesses; descending. */
+  /** Tokens of each other sequence that decodes: 1 plus its guesses; descending. */
   decoding: number[];
   /** Tokens of each other sequence's chunk of its prompt, descending. */
   prefilling: number[];
@@ -33,7 +33,7 @@ export interface BillPosted {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   currency: string;
-  /** Which row of the price table was used. */
+  /** Version of the prices, from the price table. */
   price_version: string;
   lines: BillLine[];
   total_nano: number;
@@ -45,42 +45,42 @@ export interface CacheEvicted {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   num_blocks: number;
-  /** Which blocks of the cache they were. None: not recorded. */
+  /** The blocks' numbers in the cache. None: not recorded. */
   blocks: number[] | null;
 }
 
-/** The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt. After a preemption the answer's too. */
+/** The engine looked up the prompt's blocks in the prefix cache and in running requests with the same prompt. After a preemption it looks up the answer's blocks too. */
 export interface CacheLookedUp {
   type: "cache.looked_up";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   /** Tokens per block. */
   block_size: number;
-  /** Per full block, whether its keys and values were taken from the cache. The last token is always computed. */
+  /** One flag per full block: true if its keys and values came from the cache. The last token is always computed. */
   hits: boolean[];
-  /** Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled. */
+  /** Tokens taken over. From a running request with the same prompt they include its last, partly filled block. */
   num_cached_tokens: number;
-  /** How long the tokens taken over took to be read, by the steps that read them: a step's time is shared evenly among its tokens. None: not known of any. Where `num_timed_tokens` is None: estimated from the speed of other steps. */
+  /** Time that the reading of the tokens taken over took. A step's time is shared evenly among its tokens. None: not known for any token. Where `num_timed_tokens` is None: estimated from the speed of other steps. */
   saved_us: number | null;
-  /** Of the tokens taken over, those whose reading was timed; the others were generated. None: not recorded. */
+  /** Tokens taken over whose reading was timed. The others were generated. None: not recorded. */
   num_timed_tokens: number | null;
-  /** For how long the client wants the blocks kept. */
+  /** Time for which the client wants the blocks kept. */
   ttl: "1h" | "5m" | "none";
-  /** The block table: which block of the cache holds each block_size tokens, those taken over first. None, here and in the next fields: not recorded. */
+  /** The block table: the cache block of each block_size tokens, blocks taken over first. None, here and in the next fields: not recorded. */
   blocks: number[] | null;
-  /** Per block taken over, the sequences that have it in their tables, this one included. */
+  /** For each block taken over, the number of sequences that have it in their tables, this one included. */
   num_owners: number[] | null;
-  /** Per block taken over, its place among those that could have been evicted before the look-up, from 1, the next to go; 0: it was in use, and could not. */
+  /** For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block was in use and could not be evicted. */
   eviction_ranks: number[] | null;
-  /** Cached blocks that nobody used before the look-up. */
+  /** Cached blocks that no sequence used before the look-up. */
   num_idle_blocks: number | null;
   /** Blocks with nothing in them before the look-up. */
   num_free_blocks: number | null;
-  /** Why the first block that was not found was not there; None also where none was wanting. */
+  /** The reason why the first missing block was not there. None also where no block was missing. */
   absence: "evicted" | "expired" | "never" | "unknown" | null;
 }
 
-/** What makes up the memory of a token's keys and values, and how much of it the worker has. */
+/** The dimensions that set the memory of a token's keys and values, and the size of the worker's cache. */
 export interface CacheShape {
   num_layers: number;
   /** Query heads. */
@@ -101,15 +101,15 @@ export interface CacheStored {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   num_blocks: number;
-  /** How long they live after their last use; `none`: until their room is needed. */
+  /** Time for which the blocks live after their last use. `none`: until their room is needed. */
   ttl: "1h" | "5m" | "none";
-  /** Their places in the request's block table. None, here and in the next: not recorded. */
+  /** The blocks' places in the request's block table. None, here and in the next field: not recorded. */
   indices: number[] | null;
-  /** Which blocks of the cache they are. */
+  /** The blocks' numbers in the cache. */
   blocks: number[] | null;
 }
 
-/** A token and its chance to come next. */
+/** A token and its probability to come next. */
 export interface Candidate {
   id: number;
   /** Its bytes (base64 in JSON); a control token's name. */
@@ -117,7 +117,7 @@ export interface Candidate {
   probability: number;
 }
 
-/** What the browser measured, in µs since the epoch by its own clock, except where a duration is said. */
+/** The browser's measurements, in µs since the epoch by its own clock, except durations and clock offsets. */
 export interface ClientTiming {
   /** When the key (or button) that sent the message was pressed. */
   keydown_unix_us: number | null;
@@ -135,9 +135,9 @@ export interface ClientTiming {
   last_frame_unix_us: number | null;
   /** When the last text had been painted. */
   last_paint_unix_us: number | null;
-  /** Server clock minus browser clock: the middle of what the moments of sending and arriving allow. */
+  /** Server clock minus browser clock: the middle of the range that the send and arrival times allow. */
   clock_offset_us: number | null;
-  /** The true offset lies at most so far from it; None: not recorded. */
+  /** Largest possible error of clock_offset_us. None: not recorded. */
   clock_offset_error_us: number | null;
   /** Resource Timing: name look-up, a duration. */
   dns_us: number | null;
@@ -166,55 +166,55 @@ export interface ContextAssembled {
   duration_us: number;
 }
 
-/** The prompt was compared with the request before it in its conversation, once this one had ended. A trace tells of that request's texts only where they differ: the texts themselves (`there`, and those of `changed` and `removed`) are read from its own trace when they are asked for, and are gone with it. */
+/** The prompt's comparison with the request before it in its conversation, made once this request had ended. A trace says only where the texts differ. The earlier texts (`there`, and those of `changed` and `removed`) are read from the earlier request's own trace on demand. They are gone once that trace is gone. */
 export interface ContextCompared {
   type: "context.compared";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** The request before: the newest that was settled when this one was accepted. */
+  /** The request before: the newest one settled when this one was accepted. */
   request_id: string;
   model: string;
   num_prompt_tokens: number;
   num_answer_tokens: number;
-  /** From the start: this prompt's tokens that are those of the prompt before and of the answer after it. */
+  /** Tokens from this prompt's start that equal the prompt before followed by its answer. */
   num_common_tokens: number;
-  /** From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON). */
+  /** At most 8 of this prompt's tokens from the first difference on, as bytes (base64 in JSON). */
   here: string[];
-  /** What stood there before; never in a trace. */
+  /** The earlier request's tokens at the same place; never in a trace. */
   there: string[];
-  /** Whether a number stands at the first difference on both sides, as of a date; None: not recorded. */
+  /** True: both sides have a number at the first difference, as in a date. None: not recorded. */
   is_number: boolean | null;
   /** Segments that were not in the prompt before, as indices into this request's context. */
   added: number[];
-  /** Segments of the same source with another text. All that are neither added nor changed were kept. */
+  /** Segments of the same source with another text. Segments neither added nor changed were kept. */
   changed: SegmentChange[];
-  /** What the prompt before had and this one has not; the template's own apart. */
+  /** Segments of the prompt before that this one lacks, except the template's own. */
   removed: Dropped[];
 }
 
-/** Guesses of the next tokens were checked in one pass; the tokens sampled follow. */
+/** One pass checked guesses of the next tokens. The sampled tokens follow as events. */
 export interface DraftVerified {
   type: "draft.verified";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   /** Index of the first guess in the answer. */
   position: number;
-  /** The guesses; those after a stop text are left out, as their tokens are. */
+  /** The guessed tokens. Guesses after a stop text are left out, as their tokens are. */
   ids: number[];
-  /** Their bytes (base64 in JSON). */
+  /** The guesses' bytes (base64 in JSON). */
   pieces: string[];
-  /** How many of them, from the first on, are what was then sampled; the others were computed for nothing. */
+  /** Number of guesses, from the first on, that equal the sampled tokens. The others were computed for nothing. */
   num_accepted: number;
   source: "draft_model" | "ngram";
 }
 
-/** Something that did not go into the prompt. */
+/** A text that the prompt leaves out. */
 export interface Dropped {
   kind: "attachment" | "history" | "memory" | "summary" | "system" | "template" | "tools" | "user";
   source: string;
   num_tokens: number;
   reason: string;
-  /** Its beginning, at most 200 characters. */
+  /** Beginning of the text, at most 200 characters. */
   text: string;
 }
 
@@ -225,7 +225,7 @@ export interface Frame {
   events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
-/** Who asked, and what the gate looked at. */
+/** The request's owner and the limits that the gate checked. */
 export interface GatewayChecked {
   type: "gateway.checked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -237,7 +237,7 @@ export interface GatewayChecked {
   duration_us: number;
 }
 
-/** The gate said no. */
+/** The gate refused the request. */
 export interface GatewayRefused {
   type: "gateway.refused";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -258,29 +258,29 @@ export interface GenerationFinished {
   prefill_us: number | null;
   /** Compute time of the decode steps this sequence was in; None: not reported. */
   decode_us: number | null;
-  /** With `error`: what went wrong. */
+  /** With `error`: the cause. */
   message: string;
-  /** False: a server elsewhere does not say what it took from its cache; all input is counted as uncached. */
+  /** False: a server elsewhere does not report its cached tokens, so all input counts as uncached. */
   is_cache_known: boolean;
 }
 
-/** The answer begins with tokens taken over from another answer to the same prompt; here they were not sampled. They are read like the prompt, and billed as input; the positions of the tokens sampled go on after them. */
+/** The answer begins with tokens taken over from another answer to the same prompt; none of them was sampled here. The engine reads them like the prompt. They are billed as input. Positions of sampled tokens continue after them. */
 export interface GenerationForked {
   type: "generation.forked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** The request whose answer it left. */
+  /** The request whose answer this one forks. */
   from_request_id: string;
-  /** Where it left: the tokens before are that answer's own, those from here on were chosen or written by a person. */
+  /** Index of the fork. Tokens before it are that answer's own. A person chose or wrote the tokens from it on. */
   position: number;
   ids: number[];
   /** Each token's own bytes (base64 in JSON). */
   pieces: string[];
-  /** What is shown of them: a character that is not whole, or what may become a stop text, comes with later text. */
+  /** Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text. */
   text: string;
 }
 
-/** The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays. */
+/** The key/value cache was full. The sequence gave up its blocks and waits. Its text so far stays. */
 export interface GenerationPreempted {
   type: "generation.preempted";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -291,13 +291,13 @@ export interface GenerationPreempted {
   num_blocks: number;
 }
 
-/** Handed to the `generate` queue; said again while it waits in the engine, also after a preemption. */
+/** The request entered the `generate` queue, or still waits in the engine, perhaps after a preemption. */
 export interface GenerationQueued {
   type: "generation.queued";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   attempt: number;
-  /** Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell. */
+  /** Requests that wait in front of it, in the task queue or the engine's. None: a server elsewhere does not tell. */
   queue_depth: number | null;
 }
 
@@ -310,24 +310,24 @@ export interface GenerationRequest {
   model: string;
   /** The whole prompt, as token ids. */
   prompt_ids: number[];
-  /** The answer so far, where it goes on from another one (see events.GenerationForked). */
+  /** The answer so far, where it continues another one (see events.GenerationForked). */
   kept_ids: number[];
-  /** What is shown of it already. */
+  /** The text of it that is shown already. */
   kept_text: string;
   /** Step mode: each token is proposed, and taken by a StepCommand. */
   is_stepped: boolean;
   params: SamplingParams;
   /** When the request was accepted, in µs since the epoch: the zero of every event's `at`. */
   accepted_unix_us: number;
-  /** How many candidates of each token to record. */
+  /** Number of candidates to record for each token. */
   num_candidates: number;
-  /** Whether the output guard checks text before it is released. */
+  /** True: the output guard checks text before it is released. */
   is_guarded: boolean;
-  /** The tenant: separates the prefix cache's contents, and fairness between users counts by it. */
+  /** The tenant. It separates the prefix cache's contents. Fairness between users counts by it. */
   cache_salt: string;
-  /** For how long the client wants the prompt's full blocks kept (and pays for those that only this request wrote). */
+  /** Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote. */
   cache_ttl: "1h" | "5m" | "none";
-  /** Of two waiting requests the one with the higher goes first; the lower is the first to give up its blocks. */
+  /** A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first. */
   priority: number;
 }
 
@@ -354,11 +354,11 @@ export interface GenerationStarted {
   architecture: string | null;
   /** The weights' format in the file, e.g. Q4_1. */
   quantization: string | null;
-  /** What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`. */
+  /** The engine's number formats, e.g. `int8 per channel decode, bf16 prefill`. */
   compute: string | null;
-  /** The server elsewhere that computes, with its version, by its own word; None: this worker's own engine. */
+  /** The server elsewhere that computes and its version, as it reports them. None: this worker's own engine. */
   server: string | null;
-  /** From the task's arrival at the worker to the engine's admission or the server's first word. */
+  /** Time from the task's arrival at the worker to the engine's admission or the server's first word. */
   queued_us: number;
   /** None: not recorded, or not reported by the server elsewhere. */
   cache_shape: CacheShape | null;
@@ -374,12 +374,12 @@ export interface GrammarMasked {
   duration_us: number;
 }
 
-/** An answer that is known beforehand, guessed ahead by the engine's prompt lookup. */
+/** An answer known beforehand, which the engine's prompt lookup guesses ahead. */
 export interface GuessRequest {
   type: "guess";
   prompt: number[];
   answer: number[];
-  /** At most so many at a time. */
+  /** Most guesses at a time. */
   num_guesses: number;
 }
 
@@ -389,7 +389,7 @@ export interface GuessStep {
   position: number;
   guesses: number[];
   num_accepted: number;
-  /** By so many the answer grew. */
+  /** Tokens added to the answer. */
   num_tokens: number;
 }
 
@@ -399,34 +399,34 @@ export interface Guesses {
   steps: GuessStep[];
 }
 
-/** What the residual stream after one layer would say next. */
+/** The next tokens that the residual stream after one layer predicts. */
 export interface LensLayer {
   /** The most likely tokens, most likely first. */
   ids: number[];
   /** Their bytes (base64 in JSON); a control token's name. */
   pieces: string[];
   probabilities: number[];
-  /** Of the token that did come next; None: none has. */
+  /** Probability of the token that came next. None: no token has come. */
   next_probability: number | null;
-  /** Its rank, from 1. */
+  /** Rank of the token that came next, from 1. None: no token has come. */
   next_rank: number | null;
 }
 
-/** One limit and where it stood. */
+/** One limit and its state before this request. */
 export interface Limit {
   name: "budget" | "concurrency" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
   limit: number;
-  /** Before this request took anything of it. */
+  /** Amount left before this request took its share. */
   remaining: number;
-  /** When it is full again; None where it does not refill by itself. */
+  /** Moment at which the limit is full again. None: it does not refill by itself. */
   reset_unix_us: number | null;
-  /** What this request took of it; a place among the open ones comes back when it ends. None: not recorded. */
+  /** Amount that this request took. A place among the open requests returns when it ends. None: not recorded. */
   num_taken: number | null;
-  /** What comes back in a second by itself, 0 where nothing does; None: not recorded. */
+  /** Amount that returns by itself each second; 0: nothing does. None: not recorded. */
   refill_per_s: number | null;
 }
 
-/** What is added to one token's logit. */
+/** A bias for one token's logit. */
 export interface LogitBias {
   /** The token. */
   id: number;
@@ -438,11 +438,11 @@ export interface LogitBias {
 export interface Loop {
   type: "loop";
   steps: LoopStep[];
-  /** In which format both were computed. */
+  /** Number format of both computations. */
   compute: string;
 }
 
-/** The model goes on with a text token by token, once with a KV cache and once without. */
+/** A text that the model continues token by token, once with a KV cache and once without. */
 export interface LoopRequest {
   type: "loop";
   ids: number[];
@@ -456,12 +456,12 @@ export interface LoopStep {
   piece: string;
   /** Tokens computed with the cache: all of the prompt first, then one at a time. */
   num_cached_tokens: number;
-  /** Tokens computed without one: all there are, at every step. */
+  /** Tokens computed without the cache: all there are, at every step. */
   num_uncached_tokens: number;
   /** Processor time with the cache. */
   cached_us: number;
   uncached_us: number;
-  /** Whether the pass without a cache gave the same token. */
+  /** True: the pass without a cache gave the same token. */
   is_same: boolean;
 }
 
@@ -469,7 +469,7 @@ export interface LoopStep {
 export interface Near {
   id: number;
   piece: string;
-  /** Of the angle between the two embeddings, -1 to 1. */
+  /** Cosine of the angle between the two embeddings, -1 to 1. */
   cosine: number;
 }
 
@@ -479,13 +479,13 @@ export interface Nearness {
   vocab_size: number;
   /** Numbers in a vector. */
   hidden_size: number;
-  /** Of the whole vocabulary, the nearest first, without the token itself. */
+  /** The nearest tokens of the whole vocabulary, nearest first, without the token itself. */
   nearest: Near[];
   /** The cosine of each token that was asked for with the first one. */
   asked: number[];
 }
 
-/** How near are the learnt vectors of some tokens to the first one's? */
+/** A question about some tokens: the nearness of their learnt vectors to the first one's. */
 export interface NearnessRequest {
   type: "nearness";
   ids: number[];
@@ -496,25 +496,25 @@ export interface Neighbour {
   id: number;
   /** Its bytes (base64 in JSON); a control token's name. */
   piece: string;
-  /** Of the angle between the two embeddings, -1 to 1. */
+  /** Cosine of the angle between the two embeddings, -1 to 1. */
   cosine: number;
 }
 
-/** Where the order of the tokens shows. */
+/** The difference between the two texts, layer by layer. */
 export interface Order {
   type: "order";
   layers: OrderLayer[];
 }
 
-/** How far the two texts lie apart at their last token, after one layer. */
+/** The difference between the two texts at their last token, after one layer. */
 export interface OrderLayer {
-  /** The difference's length over the vector's own; 0: the model cannot tell them apart. */
+  /** Length of the difference over the vector's own. 0: the model cannot tell the texts apart. */
   turned: number;
   /** The same with the positions left out: no key and no query is turned. */
   unturned: number;
 }
 
-/** Two texts of the same tokens, in another order, that end alike: where does the model tell them apart? */
+/** A question about two texts of the same tokens in other orders, ending alike: the layers that tell them apart. */
 export interface OrderRequest {
   type: "order";
   first: number[];
@@ -540,23 +540,23 @@ export interface PrefillAdvanced {
   num_batched_tokens: number | null;
 }
 
-/** What one token attended to, per layer and head, in a forward pass made again for it. Probes are made on demand, also long after the request ended: they stand beside its log, never in it. */
+/** One token's attention weights, per layer and head, from a forward pass repeated for the probe. Probes run on demand, also long after the request ended. Their events stand beside its log, never in it. */
 export interface ProbeAttended {
   type: "probe.attended";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** The token that looks: its index in prompt and answer together. */
+  /** Index of the attending token in prompt and answer together. */
   position: number;
   num_layers: number;
   num_heads: number;
-  /** [num_layers, num_heads, position + 1], one byte each (base64 in JSON): (byte / 255) squared, so that small weights are seen; at most 0.004 times the weight's root beside the weight. */
+  /** [num_layers, num_heads, position + 1], one byte each (base64 in JSON). A weight is (byte / 255) squared, so that small weights are seen. The error is at most 0.004 times the weight's root. */
   weights: string;
-  /** In which format the pass was computed. */
+  /** Number format of the pass. */
   compute: string;
   duration_us: number;
 }
 
-/** A token's embedding was compared with all others of the vocabulary. */
+/** A token's embedding compared with all others of the vocabulary. */
 export interface ProbeCompared {
   type: "probe.compared";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -565,7 +565,7 @@ export interface ProbeCompared {
   position: number;
   id: number;
   vocab_size: number;
-  /** The nearest first, without the token itself. */
+  /** The nearest tokens, nearest first, without the token itself. */
   neighbours: Neighbour[];
   duration_us: number;
 }
@@ -575,13 +575,13 @@ export interface ProbeLensed {
   type: "probe.lensed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** The token after which the model looks ahead: its index in prompt and answer together. */
+  /** Index, in prompt and answer together, of the token whose successor is predicted. */
   position: number;
-  /** The token that came next. */
+  /** The token that came next. None: no token has come. */
   next_id: number | null;
-  /** From the first layer to the last, whose words are the model's own. */
+  /** Layers from first to last. The last layer's prediction is the model's own. */
   layers: LensLayer[];
-  /** In which format the pass was computed. */
+  /** Number format of the pass. */
   compute: string;
   duration_us: number;
 }
@@ -603,9 +603,9 @@ export interface ProbeMeasured {
   block_size: number;
   /** Blocks that hold position + 1 tokens. */
   num_blocks: number;
-  /** What these blocks take, over all layers, keys and values. */
+  /** Bytes that these blocks take over all layers, keys and values. */
   num_bytes: number;
-  /** What they would take with key/value heads of its own for every query head. */
+  /** Bytes that the blocks would take if every query head had key/value heads of its own. */
   num_bytes_ungrouped: number;
 }
 
@@ -632,20 +632,20 @@ export interface Reading {
   type: "reading";
   num_layers: number;
   num_heads: number;
-  /** What the last token attended to, as in ProbeAttended: [num_layers, num_heads, num_tokens]. */
+  /** Attention weights of the last token, as in ProbeAttended: [num_layers, num_heads, num_tokens]. */
   weights: string;
-  /** The likeliest tokens to come next, the likeliest first. */
+  /** The most likely next tokens, most likely first. */
   next: Candidate[];
   /** The probability of each token that was asked for. */
   asked: number[];
   duration_us: number;
 }
 
-/** The model reads a text: where does its last token look, and what would come next? */
+/** A question about a text: the attention of its last token and the likely next tokens. */
 export interface ReadingRequest {
   type: "reading";
   ids: number[];
-  /** Tokens whose chance to come next is asked for. */
+  /** Tokens whose probability to come next is asked for. */
   asked: number[];
 }
 
@@ -655,7 +655,7 @@ export interface RequestAccepted {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   request_id: string;
-  /** By which API it came. */
+  /** The API that received the request. */
   surface: "anthropic" | "chat" | "openai" | "replay";
   model: string;
   params: SamplingParams;
@@ -663,7 +663,7 @@ export interface RequestAccepted {
   accepted_unix_us: number;
   /** Feature flags that travel with the request. */
   features: string[];
-  /** What the browser knew when it sent the request. */
+  /** The browser's timing, as known when it sent the request. */
   client: ClientTiming | null;
   /** None: the connection to us was not encrypted, or a proxy in front did not say. */
   tls_version: string | null;
@@ -671,16 +671,16 @@ export interface RequestAccepted {
   http_version: string | null;
   /** When the first byte of the request reached the application (at most 0: before acceptance). */
   received_at: number;
-  /** The saved request that this one runs again, with the same prompt; None: it is no such run. */
+  /** The saved request that this one runs again, with the same prompt. None: this is no rerun. */
   replay_of: string | null;
 }
 
-/** Somebody pressed Stop. The generation ends within one engine step. */
+/** A user or the worker stopped the request. The generation ends within one engine step. */
 export interface RequestCancelled {
   type: "request.cancelled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** `user`, or what else stopped it. */
+  /** `user`, or the reason why the worker stopped it. */
   by: string;
 }
 
@@ -689,11 +689,11 @@ export interface RequestFailed {
   type: "request.failed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Where it failed: gateway, safety, context, prompt, generation, settle. */
+  /** Stage of the failure: gateway, safety, context, prompt, generation, settle. */
   stage: string;
   /** Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, parent_gone, internal. */
   code: string;
-  /** What went wrong and what to do, for people. */
+  /** The cause and the remedy, for people. */
   message: string;
 }
 
@@ -714,7 +714,7 @@ export interface RequestObserved {
   client: ClientTiming;
 }
 
-/** A classifier looked at a piece of text. */
+/** A classifier checked a piece of text. */
 export interface SafetyChecked {
   type: "safety.checked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -726,12 +726,12 @@ export interface SafetyChecked {
   policy: string;
   scores: SafetyScore[];
   verdict: "allow" | "block" | "flag" | "rewrite";
-  /** First character of the text looked at (input: of the message; output: of the answer). */
+  /** Index of the checked text's first character (input: in the message; output: in the answer). */
   start: number;
   /** One past the last character. */
   end: number;
   duration_us: number;
-  /** Output only: how long the oldest text of this span was held back. */
+  /** Output only: time for which the oldest text of this span was held back. */
   held_us: number;
 }
 
@@ -740,13 +740,13 @@ export interface SafetyScore {
   category: string;
   /** 0 to 1. */
   score: number;
-  /** At or above: the verdict of this category applies. */
+  /** At or above this score the verdict of this category applies. */
   threshold: number;
-  /** What this score led to. */
+  /** Outcome of this score. */
   verdict: "allow" | "block" | "flag";
 }
 
-/** What one stage of the sampler did to this token's distribution. */
+/** The effect of one sampler stage on this token's distribution. */
 export interface SamplerStage {
   name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
   /** Tokens left after the stage: always a run of the candidate order. */
@@ -757,13 +757,13 @@ export interface SamplerStage {
   log_normalizer: number;
   /** The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none. */
   logits: number[] | null;
-  /** Where the run of tokens that are left begins, in candidate order: 0 but for typical-p. */
+  /** Index in candidate order at which the run of tokens left begins: 0 except for typical-p. */
   first: number;
   /** Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates. */
   masked: number[];
 }
 
-/** How to choose each token; the stages are applied in the order of these fields. */
+/** The parameters that choose each token. The stages apply in the order of these fields. */
 export interface SamplingParams {
   /** JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused. */
   json_schema: string | null;
@@ -783,11 +783,11 @@ export interface SamplingParams {
   dry_multiplier: number;
   /** The DRY penalty is the multiplier times this, once per repeated token beyond the allowed length. */
   dry_base: number;
-  /** Repeated sequences of so many tokens are free; the token that would make one longer is penalised. */
+  /** Repeated sequences of this many tokens are free. The token that would make one longer is penalised. */
   dry_allowed_length: number;
-  /** How many of the answer's last tokens DRY looks at (-1 = all of them, 0 = none). */
+  /** Number of the answer's last tokens that DRY looks at (-1 = all of them, 0 = none). */
   dry_penalty_last_n: number;
-  /** No repeated sequence reaches over a token whose text has one of these, nor is such a token penalised. */
+  /** No repeated sequence spans a token whose text has one of these. DRY does not penalise such a token. */
   dry_sequence_breakers: string[];
   /** Divides the logits; 0 means greedy (the most likely token, no draw). */
   temperature: number;
@@ -820,19 +820,19 @@ export interface Segment {
   start: number;
   /** One past the last token. */
   end: number;
-  /** Where it came from, e.g. `message:<id>`, `conversation:system`, `template`. */
+  /** Origin of the text, e.g. `message:<id>`, `conversation:system`, `template`. */
   source: string;
   /** The text of this segment, exactly as the model received it. */
   text: string;
 }
 
-/** A segment whose text is another than in the request before. */
+/** A segment whose text differs from that in the request before. */
 export interface SegmentChange {
-  /** Of the segment in this request's context. */
+  /** Index of the segment in this request's context. */
   index: number;
-  /** What it had before. */
+  /** Tokens of the segment in the request before. */
   num_tokens: number;
-  /** What it was before: its beginning, at most 200 characters; never in a trace. */
+  /** Beginning of the segment's text in the request before, at most 200 characters; never in a trace. */
   text: string;
 }
 
@@ -845,32 +845,32 @@ export interface ServerPhase {
 
 /** One request to come. */
 export interface SimulatedArrival {
-  /** When, from the beginning. */
+  /** Moment of arrival, from the beginning of the run. */
   at_us: number;
-  /** Users share no blocks, and take turns. */
+  /** The request's user. Users share no blocks, and take turns. */
   user: string;
   /** Token ids. */
   prompt: number[];
-  /** The ids that it will be answered with. */
+  /** Token ids of its answer, known beforehand. */
   answer: number[];
-  /** For how long its prompt's blocks are to be kept. */
+  /** Time for which its prompt's blocks are to be kept. */
   ttl: "1h" | "5m" | "none";
 }
 
-/** A block that is not as it was a step before. */
+/** A block that has changed since the step before. */
 export interface SimulatedBlock {
   block: number;
   /** As in inference/engine/scheduling/block_manager.py. */
   state: "cached" | "free" | "owned";
   num_owners: number;
-  /** The request that wrote what lies in it; None: nothing of use. */
+  /** The request that wrote the block's contents. None: they are of no use. */
   arrival: number | null;
   /** Its first token's index in that request's prompt and answer together. */
   start: number;
   num_tokens: number;
 }
 
-/** What happened to a request at the beginning of a step. */
+/** An event of one request at the beginning of a step. */
 export interface SimulatedNote {
   /** `evicted`: cached blocks made room for it. */
   kind: "admitted" | "evicted" | "preempted";
@@ -879,9 +879,9 @@ export interface SimulatedNote {
   num: number;
 }
 
-/** What a step computed for one request. */
+/** The tokens that a step computed for one request. */
 export interface SimulatedShare {
-  /** Its index. */
+  /** Index of the request. */
   arrival: number;
   num_tokens: number;
   is_prefill: boolean;
@@ -895,19 +895,19 @@ export interface SimulatedStep {
   /** Requests that have arrived and do not run, by index. */
   waiting: number[];
   notes: SimulatedNote[];
-  /** Where asked for: those that changed, as they stand at the step's end. */
+  /** With `has_blocks`: the blocks that changed, as they stand at the step's end. */
   blocks: SimulatedBlock[];
-  /** Where asked for: cached blocks that nobody uses, the first to be evicted first. */
+  /** With `has_blocks`: cached blocks that no sequence uses, the first to be evicted first. */
   idle: number[];
 }
 
-/** How one request fared. */
+/** The outcome of one request. */
 export interface SimulatedStory {
   admitted_us: number;
-  /** When its first answered token was there. */
+  /** Moment at which its first answer token was there. */
   first_token_us: number;
   finished_us: number;
-  /** Between two of its tokens. */
+  /** Longest time between two of its tokens. */
   longest_gap_us: number;
   num_preemptions: number;
   usage: Usage;
@@ -917,26 +917,26 @@ export interface SimulatedStory {
 export interface Simulation {
   block_size: number;
   steps: SimulatedStep[];
-  /** Of each arrival. */
+  /** One story per arrival. */
   stories: SimulatedStory[];
 }
 
-/** A machine, and who comes to it. */
+/** A simulated worker and the requests that come to it. */
 export interface SimulationRequest {
   arrivals: SimulatedArrival[];
-  /** Of the key/value cache. */
+  /** Blocks of the key/value cache. */
   num_blocks: number;
   max_num_running: number;
-  /** Tokens of a step in which nobody decodes. */
+  /** Tokens of a step in which no sequence decodes. */
   token_budget: number;
-  /** Tokens of a step in which somebody does. */
+  /** Tokens of a step in which a sequence decodes. */
   mixed_budget: number;
-  /** What a step takes, and for each token in it besides: */
+  /** Time of a step, without the time of its tokens, token_us each. */
   step_us: number;
   token_us: number;
-  /** Whether there is a prefix cache. */
+  /** True: the run has a prefix cache. */
   has_cache: boolean;
-  /** Whether to record what lies in which block. */
+  /** True: record the contents of the blocks. */
   has_blocks: boolean;
 }
 
@@ -946,7 +946,7 @@ export interface TextReleased {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   text: string;
-  /** Generated tokens whose text has been released so far (a token split over a character counts when it is whole). */
+  /** Generated tokens whose text has been released so far. Part of a character counts once the character is whole. */
   num_tokens: number;
 }
 
@@ -955,10 +955,10 @@ export interface TextWithheld {
   type: "text.withheld";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** How many tokens were withheld. */
+  /** Number of tokens withheld. */
   num_tokens: number;
   category: string;
-  /** What is shown instead. */
+  /** Text shown instead. */
   replacement: string;
 }
 
@@ -967,7 +967,7 @@ export interface TokenProposed {
   type: "token.proposed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** What is sampled if the draw is taken. */
+  /** The token that is sampled if the person takes the draw. */
   token: TokenSampled;
 }
 
@@ -988,29 +988,29 @@ export interface TokenSampled {
   logprob: number | null;
   /** Rank by the model's own logits, from 1. */
   rank: number | null;
-  /** Of the model's own distribution, in nats. */
+  /** Entropy of the model's own distribution, in nats. */
   entropy: number | null;
   /** The uniform draw in [0, 1); None also when greedy. */
   u: number | null;
-  /** The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0. */
+  /** Start of the chosen token's interval in the cumulative final distribution. The interval holds u. Greedy: 0. */
   low: number | null;
   /** End of that interval. Greedy: 1. */
   high: number | null;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
   log_normalizer: number | null;
-  /** The first candidates in candidate order, then the chosen one when it is not among them, then those of the model's own first tokens that a stage masked. */
+  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a stage masked follow. */
   candidate_ids: number[];
-  /** Their raw logits; their log-probabilities under the model's own distribution where log_normalizer is None. */
+  /** The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution. */
   candidate_logits: number[];
-  /** Their bytes (base64 in JSON). */
+  /** The candidates' bytes (base64 in JSON). */
   candidate_pieces: string[];
-  /** In the order applied; stages that are off are absent. None: not reported. */
+  /** Stages in the order applied; stages that are off are absent. None: not reported. */
   stages: SamplerStage[] | null;
   /** Duration of the engine step that produced it; None: not reported. */
   step_us: number | null;
   /** Sequences in that step; None: not reported. */
   batch_size: number | null;
-  /** Person: in step mode another candidate was taken than the one that u draws; low and high are then None. */
+  /** `person`: in step mode a person took another candidate than the one that u draws. low and high are then None. */
   chosen_by: "draw" | "person";
 }
 
@@ -1040,7 +1040,7 @@ export interface ToolFinished {
 
 /** Tokens by price class. The five never overlap; their sum is everything processed. */
 export interface Usage {
-  /** Prompt tokens (a fork's kept ones too) computed for this request, those of the next two apart. */
+  /** Prompt tokens (a fork's kept ones too) computed for this request, except those written to the cache as below. */
   uncached_input: number;
   /** Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt. */
   cache_read: number;
@@ -1078,19 +1078,19 @@ export const LONGEST_ROUND = 256;
 export type Lane = "browser" | "gateway" | "safety" | "context" | "prompt" | "queue" | "prefill" | "decode" | "guard" | "bill";
 export type Scene = "message" | "window" | "tokens" | "check" | "queue" | "cache" | "prefill" | "draw" | "stream" | "bill";
 
-/** How one type of event is shown. What depends on more than the event's own fields stands in frontend/src/trace. */
+/** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
 export interface Shown {
   /** The timeline's lane, on the page and in exports. */
   lane: Lane;
-  /** Whether the page's timeline marks the moment; an export marks every event that has no duration. */
+  /** True: the page's timeline marks the moment. An export marks every event that has no duration. */
   is_mark: boolean;
   /** The event in a few words, with its fields: `{by}` is a value, `{num_blocks|block}` a number of blocks, `{ids|guess|guesses}` a number of guesses with their plural, `{limit.name}` a part of a field. Empty: its type. */
   label: string;
-  /** The tooltip: one sentence on what the event means. Empty: its lane's. */
+  /** The tooltip: one sentence on the event's meaning. Empty: its lane's. */
   meaning: string;
-  /** The journey's step that it belongs to; None: the step before goes on. */
+  /** The journey's step that the event belongs to. None: the step before continues. */
   scene: Scene | null;
-  /** How long a replay shows it, in milliseconds; 0: together with the next. */
+  /** Time for which a replay shows the event, in milliseconds. 0: together with the next. */
   replay_ms: number;
 }
 

@@ -1,8 +1,8 @@
 """Guesses a sequence's next tokens from its own text, and decides how many pay. Knows nothing of models or sampling.
 
-Prompt lookup: when the last few tokens have occurred before, what followed them then is the draft (the n-gram case of
-speculative decoding, arXiv 2302.01318). The model checks all of a draft in one pass, and a guess is kept while it is
-the token that the sampler, with that position's own draw, would have chosen anyway: the answer does not change.
+Prompt lookup is the n-gram case of speculative decoding (arXiv 2302.01318). When the last few tokens have occurred
+before, the tokens that followed them are the draft. The model checks all of a draft in one pass. A guess is kept while
+the sampler, with that position's own draw, would have chosen it anyway. So the answer does not change.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ _SIZES = (3, 2)
 """Lengths of the n-grams looked for, longest first."""
 MAX_DRAFTS = 8
 _TRIAL_DRAFTS, _TRIAL_ROWS = 2, 8
-"""Tried to learn what a row costs: by each sequence, and by all together."""
+"""Guesses tried to learn a row's cost: by each sequence, and by all together."""
 _MEMORY = 0.98
-"""What is left of a sequence's record with each token: one that stopped drafting tries again after a hundred or so."""
+"""Share of a sequence's record that each token leaves. A sequence that stopped drafting tries again after about 100."""
 _PRIOR_TRIED, _PRIOR_ACCEPTED = 2.0, 0.8
-"""As if two guesses had been tried before the first."""
+"""The record starts as if two guesses had been tried."""
 
 
 class NgramIndex:
-    """Where each n-gram of a growing text was last continued."""
+    """The place where each n-gram of a growing text was last continued."""
 
     def __init__(self) -> None:
         self._continued_at: dict[tuple[int, ...], int] = {}
         self._num_indexed = 1
 
     def propose(self, ids: Sequence[int], num_tokens: int) -> tuple[int, ...]:
-        """What followed the end of ids when it was seen last. ids may only grow from call to call."""
+        """Return the tokens that followed the end of ids when it last occurred. ids may only grow from call to call."""
         self._index(ids)
         for size in _SIZES:
             start = self._continued_at.get(tuple(ids[-size:]))
@@ -48,13 +48,13 @@ class NgramIndex:
 
 
 def _continuation(ids: Sequence[int], start: int, num_tokens: int) -> tuple[int, ...]:
-    """num_tokens from start on; a text that has run out is taken to go on repeating itself."""
+    """Return num_tokens from start on. A text that has run out is assumed to go on repeating itself."""
     period = len(ids) - start
     return tuple(ids[start + index % period] for index in range(num_tokens))
 
 
 class Drafter:
-    """One sequence's guesses, and how they fared."""
+    """One sequence's guesses and their record."""
 
     def __init__(self) -> None:
         self._index = NgramIndex()
@@ -63,17 +63,17 @@ class Drafter:
 
     @property
     def acceptance(self) -> float:
-        """The share of guesses that were right, of those after nothing but right ones."""
+        """The share of right guesses, among guesses that follow only right ones."""
         return self._num_accepted / self._num_tried
 
     def num_wanted(self, num_free: int, step: Prices) -> int:
-        """As many guesses as pay, at most num_free; to be asked once per step."""
+        """Return the number of guesses that pay, at most num_free. Call this once per step."""
         length = best_length(self.acceptance, step)
         self._forget()
         return max(0, min(num_free, length))
 
     def look_up(self, ids: Sequence[int], num_tokens: int) -> tuple[int, ...]:
-        """So many guesses from the text itself, if it repeats itself."""
+        """Return num_tokens guesses from the text itself, or none where it does not repeat itself."""
         return self._index.propose(ids, num_tokens) if num_tokens else ()
 
     def _forget(self) -> None:
@@ -81,28 +81,28 @@ class Drafter:
         self._num_accepted = _PRIOR_ACCEPTED + _MEMORY * (self._num_accepted - _PRIOR_ACCEPTED)
 
     def verified(self, num_drafts: int, num_accepted: int) -> None:
-        """A draft was checked. Nothing was learnt of what came after the first wrong guess."""
+        """Count a checked draft. Guesses after the first wrong one teach nothing."""
         self._num_tried += min(num_drafts, num_accepted + 1)
         self._num_accepted += num_accepted
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What guesses cost and save in one step: the same for all its sequences."""
+    """The cost and saving of guesses in one step, the same for all its sequences."""
 
     saved_us: float
-    """By a guess that proves right: the step that its token would have taken, one of batch_size tokens."""
+    """Time saved by a right guess: its token's part of a step of batch_size tokens."""
     costs_us: tuple[float, ...]
-    """Of 1 to MAX_DRAFTS guesses for one sequence; empty while what a row costs is unknown."""
+    """Costs of 1 to MAX_DRAFTS guesses for one sequence; empty while a row's cost is unknown."""
     num_trial: int
-    """Guesses to make in any case, to learn what they cost."""
+    """Guesses to make in any case, to learn their cost."""
 
 
 NO_GUESSES = Prices(0.0, (), 0)
 
 
 def prices(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> Prices:
-    """batch_size: sequences that decode in the step. guess_us: what it takes to guess one token for each of them."""
+    """batch_size: sequences that decode in the step. guess_us: time to guess one token for each of them."""
     step_us, usual_us = costs.decode_us(batch_size), costs.usual_us(batch_size)
     if step_us is None or usual_us is None:
         return NO_GUESSES
@@ -116,7 +116,7 @@ def prices(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> Prices:
 
 
 def best_length(acceptance: float, step: Prices) -> int:
-    """How many guesses raise the step's tokens per second the most; 0 when none do."""
+    """Return the number of guesses that raises the step's tokens per second the most; 0 when none does."""
     best, most, expected, chance = 0, 0.0, 0.0, 1.0
     for length, cost_us in enumerate(step.costs_us, 1):
         chance *= min(acceptance, 1.0)

@@ -1,8 +1,8 @@
-"""Guesses the next tokens of running sequences with a second, smaller model. Knows nothing of how they fare.
+"""Guesses the next tokens of running sequences with a second, smaller model. Knows nothing of the guesses' success.
 
-The draft model of speculative decoding (arXiv 2211.17192, 2302.01318), always greedy: which of its guesses are kept is
-for the sampler to say (see draft.py), so the answer does not depend on it. It reads what was written since its last
-guess, in its own key/value cache, and then guesses token by token for all sequences together.
+The draft model of speculative decoding (arXiv 2211.17192, 2302.01318) is always greedy. The sampler decides which of
+its guesses are kept (see draft.py), so the answer does not depend on it. The model has its own key/value
+cache, and reads the tokens written since its last guess. Then it guesses token by token for all sequences together.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from inference.models.blocks import BLOCK_SIZE
 from inference.models.decoder import Chunk, Decoder
 
 _READ_BUDGET = 256
-"""Tokens of long prompts that it reads between two steps: the running answers wait for it."""
+"""Tokens of long prompts that the draft model reads between two steps; the running answers wait for it."""
 
 
 @dataclass
 class _Reading:
-    """What the draft model has of one sequence."""
+    """The draft model's state of one sequence."""
 
     block_table: list[int] = field(default_factory=list)
     num_read: int = 0
     """Tokens of the sequence whose keys and values it has."""
     guesses: list[int] = field(default_factory=list)
-    """What follows them, right or not; all but the last it has read too."""
+    """The guessed tokens after those, right or not. The model has read all but the last."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class DraftModel:
     """A decoder with a cache of its own; one thread at a time may call it."""
 
     def __init__(self, decoder: Decoder[Any], num_blocks: int, now_ns: Callable[[], int]) -> None:
-        """The tokens must be those of the model that it guesses for."""
+        """decoder: must have the tokens of the model that it guesses for."""
         self._decoder = decoder
         self._kv = decoder.build_cache(num_blocks)
         self._blocks = BlockManager(num_blocks, BLOCK_SIZE, NoPrefixCache())
@@ -56,13 +56,13 @@ class DraftModel:
         self._costs = StepCosts()
 
     def us_per_guess(self, num_sequences: int) -> float:
-        """What one guess for each of so many sequences takes; 0 before the first few."""
+        """Return the time of one guess for each of num_sequences sequences; 0 before the first few."""
         return self._costs.decode_us(num_sequences) or 0.0
 
     def propose(self, wanted: Iterable[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
-        """By request, at most so many guesses (one or more) of what follows; none for a text not yet read to the end.
+        """Return guesses by request, at most as many as wanted (one or more); none for a text not yet read to the end.
 
-        Raises MemoryError or RuntimeError, as the decoder does; what it has read stands.
+        Raises MemoryError or RuntimeError, as the decoder does; the tokens already read stay read.
         """
         turns: dict[str, _Turn] = {}
         budget = _READ_BUDGET
@@ -99,7 +99,7 @@ class DraftModel:
         return _Turn(reading, num_wanted, chunk)
 
     def _guess(self, turns: list[_Turn]) -> None:
-        """One step of the decoder: the next guess of all that have read to the end."""
+        """Run one step of the decoder: the next guess of all sequences read to the end."""
         start = self._now_ns()
         logits = self._decoder.forward([turn.chunk for turn in turns], self._kv)
         guesses = iter(logits.argmax(axis=-1).tolist())
@@ -112,6 +112,6 @@ class DraftModel:
             self._costs.add_decode(len(turns), (self._now_ns() - start) / 1000)
 
     def forget(self, request_id: str) -> None:
-        """The request has ended."""
+        """Drop the state of a request that has ended."""
         if reading := self._readings.pop(request_id, None):
             self._blocks.release(reading.block_table)

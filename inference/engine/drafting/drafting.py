@@ -1,4 +1,4 @@
-"""Guesses ahead for all decoding sequences of a step, where that pays. Knows nothing of how guesses are verified."""
+"""Guesses ahead for all decoding sequences of a step where that pays. Knows nothing of how guesses are verified."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Drafting:
         return "draft_model" if self._model else "ngram"
 
     def forget(self, sequence: Sequence) -> None:
-        """The sequence has lost its blocks or ended."""
+        """Drop the state of a sequence that has lost its blocks or ended."""
         if self._model:
             self._model.forget(sequence.request.request_id)
 
     def draft(self) -> int | None:
-        """Give each sequence its guesses; when a draft model began with them, which is where the step begins."""
+        """Give each sequence its guesses. Return the time at which a draft model began (the step's start), or None."""
         decoding = self._scheduler.running if self._is_on and self._scheduler.has_room_for_drafts else []
         step = self._prices(len(decoding))
         # The last token needs no guess after it.
@@ -62,7 +62,7 @@ class Drafting:
         return prices(num_decoding, self._costs, guess_us)
 
     def _guess(self, model: DraftModel, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
-        """The draft model's guesses. Whatever is wrong with it, the step goes on without them."""
+        """Return the draft model's guesses. After any error of the model the step goes on without them."""
         try:
             return model.propose(wanted)
         except Exception as error:
@@ -75,5 +75,5 @@ class Drafting:
 
 
 def _num_guessable(sequence: Sequence) -> int:
-    """In step mode no token runs ahead of the one that is chosen."""
+    """Return the number of tokens to guess at most. In step mode no token runs ahead of the chosen one."""
     return 0 if sequence.request.is_stepped else sequence.num_free_tokens - 1

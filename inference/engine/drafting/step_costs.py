@@ -1,9 +1,9 @@
-"""What the model's decode steps cost, learnt from those that were run. Knows nothing of models or clocks.
+"""The cost of the model's decode steps, learnt from steps that ran. Knows nothing of models or clocks.
 
-The operating system may interrupt a step: its duration is what the step costs and sometimes far more, never less. So a
-decode step's cost is read from the lower edge of what was seen, which no slow step can raise: of each number of rows
-the least of its last durations, and between these their lower convex hull (with r for a duration, + for an interrupted
-one, and the hull as the line through its corners):
+The operating system may interrupt a step: its duration is the step's cost or sometimes far more, never less. So the
+cost is the lower edge of the durations seen, which no slow step can raise. The edge has the least of the last durations
+of each number of rows, and between these their lower convex hull. In this picture r is a duration, + an interrupted
+one, and the line through the corners the hull:
 
     us |          +
        |   +             r
@@ -12,7 +12,7 @@ one, and the hull as the line through its corners):
        +------------------- rows
            1      5      9
 
-Only what a step mostly takes on this machine, which is what a draft can save, is a median.
+Only a step's usual time on this machine, which a draft can save, is a median.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from statistics import median
 from typing import NamedTuple
 
 _NUM_KEPT = 16
-"""Durations kept of each number of rows: the context that steps read grows, and old ones are too short."""
+"""Durations kept for each number of rows. The context that steps read grows, so old durations are too short."""
 _MAX_AGE = 512
 """Decode steps after which a number of rows that did not occur again is forgotten."""
 _MAX_PAUSE = 128
-"""Decode steps after which a larger one should be measured again, however many there were: their cost changes."""
+"""Decode steps after which a larger one should be measured again in any case: the cost changes."""
 _LEAST_SEEN = 3
-"""Durations that it takes to believe the first or the last corner, on which no other casts doubt."""
+"""Durations needed to believe the first or the last corner, which no other corner can contradict."""
 _AGREEMENT = 1.25
-"""So many times the least duration, another confirms it."""
+"""A second duration within this factor of the least one confirms it."""
 
 
 class _Point(NamedTuple):
@@ -44,24 +44,24 @@ class _Point(NamedTuple):
 
 @dataclass
 class _Durations:
-    """Of the steps with one number of rows."""
+    """Durations of the steps with one number of rows."""
 
     last_seen: int = 0
     kept: deque[float] = field(default_factory=lambda: deque(maxlen=_NUM_KEPT))
 
 
 class StepCosts:
-    """Of decode steps: the lower edge of (rows, µs)."""
+    """The lower edge of (rows, µs) of decode steps."""
 
     def __init__(self) -> None:
         self._num_decoded = 0
         self._durations: dict[int, _Durations] = {}
-        """By number of rows, the one seen last at the end."""
+        """Durations by number of rows, the number seen last at the end."""
         self._hull: list[_Point] | None = None
-        """Its corners from left to right; None when it is to be made anew."""
+        """The hull's corners from left to right. None: to be computed again."""
 
     def add_decode(self, num_rows: int, us: float) -> None:
-        """A step of decoded tokens, drafts included, and nothing else."""
+        """Record a step of decoded tokens, drafts included, and nothing else."""
         durations = self._durations.pop(num_rows, _Durations())
         durations.kept.append(us)
         durations.last_seen = self._num_decoded = self._num_decoded + 1
@@ -72,20 +72,20 @@ class StepCosts:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what one more row adds."""
+        """True: the cost of one more row is known."""
         return len(self._corners()) > 1
 
     def is_due(self, num_rows: int) -> bool:
-        """Whether a step larger than one of so many rows should be measured.
+        """Return whether a step of more than num_rows rows should be measured.
 
-        The first few may all have been interrupted, so there are more, ever more seldom.
+        The first few may all have been interrupted, so more follow, at growing intervals.
         """
         larger = [each for rows, each in self._durations.items() if rows > num_rows]
         num_seen, last = sum(len(each.kept) for each in larger), max((each.last_seen for each in larger), default=0)
         return not self.is_known or self._num_decoded - last >= min(2**num_seen, _MAX_PAUSE)
 
     def decode_us(self, num_rows: int) -> float | None:
-        """A decode step of so many rows; None before the first few."""
+        """Return the cost of a decode step of num_rows rows; None before the first few."""
         corners = self._corners()
         if len(corners) < 2:
             return corners[0].us if corners else None
@@ -93,7 +93,7 @@ class StepCosts:
         return left.us + (right.us - left.us) / (right.rows - left.rows) * (num_rows - left.rows)
 
     def usual_us(self, num_rows: int) -> float | None:
-        """The same as it mostly is: more on a machine that interrupts most steps."""
+        """Return the usual time of such a step: more than its cost on a machine that interrupts most steps."""
         least, seen = self.decode_us(num_rows), self._durations.get(num_rows)
         return least if least is None or seen is None else max(least, median(seen.kept))
 
@@ -103,7 +103,7 @@ class StepCosts:
         return self._hull
 
     def _points(self) -> list[_Point]:
-        """What is believed, from left to right. A step takes no longer than one with more rows."""
+        """Return the confirmed points from left to right. A step takes no longer than one with more rows."""
         points: list[_Point] = []
         num_left, num_right = sum(len(each.kept) for each in self._durations.values()), 0
         least: list[float] = []
@@ -118,7 +118,7 @@ class StepCosts:
 
 
 def _lower_hull(points: Iterable[_Point]) -> list[_Point]:
-    """Of points from left to right (Andrew's monotone chain)."""
+    """Return the lower hull of points from left to right (Andrew's monotone chain)."""
     hull: list[_Point] = []
     for point in points:
         while len(hull) > 1 and not _is_below(hull[-2], hull[-1], point):
@@ -128,5 +128,5 @@ def _lower_hull(points: Iterable[_Point]) -> list[_Point]:
 
 
 def _is_below(start: _Point, corner: _Point, end: _Point) -> bool:
-    """Whether the corner lies below the line from start to end."""
+    """Return whether the corner lies below the line from start to end."""
     return (corner.us - start.us) * (end.rows - start.rows) < (end.us - start.us) * (corner.rows - start.rows)

@@ -1,1 +1,1 @@
-"""Scheduling: sequences, blocks, the prefix cache and whose turn it is. Knows nothing of tensors, models and texts."""
+"""Scheduling: sequences, blocks, the prefix cache and the users' turns. Knows nothing of tensors, models and texts."""

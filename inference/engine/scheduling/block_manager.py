@@ -1,14 +1,14 @@
-"""Gives out the blocks of the key/value cache and takes them back. Knows nothing of what lies in them.
+"""Allocates the blocks of the key/value cache and takes them back. Knows nothing of their contents.
 
 PagedAttention's memory (arXiv 2309.06180): a sequence's block table names the block of each block_size tokens. Every
 block is in exactly one of three states:
 
     free      on the free list
-    cached    nobody uses it, the prefix cache may find it again or be asked to evict it
+    cached    no sequence uses it; the prefix cache may find it again or be asked to evict it
     owned     in the tables of as many sequences as its count says; the prefix cache may know it too
 
-Sequences share blocks to read them: a common beginning that the prefix cache found, or all of a fork's. Before one
-writes to a shared block it gets a copy of its own (copy-on-write). Full blocks are never written again.
+Sequences share blocks to read them: a common beginning that the prefix cache found, or all of a fork's. Before a
+sequence writes to a shared block it gets a copy of its own (copy-on-write). Full blocks are never written again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 
 DEFAULT_KV_BYTES = 512 << 20
-"""For SmolLM2 23,000 tokens, nearly three whole windows. The system gives the memory only as it is used."""
+"""Holds 23,000 tokens of SmolLM2, nearly three whole windows. The system gives the memory only as it is used."""
 
 
 class OutOfBlocks(Exception):
-    """Not enough blocks are free, cached ones included; nothing was changed."""
+    """Too few blocks are free or cached; nothing was changed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class BlockCopy:
 
 @dataclass(frozen=True)
 class Reservation:
-    """What had to be done to make room."""
+    """The copies and evictions that made room."""
 
     copies: tuple[BlockCopy, ...] = ()
     evicted: tuple[int, ...] = ()
@@ -47,11 +47,11 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Pool:
-    """The blocks that nobody uses."""
+    """The blocks that no sequence uses."""
 
     num_free: int
     idle: list[int]
-    """What the prefix cache keeps, the next to be evicted first."""
+    """Blocks that the prefix cache keeps, the next to be evicted first."""
 
 
 class BlockManager:
@@ -67,18 +67,18 @@ class BlockManager:
 
     @property
     def num_available(self) -> int:
-        """Blocks that can be had now, those of the prefix cache included."""
+        """Blocks that can be allocated now, those of the prefix cache included."""
         return len(self._free) + self._cache.num_idle
 
     def num_blocks_for(self, num_tokens: int) -> int:
         return -(-num_tokens // self.block_size)
 
     def find(self, keys: Sequence[bytes]) -> list[int]:
-        """The blocks of the longest beginning of keys that the prefix cache has now. They are not owned yet."""
+        """Return the blocks of the longest beginning of keys in the prefix cache. They are not owned yet."""
         return self._cache.match(keys)
 
     def absence(self, key: bytes) -> Absence:
-        """Why the prefix cache has no block with this key."""
+        """Return why the prefix cache has no block with this key."""
         return self._cache.absence(key)
 
     def pool(self) -> Pool:
@@ -90,8 +90,9 @@ class BlockManager:
     def can_hold(
         self, found: Sequence[int], num_tokens: int, num_spare: int, released: Iterable[Sequence[int]] = ()
     ) -> bool:
-        """Whether num_tokens would fit, of which the first are in the blocks found, and leave so many to others, once
-        these tables are released."""
+        """Return whether num_tokens fit and leave num_spare blocks, once the tables in released are released.
+
+        The first tokens are in the blocks found."""
         owners = Counter(block for table in released for block in table)
         freed = {block for block, num_owners in owners.items() if num_owners == self._num_owners[block]}
         num_idle = sum(self._num_owners[block] == 0 or block in freed for block in found)
@@ -99,7 +100,7 @@ class BlockManager:
         return self.num_blocks_for(num_tokens) - len(found) + num_idle + num_spare <= num_available
 
     def own(self, found: Sequence[int], ttl: CacheTTL) -> list[int]:
-        """A new block table of blocks that were just found."""
+        """Return a new block table of blocks that were just found."""
         for block in found:
             if self._num_owners[block] == 0:
                 self._cache.hold(block, ttl)
@@ -107,7 +108,7 @@ class BlockManager:
         return list(found)
 
     def fork(self, table: Sequence[int]) -> list[int]:
-        """A second table of the same blocks."""
+        """Return a second table of the same blocks."""
         for block in table:
             self._num_owners[block] += 1
         return list(table)
@@ -126,12 +127,12 @@ class BlockManager:
         return Reservation(copies, tuple(taken[num_free:]))  # the free ones are taken first
 
     def _written(self, table: Sequence[int], start: int, end: int) -> range:
-        """Indices of the table's present blocks that hold tokens from start to end."""
+        """Return the indices of the table's present blocks that hold tokens from start to end."""
         return range(start // self.block_size, min(self.num_blocks_for(end), len(table)))
 
     def _unshare(self, table: list[int], index: int) -> BlockCopy:
         source, target = table[index], self._take()
-        self._num_owners[source] -= 1  # shared, so somebody else still owns it
+        self._num_owners[source] -= 1  # shared, so another sequence still owns it
         table[index] = target
         return BlockCopy(source, target)
 
@@ -142,18 +143,18 @@ class BlockManager:
         return block
 
     def store(self, blocks: Sequence[int], keys: Sequence[bytes], ttl: CacheTTL) -> list[int]:
-        """Make full, computed blocks known to the prefix cache; which of them became reusable by that, as indices."""
+        """Make full, computed blocks known to the prefix cache. Return the indices of those that became reusable so."""
         pairs = enumerate(zip(blocks, keys, strict=True))
         return [index for index, (block, key) in pairs if self._cache.insert(key, block, ttl)]
 
     def forget(self, table: Iterable[int]) -> None:
-        """Nobody must find these blocks again: what lies in them is not to be trusted."""
+        """Keep these blocks from being found again: their contents are not to be trusted."""
         for block in table:
             self._cache.forget(block)
 
     def release(self, table: list[int]) -> None:
         """Give a table's blocks back; the table is empty then."""
-        # The end first: evicted in this order, a beginning that many share outlives what followed it.
+        # The end first: evicted in this order, a beginning that many share outlives its continuations.
         while table:
             block = table.pop()
             self._num_owners[block] -= 1
@@ -161,7 +162,7 @@ class BlockManager:
                 self._free.append(block)
 
     def is_exclusive(self, table: Sequence[int], start: int, end: int) -> bool:
-        """Whether tokens from start to end have blocks that nobody else owns."""
+        """Return whether tokens from start to end have blocks that no other sequence owns."""
         written = self._written(table, start, end)
         return self.num_blocks_for(end) <= len(table) and all(self._num_owners[table[i]] == 1 for i in written)
 

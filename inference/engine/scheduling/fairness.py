@@ -1,7 +1,7 @@
-"""Whose turn it is: counts the service that each user's requests got. Knows nothing of sequences.
+"""Counts the service that each user's requests got, to order the users. Knows nothing of sequences.
 
-The virtual token counter (VTC, arXiv 2401.00588): the user who has been given least goes first. A user who comes back
-starts from the least of those who are there: time away is no credit.
+The virtual token counter (VTC, arXiv 2401.00588): the user with the least service goes first. A user who comes back
+starts from the least of the present users: time away is no credit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 INPUT_WEIGHT, OUTPUT_WEIGHT = 1, 2
-"""What a computed prompt token and a decoded one count, as in the paper."""
+"""Weights of a computed prompt token and of a decoded one, as in the paper."""
 
 
 class ServiceCounter:
@@ -19,15 +19,15 @@ class ServiceCounter:
         self._served: dict[str, int] = {}
 
     def arrive(self, user: str, present: Iterable[str]) -> None:
-        """A request of this user has come; present: users who have requests in the engine already."""
+        """Count in a user whose request has come. present: users who have requests in the engine already."""
         others = {name: self._served.get(name, 0) for name in present}
         if user in others:
             return
         least = min(others.values(), default=None)
-        if least is None:  # an idle engine owes nobody anything
+        if least is None:  # an idle engine owes no user anything
             self._served.clear()
             return
-        # Users who are away and have had no more than the least would be lifted to it anyway.
+        # Absent users with no more than the least would be lifted to it anyway.
         self._served = {name: served for name, served in self._served.items() if name in others or served > least}
         self._served[user] = max(self._served.get(user, 0), least)
 

@@ -1,15 +1,16 @@
-"""Which full blocks hold which tokens, so that a prompt's beginning need not be computed twice. Knows nothing of who
-uses a block or what lies in it.
+"""Finds full blocks by their tokens, so that a prompt's beginning need not be computed twice.
 
-A block is found by a key that is a hash of its own tokens and of the key before it, so that equal keys mean equal
-tokens from the very start (vLLM's automatic prefix caching). With blocks of four letters:
+Knows nothing of a block's users or contents.
+
+A block's key is a hash of its own tokens and of the key before it. So equal keys mean equal tokens from the very start
+(vLLM's automatic prefix caching). With blocks of four letters:
 
     prompt        A B C D | E F G H | I J       keys: k1 = hash(root, ABCD), k2 = hash(k1, EFGH)
     another       A B C D | X Y Z W | ...       finds k1, not k2
     another user  A B C D | ...                 finds nothing: its root is another
 
-The root is made of the tenant's salt, the model and the adapter: nobody can learn from the time an answer takes what
-somebody else has asked.
+The root is made of the tenant's salt, the model and the adapter. So no tenant can learn from the time of an answer what
+another tenant has asked.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 
 TTL_SECONDS: dict[CacheTTL, float] = {"none": math.inf, "5m": 300.0, "1h": 3600.0}
-"""`none` promises nothing and is never out of date: such a block stays until its room is needed."""
+"""`none` promises nothing and never expires: such a block stays until its room is needed."""
 _NUM_REMEMBERED = 32_768
-"""Evicted keys that are known as such: some 500,000 tokens' in about 5 MB."""
+"""Evicted keys remembered as such: those of some 500,000 tokens, in about 5 MB."""
 _CLASSES: tuple[CacheTTL, ...] = ("none", "5m", "1h")
-"""In the order in which they have to make room."""
+"""Classes in the order in which their blocks make room."""
 
 
 def root_key(salt: str, model: str, adapter: str = "") -> bytes:
-    """What the first block's key follows; equal for equal tenant, model and adapter alone."""
+    """Return the parent of the first block's key; equal only for equal tenant, model and adapter."""
     parts = [part.encode() for part in (salt, model, adapter)]
-    # Each length goes first, or ("ab", "c") and ("a", "bc") would be the same.
+    # Each part's length goes first, or ("ab", "c") and ("a", "bc") would be the same.
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
 
 
 def next_key(parent: bytes, ids: Sequence[int]) -> bytes:
-    """The key of a full block after the one with the key `parent`."""
+    """Return the key of a full block after the one with the key `parent`."""
     return hashlib.sha256(parent + array("q", ids).tobytes()).digest()
 
 
@@ -50,31 +51,31 @@ class PrefixCache(Protocol):
 
     @property
     def num_idle(self) -> int:
-        """Cached blocks that nobody uses: room, if need be."""
+        """Number of cached blocks that no sequence uses, which can be evicted."""
 
     def idle_blocks(self) -> list[int]:
-        """Those blocks, the next to be evicted first."""
+        """Return the idle blocks, the next to be evicted first."""
 
     def match(self, keys: Sequence[bytes]) -> list[int]:
-        """The blocks of the longest known beginning of keys. Changes nothing."""
+        """Return the blocks of the longest known beginning of keys. Changes nothing."""
 
     def absence(self, key: bytes) -> Absence:
-        """Why match found no block with this key."""
+        """Return why match found no block with this key."""
 
     def insert(self, key: bytes, block: int, ttl: CacheTTL) -> bool:
-        """Make a block in use known by its key; whether that made the key known (another block may hold the same)."""
+        """Make a block in use known by its key. Return whether that made the key known (another block may have it)."""
 
     def hold(self, block: int, ttl: CacheTTL) -> None:
-        """A known block is now in use, by a request of this class."""
+        """Mark a known block as in use, by a request of this class."""
 
     def release(self, block: int) -> bool:
-        """Nobody uses the block any more; whether it is kept."""
+        """Mark a block as no longer in use. Return whether the cache keeps it."""
 
     def evict(self) -> int | None:
-        """Forget an idle block and return it; None when there is none."""
+        """Forget an idle block and return it; None: there is none."""
 
     def forget(self, block: int) -> None:
-        """A block in use must not be found again."""
+        """Keep a block in use from being found again."""
 
 
 class NoPrefixCache:
@@ -115,19 +116,19 @@ class _Entry:
     block: int
     ttl: CacheTTL
     expires_at: float = math.inf
-    """Set while it is idle: its time runs from the end of its last use."""
+    """Set while the block is idle: its time runs from the end of its last use."""
 
 
 class LruPrefixCache:
-    """Evicts what is out of date first, then the least recently used of the lowest class."""
+    """Evicts expired blocks first, then the least recently used of the lowest class."""
 
     def __init__(self, clock: Callable[[], float], num_remembered: int = _NUM_REMEMBERED) -> None:
-        """clock: seconds, from any beginning; num_remembered: evicted keys that are known as such."""
+        """clock: seconds, from any beginning; num_remembered: evicted keys remembered as such."""
         self._clock = clock
         self._num_remembered = num_remembered
         self._by_key: dict[bytes, _Entry] = {}
         self._by_block: dict[int, _Entry] = {}
-        # Within a class all live equally long: the least recently used is also the first to expire.
+        # Within a class all blocks live equally long: the least recently used is also the first to expire.
         self._idle: dict[CacheTTL, OrderedDict[int, _Entry]] = {ttl: OrderedDict() for ttl in _CLASSES}
         self._gone: OrderedDict[bytes, Absence] = OrderedDict()
         self._has_forgotten = False
@@ -162,7 +163,7 @@ class LruPrefixCache:
         return True
 
     def _renew(self, entry: _Entry, ttl: CacheTTL) -> bool:
-        """Its keys and values are right however old they are."""
+        """Reuse a known entry, whose keys and values are right at any age. Return whether it had expired."""
         was_expired = entry.expires_at <= self._clock()
         is_idle = self._idle[entry.ttl].pop(entry.block, None) is not None
         entry.ttl = ttl if was_expired else max(entry.ttl, ttl, key=_CLASSES.index)
@@ -192,7 +193,7 @@ class LruPrefixCache:
         return entry.block
 
     def _remember(self, entry: _Entry) -> None:
-        """For whoever asks why a block is not found."""
+        """Remember why the block went, for absence."""
         self._gone[entry.key] = "expired" if entry.expires_at <= self._clock() else "evicted"
         self._gone.move_to_end(entry.key)
         if len(self._gone) > self._num_remembered:

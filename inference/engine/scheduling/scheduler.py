@@ -1,19 +1,19 @@
 """Decides which tokens of which sequences the next step computes. Knows nothing of tensors or time.
 
 Continuous batching (Orca, OSDI 2022) with chunked prefill (Sarathi, arXiv 2308.16369): every running sequence decodes
-one token in every step, and what is left of the step's token budget goes to prompts. While anybody decodes that budget
-is smaller, so that a long prompt delays no answer by more than one chunk.
+one token in every step, and the rest of the step's token budget goes to prompts. While any sequence decodes, that
+budget is smaller. So a long prompt delays no answer by more than one chunk.
 
-    step 1   prompt of A, 512 tokens                      nobody decodes: the whole budget
+    step 1   prompt of A, 512 tokens                      no sequence decodes: the whole budget
     step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
     step 3   A decodes 1, B decodes 1, ...
 
-Prompts are read in the order of priority, then of what their user has been given so far (see fairness.py), then of
-arrival. When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is
-computed again from what the prefix cache still has of it. Deterministic: the same calls give the same steps.
+Prompts are read in the order of priority, then of their user's service so far (see fairness.py), then of arrival. When
+blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed again
+except for the blocks that the prefix cache still has. Deterministic: the same calls give the same steps.
 
-What another of the same user is just reading is not read beside it: who comes after that reader in turn waits until it
-is there; of an equal prompt (several answers to one message) it then has all but the last token:
+A sequence waits while an earlier one of the same user reads tokens that it needs next. Of an equal prompt (several
+answers to one message) it then has all but the last token:
 
     step 1   A reads its prompt                           B and C, with the same prompt, wait
     step 2   A decodes 1, B reads 1 token, C reads 1      they read A's blocks; the last, partly filled, is copied
@@ -31,34 +31,34 @@ from inference.engine.scheduling.step import Admitted, Evicted, Preempted, Sched
 from inference.protocol.request import NO_TTL, CacheTTL
 
 _PRIORITY_BREAK = 8
-"""In one step of so many the order disregards priority, so that nobody starves."""
+"""One step in this many orders without priority, so that no request starves."""
 _RECOVERY_STEPS = 64
-"""Steps without trouble after which a batch that was shrunk may grow again."""
+"""Successful steps after which a shrunk batch may grow again."""
 
 
 class EngineOverloaded(Exception):
-    """The waiting queue is full, or as many are in step mode as may be; the caller should try again later."""
+    """The waiting queue or step mode is full; the caller should try again later."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much may go on at once."""
+    """Limits of the work in progress and of one step."""
 
     max_num_running: int = 64
     max_num_waiting: int = 128
-    """With the running ones and those in step mode fewer than a worker's threads: the next is refused at once, not left
-    in the task queue."""
+    """With the running requests and those in step mode fewer than a worker's threads. So the engine refuses the next
+    request at once, and none is left in the task queue."""
     max_num_stepped: int = 32
-    """Sequences in step mode, of which any number may be held, neither running nor waiting."""
+    """Sequences in step mode. Any number of them may be held, neither running nor waiting."""
     token_budget: int = 512
-    """Tokens of a step in which nobody decodes: large enough to use the matrix units well."""
+    """Tokens of a step without decoding sequences: large enough to use the matrix units well."""
     mixed_budget: int = 192
-    """Tokens of a step in which somebody does, decoded ones included: this bounds the time between two tokens."""
+    """Tokens of a step with decoding sequences, decoded ones included. This bounds the time between two tokens."""
 
 
 DEFAULT_LIMITS = Limits()
 DEVICE_LIMITS = Limits(token_budget=2048, mixed_budget=512)
-"""On a GPU, which a few hundred rows do not fill. Not measured yet."""
+"""Limits on a GPU, which a few hundred rows do not fill. Not measured yet."""
 
 
 class Scheduler:
@@ -89,12 +89,12 @@ class Scheduler:
         self.waiting.append(sequence)
 
     def num_ahead(self, request_id: str) -> int:
-        """How many requests wait in front of this one, as things stand. Any thread may call this."""
+        """Return the number of requests that wait in front of this one now. Any thread may call this."""
         order = [sequence.request.request_id for sequence in sorted(_active(self.waiting), key=self._turn)]
         return order.index(request_id) if request_id in order else 0
 
     def schedule(self) -> Step:
-        """The next step: a token (and its drafts) for each decoding sequence, then prompt chunks within the budget."""
+        """Return the next step: a token (and drafts) per decoding sequence, then prompt chunks within the budget."""
         self._num_steps += 1
         step = Step()
         while len(active := _active(self.running)) > self._max_num_running:
@@ -119,19 +119,19 @@ class Scheduler:
 
     @property
     def has_room_for_drafts(self) -> bool:
-        """Whether guesses would hold up nobody: no prompt is to be read, and memory is not short."""
+        """True: guesses would delay no sequence, as no prompt is to be read and memory is not short."""
         is_reading = any(sequence.is_prefilling for sequence in _active(self.running))
         return not (_active(self.waiting) or self._shrunk or is_reading)
 
     def _may_draft(self, decoding: list[Sequence]) -> bool:
-        """Whether guesses hold up nobody, and there are blocks for all of them."""
+        """Return whether guesses delay no sequence, and there are blocks for all of them."""
         if not self.has_room_for_drafts:
             return False
         most = sum(1 + self.blocks.num_blocks_for(1 + len(sequence.drafts)) for sequence in decoding)
         return most <= self.blocks.num_available
 
     def _decode(self, sequence: Sequence, drafts: tuple[int, ...], step: Step) -> None:
-        """Its next token, whatever that takes."""
+        """Schedule its next token, and preempt others for it where needed."""
         while sequence.status is Status.RUNNING:
             try:
                 self._reserve(sequence, 1 + len(drafts), step)
@@ -152,13 +152,13 @@ class Scheduler:
             if sequence.status is Status.WAITING:
                 if is_full or self._is_being_read(sequence, readers):
                     continue
-                # Nobody overtakes one that does not fit, or it would never fit.
+                # No sequence overtakes one that does not fit, or that one would never fit.
                 is_full = not self._admit(sequence, step)
                 if is_full:
                     continue
             readers.append(sequence)
             num_pending = sequence.num_pending_tokens
-            # What was generated is never read together with the prompt: it is computed as it was then.
+            # Generated tokens are never read together with the prompt: they are computed as they were then.
             num_tokens = min(budget, sequence.num_unread_tokens or num_pending)
             self._charge_prompt(sequence, num_tokens)
             step.shares.append(Scheduled(sequence, num_tokens, is_partial=num_tokens < num_pending))
@@ -171,7 +171,7 @@ class Scheduler:
             return False
         found = self.blocks.find(keys)  # a second look might find less
         held = sorted((each for each in self.running if each.is_held), key=_rank)
-        # Nobody gives way in vain.
+        # No sequence is preempted in vain.
         tables, num_others = [each.block_table for each in held], len(self.running) - len(held)
         if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
             return False
@@ -193,12 +193,12 @@ class Scheduler:
         absence = self.blocks.absence(missing[0]) if missing else None
         self._reserve(sequence, sequence.num_pending_tokens, step)
         owners = tuple(map(self.blocks.num_owners, sequence.block_table[: len(shared)]))
-        # What was found is told before what had to go for the rest.
+        # The cache hit comes before the evictions that the rest caused.
         step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, pool, absence))
         return True
 
     def num_cached(self, ids: tuple[int, ...], root: bytes) -> int:
-        """Tokens at a prompt's beginning whose blocks are known; its last one is always computed, as below."""
+        """Return the number of a prompt's first tokens whose blocks are known, without the last token, as below."""
         size, keys, parent = self.blocks.block_size, [], root
         for end in range(size, len(ids), size):
             parent = next_key(parent, ids[end - size : end])
@@ -206,12 +206,12 @@ class Scheduler:
         return len(self.blocks.find(keys)) * size
 
     def _useful_keys(self, sequence: Sequence) -> list[bytes]:
-        """Of the blocks that it can take over. The last token is computed in any case: its logits are needed."""
+        """Return the keys of blocks that it can take over. The last token is always computed: its logits are needed."""
         size = self.blocks.block_size
         return sequence.block_keys(size)[: (sequence.num_tokens - 1) // size]
 
     def _is_being_read(self, sequence: Sequence, readers: list[Sequence]) -> bool:
-        """Whether one of its user's readers, all before it in turn, is about to compute what it needs next."""
+        """Return whether a reader of the same user is about to compute the block or prompt that it needs next."""
         readers = [reader for reader in readers if _user(reader) == _user(sequence)]
         if not readers:
             return False
@@ -228,7 +228,7 @@ class Scheduler:
         return False
 
     def _share_prompt(self, sequence: Sequence) -> int:
-        """Extend its table with blocks of one that has read the same prompt; how many tokens that gives it in all."""
+        """Extend its table with a running sequence's blocks of the same prompt. Return its tokens in all, or 0."""
         size, table = self.blocks.block_size, sequence.block_table
         for other in self.running:
             if _has_read(other) and other.prompt_key(size) == sequence.prompt_key(size):
@@ -245,13 +245,13 @@ class Scheduler:
             step.notes.append(Evicted(sequence, reservation.evicted))
 
     def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
-        """Recomputing what a preemption took costs the user nothing."""
+        """Charge its user for new prompt tokens. Tokens recomputed after a preemption cost nothing."""
         num_new = sequence.num_computed_tokens + num_tokens - sequence.num_prefilled_tokens
         if not sequence.output_ids:
             self._service.charge(_user(sequence), INPUT_WEIGHT * max(0, num_new))
 
     def _preempt_last(self, step: Step) -> None:
-        """Whoever is held gives way first."""
+        """Preempt held step-mode sequences first, then those of the lowest rank."""
         self._preempt(max(self.running, key=lambda sequence: (sequence.is_held, *_rank(sequence))), step)
 
     def _preempt(self, victim: Sequence, step: Step) -> None:
@@ -266,12 +266,12 @@ class Scheduler:
         return (-priority, self._service.served(_user(sequence)), sequence.arrival)
 
     def shrink(self, num_rows: int) -> bool:
-        """A step of so many rows was too large for the memory: halve what may go on; whether that was possible."""
+        """Halve the limits after a step of num_rows rows too large for memory. Return whether that was possible."""
         self._shrunk, self._num_good_steps = max(1, num_rows // 2), 0
         return num_rows > 1
 
     def recover(self) -> None:
-        """A step went well: after enough of them a batch that was shrunk may double."""
+        """Count a successful step. After enough of them a shrunk batch may double."""
         if self._shrunk is None:
             return
         self._num_good_steps += 1
@@ -280,8 +280,8 @@ class Scheduler:
             self._shrunk = grown if grown < self._limits.token_budget else None
 
     def store(self, sequence: Sequence) -> list[Stored]:
-        """Make its newly computed full blocks reusable: the prompt's for as long as the client asked, the answer's too,
-        without a promise."""
+        """Make its newly computed full blocks reusable: the prompt's for the time that the client asked for, the
+        answer's without a promise."""
         size, table = self.blocks.block_size, sequence.block_table
         num_full, num_prompt = sequence.num_computed_tokens // size, sequence.num_prompt_tokens // size
         start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
@@ -313,13 +313,13 @@ class Scheduler:
         return finished
 
     def check_integrity(self) -> None:
-        """Raises AssertionError when a block is lost or owned by nobody who runs."""
+        """Raises AssertionError when a block is lost or owned by no running sequence."""
         self.blocks.check_integrity(sequence.block_table for sequence in self.running)
         assert not any(sequence.block_table for sequence in self.waiting)
 
 
 def _active(sequences: list[Sequence]) -> list[Sequence]:
-    """Those that wait for nobody's choice."""
+    """Return the sequences that are not held for a person's choice."""
     return [sequence for sequence in sequences if not sequence.is_held]
 
 
@@ -328,11 +328,11 @@ def _user(sequence: Sequence) -> str:
 
 
 def _has_read(sequence: Sequence) -> bool:
-    """Whether of its prompt all but the last token, which everybody computes, is in its blocks."""
+    """Return whether its blocks hold its prompt but for the last token, which each sequence computes."""
     return sequence.num_computed_tokens >= sequence.num_prompt_tokens - 1
 
 
 def _rank(sequence: Sequence) -> tuple[int, int]:
-    """Who keeps its blocks, best first: priority, then age. Each preemption raises a sequence by one priority, so that
-    it is not preempted for ever."""
+    """Return its place in the order of keeping blocks: priority, then age. Each preemption raises a sequence by one
+    priority, so that it is not preempted for ever."""
     return (-sequence.request.priority - sequence.num_preemptions, sequence.arrival)

@@ -17,10 +17,10 @@ class Status(Enum):
 
 
 class Clock(Protocol):
-    """Gives the time of an event."""
+    """The clock of a request's events."""
 
     def at(self) -> int:
-        """µs since the request was accepted."""
+        """Return µs since the request was accepted."""
 
 
 @dataclass(eq=False)
@@ -40,21 +40,21 @@ class Sequence:
     num_computed_tokens: int = 0
     """Tokens of prompt and output whose keys and values are in the table's blocks."""
     num_stored_blocks: int = 0
-    """Blocks of the table that the prefix cache has heard of."""
+    """Blocks of the table that the prefix cache gave or was offered."""
     num_settled_blocks: int = 0
-    """The most blocks that the prefix cache ever gave or has heard of: preemption does not take them back."""
+    """The most blocks that the prefix cache ever gave or was offered. Preemption does not take them back."""
     num_written_tokens: int = 0
     """Prompt tokens in blocks that only this sequence made known to the prefix cache."""
     num_prefilled_tokens: int = 0
-    """The most prompt tokens that ever were computed or found in the cache: preemption does not take them back."""
+    """The most prompt tokens that ever were computed or found in the cache. Preemption does not take them back."""
     num_cached_tokens: int = 0
-    """Those of them that the prefix cache, or another with the same prompt, gave."""
+    """Prompt tokens that the prefix cache, or another sequence with the same prompt, gave."""
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
     is_held: bool = False
-    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay, as long as
-    nobody else needs them."""
+    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay until another
+    sequence needs them."""
     num_permitted: int = 0
     """Step mode: tokens that it may take by itself."""
     finish_reason: FinishReason | None = None
@@ -64,11 +64,11 @@ class Sequence:
 
     def __post_init__(self) -> None:
         self.prompt_ids = (*self.request.prompt_ids, *self.request.kept_ids)
-        """What is read before the first token is sampled: a fork reads the answer that it takes over, too."""
+        """Tokens read before the first token is sampled. A fork also reads the answer that it takes over."""
         self.ids = list(self.prompt_ids)
         """Prompt and output."""
         self.answer_ids = list(self.request.kept_ids)
-        """Tokens of the answer, kept and sampled: by them the sampler counts positions and penalties."""
+        """Tokens of the answer, kept and sampled. The sampler counts positions and penalties by them."""
         self._block_keys: list[bytes] = []
         self._prompt_key: bytes | None = None
 
@@ -82,14 +82,13 @@ class Sequence:
 
     @property
     def num_pending_tokens(self) -> int:
-        """Tokens not yet computed: what is left of the prompt (and of the output, after a preemption), or the token
-        sampled last."""
+        """Tokens not yet computed: the rest of the prompt (and of the output, after a preemption), or the token sampled
+        last."""
         return len(self.ids) - self.num_computed_tokens
 
     @property
     def num_unread_tokens(self) -> int:
-        """Of those that the client sent, how many are not yet computed; what was generated, kept ones too, is not
-        counted."""
+        """Tokens that the client sent and that are not yet computed. Generated tokens, kept ones too, do not count."""
         return max(0, len(self.request.prompt_ids) - self.num_computed_tokens)
 
     @property
@@ -98,11 +97,11 @@ class Sequence:
 
     @property
     def num_free_tokens(self) -> int:
-        """How many more tokens it may generate."""
+        """Number of tokens that it may still generate."""
         return min(self.request.params.max_tokens - len(self.answer_ids), self.window - len(self.ids))
 
     def block_keys(self, block_size: int) -> list[bytes]:
-        """The prefix cache's keys of all full blocks."""
+        """Return the prefix cache's keys of all full blocks."""
         keys, ids = self._block_keys, self.ids
         while (end := (len(keys) + 1) * block_size) <= len(ids):
             parent = keys[-1] if keys else self._root_key()
@@ -113,7 +112,7 @@ class Sequence:
         return root_key(self.request.cache_salt, self.request.model)
 
     def prompt_key(self, block_size: int) -> bytes:
-        """The key of the whole prompt, its partly filled last block included: equal for equal prompts of one tenant."""
+        """Return the whole prompt's key, its partly filled last block included; equal for a tenant's equal prompts."""
         if self._prompt_key is None:
             num_full = self.num_prompt_tokens // block_size
             parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()
@@ -121,15 +120,15 @@ class Sequence:
         return self._prompt_key
 
     def found(self, num_tokens: int) -> None:
-        """The prefix cache, or another with the same prompt, has this many tokens from the start."""
+        """Take over num_tokens from the start, from the prefix cache or another sequence with the same prompt."""
         self.num_computed_tokens = num_tokens
         num_prompt = min(num_tokens, self.num_prompt_tokens)
-        # What it had computed itself before it was preempted is no gift of the cache.
+        # Tokens that it had computed itself before a preemption do not count as cached.
         self.num_cached_tokens += max(0, num_prompt - self.num_prefilled_tokens)
         self.num_prefilled_tokens = max(self.num_prefilled_tokens, num_prompt)
 
     def advance(self, num_tokens: int) -> None:
-        """This many more tokens are computed."""
+        """Count num_tokens more as computed."""
         self.num_computed_tokens += num_tokens
         done = min(self.num_computed_tokens, self.num_prompt_tokens)
         self.num_prefilled_tokens = max(self.num_prefilled_tokens, done)
@@ -145,26 +144,26 @@ class Sequence:
             self.finish("length")
 
     def may_take(self) -> bool:
-        """Step mode: whether it may take one more token by itself, which counts as taken."""
+        """In step mode, return whether it may take one more token by itself, and count that token as taken."""
         is_permitted = self.num_permitted > 0
         self.num_permitted = max(0, self.num_permitted - 1)
         return is_permitted
 
     def preempt(self) -> None:
-        """Its blocks are taken; what it has written stays, to be computed again."""
+        """Note that its blocks are taken. Its tokens stay, to be computed again."""
         self.status = Status.WAITING
         self.num_computed_tokens = self.num_stored_blocks = 0
         self.num_preemptions += 1
 
     def finish(self, reason: FinishReason, message: str = "") -> None:
-        """The first reason stands."""
+        """End the sequence; the first reason stands."""
         if self.finish_reason is None:
             self.finish_reason = reason
             self.message = message
             self.status = Status.FINISHED
 
     def usage(self) -> Usage:
-        """Tokens by price class, so far. Nothing is written for a client who did not ask for that."""
+        """Return the tokens by price class, so far. No token counts as written for a client that did not ask for it."""
         num_computed = self.num_prefilled_tokens - self.num_cached_tokens
         num_written = 0 if self.request.cache_ttl == "none" else self.num_written_tokens
         return Usage(

@@ -1,4 +1,4 @@
-"""A step as the scheduler decides it: shares, copies and notes. Knows nothing of why."""
+"""A step as the scheduler decides it: shares, copies and notes. Knows nothing of the reasons."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from inference.protocol.request import CacheTTL
 
 @dataclass(frozen=True)
 class Scheduled:
-    """One sequence's share of a step: its next tokens, and guesses of what follows them."""
+    """One sequence's share of a step: its next tokens, and guesses of the tokens after them."""
 
     sequence: Sequence
     num_tokens: int
     drafts: tuple[int, ...] = ()
     is_partial: bool = False
-    """Whether the chunk ends inside the tokens known already: nothing is to be sampled then."""
+    """True: the chunk ends inside the tokens known already, so nothing is sampled."""
 
     @property
     def num_rows(self) -> int:
@@ -35,16 +35,16 @@ class Admitted:
 
     sequence: Sequence
     num_found_tokens: int
-    """What the prefix cache, or another with the same prompt, had of it."""
+    """Tokens of it that the prefix cache, or another sequence with the same prompt, had."""
     shared: tuple[int, ...]
     """The blocks in which they were found."""
     num_owners: tuple[int, ...]
-    """Of the blocks in which they are now, those that have each, this one included: a block that is to be written, and
-    was another's too, has been copied."""
+    """The number of owners of each block that now holds found tokens, this sequence included. A shared block that this
+    sequence is to write has been copied."""
     pool: Pool
-    """As it was before."""
+    """The unused blocks before the admission."""
     absence: Absence | None
-    """Why there were no more; None where all that could be taken over was."""
+    """The reason why no more was found. None: all that could be taken over was."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Preempted:
 
     sequence: Sequence
     num_tokens: int
-    """Computed tokens that were in them."""
+    """Computed tokens that were in the blocks."""
     num_blocks: int
 
 
@@ -70,13 +70,13 @@ class Stored:
     """Blocks became reusable."""
 
     indices: tuple[int, ...]
-    """In the sequence's table."""
+    """The blocks' places in the sequence's table."""
     ttl: CacheTTL
 
 
 @dataclass
 class Step:
-    """What is to be computed, what must be copied before that, and what happened on the way."""
+    """The shares to compute, the copies to make before them, and notes of admissions, preemptions and evictions."""
 
     shares: list[Scheduled] = field(default_factory=list)
     copies: list[BlockCopy] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Attention of new tokens over keys and values that lie in blocks. Knows nothing of weights.
 
 Grouped-query attention (arXiv 2305.13245) over a block table (PagedAttention, arXiv 2309.06180). Sequences of different
-lengths stand one after another and each attends over its own blocks alone, so nothing is padded.
+lengths stand one after another. Each attends over its own blocks alone, so nothing is padded.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from inference.models.decoders.observer import Observer
 from inference.models.decoders.rotation import Rotation
 
 _TILE = 64
-"""Queries of a prompt attended to at once: their scores stay in the second-level cache."""
+"""Queries of a prompt that attend at once: their scores stay in the second-level cache."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one chunk's tokens stand in the step, and where what they see stands in the cache."""
+    """The place of one chunk's tokens in the step, and of the keys that they see in the cache."""
 
     rows: slice
     start: int
-    """The position of the first."""
+    """Position of the chunk's first token."""
     first: int
-    """The position of the first key that is read."""
+    """Position of the first key that is read."""
     block_rows: Tensor
 
 
 class Layout(Protocol):
-    """Where the tokens of one step lie and how they turn, worked out once for all layers."""
+    """The places and rotations of one step's tokens, computed once for all layers."""
 
     def rotation(self, layer: int) -> Rotation:
-        """How this layer turns the step's tokens."""
+        """Return this layer's rotation of the step's tokens."""
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Store the new keys and values, then attend; → [num_tokens, num_heads * head_dim].
@@ -60,7 +60,7 @@ class StepLayout:
         dtype: torch.dtype,
         observer: Observer | None = None,
     ) -> None:
-        """dtype: in which prompts multiply. Single tokens do in float32: memory bounds them, not arithmetic."""
+        """dtype: of the products of prompts. Single tokens use float32: memory bounds them, not arithmetic."""
         self._config, self._kv, self._dtype, self._observer = config, kv, dtype, observer
         device = kv.keys.device
         positions = [torch.arange(chunk.start, chunk.end) for chunk in chunks]
@@ -115,8 +115,8 @@ class StepLayout:
         """query: [n, num_heads, head_dim]; keys: [num_kv_heads, num_keys, head_dim], the newest last; → [num_heads, n,
         num_keys].
 
-        Plain products: on a CPU scaled_dot_product_attention multiplies half precision in software and computes what
-        the mask hides.
+        Plain products: on a CPU scaled_dot_product_attention multiplies half precision in software and computes hidden
+        keys too.
         """
         config, n, num_keys = self._config, query.shape[0], keys.shape[1]
         grouped = query.view(n, config.num_kv_heads, config.num_groups, -1).permute(1, 2, 0, 3)
@@ -137,7 +137,7 @@ class StepLayout:
 
 
 def _hidden(n: int, num_keys: int, window: int | None, device: torch.device) -> Tensor | None:
-    """Which keys each of the newest n tokens must not see, [n, num_keys] bool; None if all see all."""
+    """Return the keys that each of the newest n tokens must not see, [n, num_keys] bool; None if all see all."""
     if n == 1 and (window is None or num_keys <= window):
         return None
     # Distance from each token back to each key; the last key is the last token's own.

@@ -1,7 +1,7 @@
 """A decode step of fixed shape: captured as a CUDA graph and replayed, plain on a CPU. Knows nothing of layers.
 
-One token of up to num_rows sequences over tables of up to num_blocks blocks. Inputs and results stay at the same
-addresses, and one graph launch takes the place of a thousand kernel launches.
+It computes one token of up to num_rows sequences over tables of up to num_blocks blocks. Inputs and results stay at the
+same addresses, and one graph launch takes the place of a thousand kernel launches.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from inference.models.decoder import Chunk
 logger = logging.getLogger(__name__)
 
 MAX_ROWS = 64
-"""As many as run at once by the scheduler's limits."""
+"""Sequences that run at once by the scheduler's limits."""
 MAX_GATHERED = 1 << 18
-"""Keys of one layer gathered at once: with eight key/value heads of 128 numbers 1 GB with their values."""
+"""Keys of one layer gathered at once: 1 GB with their values, at eight key/value heads of 128 numbers."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Bucket:
 
 
 def bucket_of(chunks: Sequence[Chunk]) -> Bucket | None:
-    """The smallest that holds these single tokens: powers of two, and for blocks also what lies halfway between.
+    """Return the smallest bucket for these single tokens: powers of two, for blocks also the numbers halfway between.
 
-    None: too many, or of too long sequences.
+    None: the tokens are too many, or their sequences too long.
     """
     num_rows = 1 << (len(chunks) - 1).bit_length()
     num_blocks = max(num_used_blocks(chunk) for chunk in chunks)
@@ -47,21 +47,21 @@ def bucket_of(chunks: Sequence[Chunk]) -> Bucket | None:
 
 
 def num_used_blocks(chunk: Chunk) -> int:
-    """Blocks that hold the sequence up to the chunk's end."""
+    """Return the number of blocks that hold the sequence up to the chunk's end."""
     return -(-chunk.end // BLOCK_SIZE)
 
 
 def padded_table(chunk: Chunk, num_blocks: int) -> list[int]:
-    """The blocks up to the chunk's end, then the last of them again.
+    """Return the blocks up to the chunk's end, then the last of them again.
 
-    What a mask hides must be finite, for 0 times NaN is NaN; with its own block a sequence depends on nobody else.
+    Hidden values must be finite, for 0 times NaN is NaN. With its own block a sequence depends on no other.
     """
     used = list(chunk.block_table[: num_used_blocks(chunk)])
     return used + used[-1:] * (num_blocks - len(used))
 
 
 class DecodeStep:
-    """All steps of one bucket: the first one is plain and warms up, the second is captured, and then it is replayed."""
+    """All steps of one bucket: the first is plain and warms up, the second is captured, later ones replay it."""
 
     def __init__(self, bucket: Bucket, spare_block: int, device: torch.device, pool: object | None) -> None:
         """pool: memory shared with the other buckets' graphs, which never run at once; None: nothing is captured."""
@@ -79,8 +79,9 @@ class DecodeStep:
         return self._graph is not None
 
     def run(self, chunks: Sequence[Chunk], compute: Callable[[Tensor], None]) -> None:
-        """Compute these tokens; the rows left over compute a token of no sequence. The caller waits for the device
-        before the next call.
+        """Compute these tokens; the rows left over compute a token of no sequence.
+
+        The caller waits for the device before the next call.
 
         compute: the same each time; of [num_rows, 2 + num_blocks] int64 (a token's id, its position, its blocks), it
         leaves its results at the same address each time.
@@ -98,14 +99,14 @@ class DecodeStep:
             self._num_plain += 1
 
     def _capture(self, compute: Callable[[Tensor], None]) -> torch.cuda.CUDAGraph | None:
-        """Computes nothing yet. A step that cannot be captured stays plain, which costs only speed."""
+        """Capture the step without computing it. A step that cannot be captured stays plain, which costs only speed."""
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
         try:
             # Other threads of the worker may use the device while this one captures.
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):  # type: ignore[arg-type]
                 compute(self._inputs)
         except RuntimeError as error:
-            torch.cuda.set_stream(stream)  # a capture that fails at its end leaves its own as the current one
+            torch.cuda.set_stream(stream)  # a capture that fails at its end leaves its own stream as the current one
             self._may_capture = False
             logger.warning("steps of %d rows are not captured: %s", len(self._inputs), error)
             return None

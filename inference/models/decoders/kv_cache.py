@@ -1,4 +1,4 @@
-"""All sequences' keys and values, in blocks. Knows nothing of sequences: a block table says what lies where."""
+"""All sequences' keys and values, in blocks. Knows nothing of sequences, whose block tables list their blocks."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class KVCache:
 
 
 class PagedCache(KVCache):
-    """One that a step of fixed shape reads: zeros at first, and one block more, which padded rows alone write and read.
+    """A cache for steps of fixed shape: zeros at first, and one block more, which only padded rows write and read.
 
-    What a sequence leaves in its blocks must not reach the next one: a mask hides a key by a weight of 0, and 0 times
+    A sequence's values in a block must not reach the next sequence: a mask hides a key by a weight of 0, and 0 times
     NaN is NaN.
     """
 
@@ -43,13 +43,13 @@ class PagedCache(KVCache):
         self.num_blocks = self.spare_block = num_blocks
 
     def clear(self, blocks: Tensor) -> None:
-        """Zero blocks that are about to be begun, whatever a former sequence left there; [n] int64."""
+        """Zero blocks that are about to be begun, and any values of a former sequence; [n] int64."""
         self.keys.index_fill_(1, blocks, 0)
         self.values.index_fill_(1, blocks, 0)
 
 
 def read_blocks(layer: Tensor, rows: Tensor) -> Tensor:
-    """One sequence's keys or values in a row, [num_kv_heads, num_blocks of the sequence * BLOCK_SIZE, head_dim].
+    """Return one sequence's keys or values in a row, [num_kv_heads, its num_blocks * BLOCK_SIZE, head_dim].
 
     layer: [num_blocks, num_kv_heads, BLOCK_SIZE, head_dim]; rows: from block_rows. One copy, whole blocks at a time.
     """
@@ -59,6 +59,6 @@ def read_blocks(layer: Tensor, rows: Tensor) -> Tensor:
 
 
 def block_rows(block_table: Tensor, num_kv_heads: int) -> Tensor:
-    """Which rows of a layer seen as [num_blocks * num_kv_heads, ...] hold these blocks, head by head."""
+    """Return the rows of a layer, as [num_blocks * num_kv_heads, ...], that hold these blocks, head by head."""
     heads = torch.arange(num_kv_heads, device=block_table.device)
     return (block_table[None] * num_kv_heads + heads[:, None]).flatten()

@@ -1,8 +1,8 @@
 """The decoder on the kernels: one call per step, for quantised models on CPUs that have them.
 
-A token's results are the same bit by bit whatever is computed beside it: alone or in a batch, in one chunk or in many.
-They depend on whether it belongs to a prompt, which has a form of the weights that is faster for many rows, unless that
-form was left out.
+A token's results are the same bit by bit, whatever is computed beside it: alone or in a batch, in one chunk or in many.
+They do depend on whether the token belongs to a prompt: prompts have a form of the weights that is faster for many
+rows, unless that form was left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NORMS = ("attention_norm", "mlp_norm", "post_attention_norm", "post_mlp_norm", 
 
 
 def _allocate(num_bytes: int) -> NDArray[np.uint8]:
-    """Zeros in huge pages where the system has them (a third more bandwidth); taken from it as they are touched."""
+    """Return zeros, in huge pages where the system has them (a third more bandwidth), taken as they are touched."""
     memory = mmap.mmap(-1, num_bytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a system may have been built without
@@ -40,8 +40,8 @@ def _allocate(num_bytes: int) -> NDArray[np.uint8]:
 
 
 def _move(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
-    """Their bytes, behind each other in whole cache lines: a load that lies across two costs twice. `arrays` is empty
-    then: each goes as soon as it is copied, so that memory never holds all of them twice."""
+    """Return their bytes, one after another in whole cache lines: a load across two lines costs twice. This empties
+    `arrays`: each goes as soon as it is copied, so that memory never holds all of them twice."""
     sizes = [-(-array.nbytes // _CACHE_LINE) * _CACHE_LINE for array in arrays.values()]
     memory, copies = _allocate(sum(sizes)), {}
     for name, start in zip(list(arrays), accumulate(sizes, initial=0), strict=False):
@@ -71,7 +71,7 @@ class NativeDecoder:
     device = "cpu"
 
     def __init__(self, config: ModelConfig, weights: Arrays, kernels: Kernels) -> None:
-        """weights: from load_native; it takes them out of the dictionary."""
+        """weights: from load_native; the decoder takes them out of the dictionary."""
         self.config = config
         self._kernels = kernels
         self._weights = _move(weights)
@@ -103,7 +103,7 @@ class NativeDecoder:
         return chunk.is_prompt and self._has_prompt_form
 
     def _compute(self, chunks: list[Chunk], kv: NativeCache) -> NDArray[np.float32]:
-        """Prompts come last."""
+        """Compute chunks of which the prompts come last."""
         lengths = [len(chunk.ids) for chunk in chunks]
         starts = list(accumulate(lengths, initial=0))
         num_decoded = starts[sum(not self._is_prompt(chunk) for chunk in chunks)]
@@ -140,7 +140,7 @@ class NativeDecoder:
         return turned
 
     def _rotations(self) -> list[bool]:
-        """Whether each kind of rotation in use is that of sliding layers."""
+        """Return the kinds of rotation in use; True: that of sliding layers."""
         return [False, True] if self.config.sliding_layers else [False]
 
     def _build_model(self) -> Model:
@@ -200,7 +200,7 @@ class NativeDecoder:
 
 
 def _logit_rows(chunks: list[Chunk], starts: list[int]) -> list[int]:
-    """Which of the step's tokens are to have logits."""
+    """Return the rows of the step's tokens that are to have logits."""
     ends = zip(chunks, starts[1:], strict=True)
     return [end - left for chunk, end in ends for left in range(chunk.num_logits, 0, -1)]
 

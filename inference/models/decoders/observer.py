@@ -1,4 +1,4 @@
-"""Who may look at a forward pass while it is computed. Serving passes None; probes look."""
+"""The interface of observers of a forward pass. Serving passes None; probes pass one. Knows nothing of probes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 class Observer(Protocol):
-    """Is shown values that the decoder does not write to afterwards."""
+    """Receives values that the decoder does not write to afterwards."""
 
     def attended(self, layer: int, first: int, weights: Tensor) -> None:
-        """Some of the step's tokens attended: weights [num_heads, num_tokens, num_keys], the keys from position first
-        on. Rows sum to 1."""
+        """Receive the attention of some of the step's tokens: weights [num_heads, num_tokens, num_keys], the keys from
+        position first on. Rows sum to 1."""
 
     def passed(self, layer: int, residual: Tensor) -> None:
-        """The residual stream after the layer, [num_tokens, hidden_size] float32."""
+        """Receive the residual stream after the layer, [num_tokens, hidden_size] float32."""

@@ -1,6 +1,6 @@
 """The decoder on a GPU: blocks on the device, one copy in and one out per step, decode in CUDA graphs.
 
-The layers are the PyTorch decoder's own. It runs on a CPU too, where nothing is captured: so its numerics are tested.
+The layers are the PyTorch decoder's own. It runs on a CPU too, without capture, so that tests cover its numerics.
 Knows nothing of scheduling or sampling.
 """
 
@@ -59,7 +59,7 @@ class PagedDecoder:
     def __init__(
         self, config: ModelConfig, weights: Weights, dtype: torch.dtype, device: torch.device, has_graphs: bool = True
     ) -> None:
-        """weights: from load_on_device. has_graphs: on a GPU; without, what they bring can be measured."""
+        """weights: from load_on_device. has_graphs: on a GPU; False measures the gain of the graphs."""
         self.config = config
         self._model = TorchDecoder(config, weights)
         self._dtype, self._device = dtype, device
@@ -77,7 +77,7 @@ class PagedDecoder:
         self.compute = f"{str(dtype).removeprefix('torch.')}, attention over gathered blocks{graphs}"
 
     def build_cache(self, num_blocks: int) -> ServedCache:
-        """Zeros; all of it is taken at once."""
+        """Return a cache of zeros; all its memory is taken at once."""
         return ServedCache(self.config, num_blocks, self._dtype, self._device, self._has_graphs)
 
     @torch.inference_mode()
@@ -98,7 +98,7 @@ class PagedDecoder:
             torch.cuda.synchronize(self._device)
 
     def on_device(self, logits: NDArray[np.float32]) -> Tensor | None:
-        """The last forward's result where it was computed, if this is it."""
+        """Return the last forward's result on the device, if logits is that result; else None."""
         return self._last[1] if self._last is not None and self._last[0] is logits else None
 
     def _decode(self, bucket: Bucket, chunks: list[Chunk], kv: ServedCache) -> Tensor:
@@ -115,7 +115,7 @@ class PagedDecoder:
         return results[: len(chunks)]
 
     def _plain(self, chunks: list[Chunk], kv: ServedCache) -> Tensor:
-        """Any step: single tokens attend together, prompts each by itself, so that nothing much is padded."""
+        """Compute any step. Single tokens attend together, prompts each by itself, so that little is padded."""
         singles = [chunk for chunk in chunks if len(chunk.ids) == 1]
         together = singles if singles and bucket_of(singles) else []
         alone = [chunk for chunk in chunks if len(chunk.ids) > 1 or not together]
@@ -137,7 +137,7 @@ class PagedDecoder:
         return self._model.read_out(self._model.residual(ids, layout)[rows])
 
     def _upload(self, *arrays: NDArray[np.int64]) -> list[Tensor]:
-        """The same on the device, by one copy from pinned memory."""
+        """Return the arrays on the device, by one copy from pinned memory."""
         sizes = [array.size for array in arrays]
         if len(self._uploaded) < sum(sizes):
             self._uploaded = torch.empty(2 * sum(sizes), dtype=torch.int64, pin_memory=self._is_cuda)
@@ -147,7 +147,7 @@ class PagedDecoder:
         return [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
 
     def _to_host(self, logits: Tensor) -> NDArray[np.float32]:
-        """Waits for the device."""
+        """Copy the logits to the host and wait for the device."""
         if len(self._host) < len(logits):
             self._host = torch.empty(max(len(logits), MAX_ROWS), self.config.vocab_size, pin_memory=self._is_cuda)
         host = self._host[: len(logits)]
@@ -163,7 +163,7 @@ def _table(chunk: Chunk) -> NDArray[np.int64]:
 
 
 def _logit_rows(chunks: Sequence[Chunk], ordered: Sequence[Chunk]) -> NDArray[np.int64]:
-    """Where the tokens that are to have logits stand when chunks stand in another order."""
+    """Return the places of the tokens that are to have logits, when chunks stand in another order."""
     ends = dict(zip(map(id, ordered), accumulate(len(chunk.ids) for chunk in ordered), strict=True))
     return _int64([ends[id(chunk)] - left for chunk in chunks for left in range(chunk.num_logits, 0, -1)])
 

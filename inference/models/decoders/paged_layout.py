@@ -1,7 +1,7 @@
 """Attention over blocks by tensors alone, so that a step of fixed shape never asks the host. Knows nothing of weights.
 
-PagedAttention (arXiv 2309.06180) without a kernel of its own: a group's blocks are gathered, then PyTorch's
-scaled_dot_product_attention does the rest. That reads keys and values three times where a paged kernel reads them once.
+PagedAttention (arXiv 2309.06180) without a kernel of its own: it gathers a group's blocks, then calls PyTorch's
+scaled_dot_product_attention. That reads keys and values three times where a paged kernel reads them once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Group:
     positions: Tensor  # [num_sequences, num_tokens] int64, of the new tokens
     table: Tensor  # [num_sequences, num_blocks] int64; a sequence with fewer has its last again
     num_keys: int | None = None
-    """How many keys the last token sees, of a single sequence; None: the positions tell, by a mask."""
+    """Keys that the last token of a single sequence sees. None: the positions tell, by a mask."""
 
 
 @dataclass(frozen=True)
 class _View:
-    """What one group reads in layers with the same window."""
+    """The keys and values that one group reads in layers with the same window."""
 
     rows: slice
     """The group's tokens in the step."""
@@ -41,8 +41,8 @@ class _View:
     block_rows: Tensor  # [num_sequences * num_kv_heads * num_blocks], of a layer as [num_blocks * num_kv_heads, ...]
     num_keys: int
     mask: Tensor | None
-    """[num_sequences, 1, num_groups * num_tokens, num_keys], 0 or minus infinity; None: causal, the last key the last
-    token's own."""
+    """[num_sequences, 1, num_groups * num_tokens, num_keys], 0 or minus infinity. None: causal, and the last key is the
+    last token's own."""
 
 
 class PagedLayout:
@@ -129,7 +129,7 @@ class PagedLayout:
                 rows, own_keys, own_values, causal, scale=config.query_scale, enable_gqa=True
             )
             return mixed.transpose(1, 2).reshape(len(query), -1)
-        # As further rows of one head they need no copies of keys and values: the mask says who they are.
+        # As further rows of one head they need no copies of keys and values: the mask tells them apart.
         rows = heads.permute(0, 2, 3, 1, 4).flatten(2, 3)  # [num_sequences, num_kv_heads, num_groups * num_tokens, ...]
         mixed = self._masked(rows, own_keys, own_values, view.mask)
         split = mixed.view(num_sequences, config.num_kv_heads, config.num_groups, num_tokens, config.head_dim)
@@ -146,14 +146,14 @@ class PagedLayout:
         config = self._config
         if (cap := config.attention_softcap) is None:
             return scaled_dot_product_attention(query, keys, values, mask, scale=config.query_scale)
-        # No ready kernel caps scores; in float32, because a cap of 50 leaves 16 bits few digits.
+        # No ready kernel caps scores. In float32, because a cap of 50 leaves 16 bits few digits.
         scores = (query.float() * config.query_scale) @ keys.float().transpose(-1, -2)
         weights = scores.div_(cap).tanh_().mul_(cap).add_(mask).softmax(-1)
         return weights.to(values.dtype) @ values
 
 
 def _begun(group: Group, spare_block: int) -> Tensor:
-    """The last block of each sequence where this step writes its first token, else the spare one; [num_sequences]."""
+    """Return each sequence's last block where this step writes its first token, else the spare one; [num_sequences]."""
     first, last = group.positions[:, :1], group.positions[:, -1:]
     is_begun = last // BLOCK_SIZE * BLOCK_SIZE >= first
     return torch.where(is_begun, group.table.gather(1, last // BLOCK_SIZE), spare_block).flatten()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Rotation:
-    """The rotation of some tokens' heads, worked out once for all layers that share it."""
+    """The rotation of some tokens' heads, computed once for all layers that share it."""
 
     def __init__(
         self, frequencies: Sequence[float] | Tensor, positions: Tensor, pairing: Literal["adjacent", "halves"]

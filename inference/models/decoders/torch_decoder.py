@@ -1,8 +1,8 @@
 """The decoder in PyTorch, on any processor that it has kernels for. Knows nothing of scheduling or sampling.
 
-One block for all families: RMSNorm (arXiv 1910.07467), rotary positions, attention, a gated MLP (arXiv 2002.05202);
-what a family adds (biases, norms of heads and of outputs, scales, caps, windows) stands in its ModelConfig. The
-residual stream is float32.
+One block for all families: RMSNorm (arXiv 1910.07467), rotary positions, attention, a gated MLP (arXiv 2002.05202). A
+family's additions (biases, norms of heads and of outputs, scales, caps, windows) stand in its ModelConfig. The residual
+stream is float32.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from inference.models.weights.linear import Linear, load_head, unpack_linear
 from inference.models.weights.torch_weights import Weights
 
 NUM_REFINED = 256
-"""Logits recomputed in float32: the head's int8 product finds the candidates, too coarse to tell close rivals apart."""
+"""Logits recomputed in float32. The head's int8 product finds the candidates, but cannot tell close ones apart."""
 _MAX_RANKED_ROWS = 64
-"""Up to so many rows the head ranks in int8; for more, one float32 product of all is less work and memory."""
+"""Up to this many rows the head ranks in int8. For more, one float32 product of all is less work and memory."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One layer's weights; what its family does not have is None."""
+    """One layer's weights; None: its family does not have them."""
 
     attention_norm: Tensor  # [hidden_size]
     qkv: Linear
@@ -77,13 +77,13 @@ class TorchDecoder:
 
     @torch.inference_mode()
     def forward(self, chunks: list[Chunk], kv: KVCache, observer: Observer | None = None) -> NDArray[np.float32]:
-        """See Decoder.forward; the observer is shown what the step computes."""
+        """See Decoder.forward; the observer receives the step's results."""
         layout = StepLayout(chunks, self.config, kv, self._dense_dtype, observer)
         ids = torch.tensor([token for chunk in chunks for token in chunk.ids])
         return self._logits(self.residual(ids, layout, observer), chunks).numpy()
 
     def residual(self, ids: Tensor, layout: Layout, observer: Observer | None = None) -> Tensor:
-        """The residual stream after all layers: [num_tokens] → [num_tokens, hidden_size] float32."""
+        """Return the residual stream after all layers: [num_tokens] → [num_tokens, hidden_size] float32."""
         x = self._embedding[ids].float() * self.config.embedding_scale
         for layer, block in enumerate(self._blocks):
             x = x + self._attend(layer, block, layout, x)
@@ -94,7 +94,7 @@ class TorchDecoder:
         return x
 
     def _normed(self, x: Tensor, weight: Tensor) -> Tensor:
-        """RMSNorm over the last dimension of a float32 tensor, in the dtype of matrix inputs."""
+        """Return the RMSNorm over the last dimension of a float32 tensor, in the dtype of matrix inputs."""
         return self._rms(x, weight).to(self._dtype)
 
     def _rms(self, x: Tensor, weight: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ class TorchDecoder:
 
     def _head_product(self, hidden: Tensor) -> Tensor:
         """[num_rows, hidden_size] → [num_rows, vocab_size] float32."""
-        if hidden.is_cuda and hidden.dtype is not torch.float32:  # 16 bits would make ties of close rivals
+        if hidden.is_cuda and hidden.dtype is not torch.float32:  # 16 bits would make ties of close logits
             return torch.mm(hidden, self._head.T, out_dtype=torch.float32)
         if self._ranking is None or len(hidden) > _MAX_RANKED_ROWS:
             dtype = torch.float32 if self._ranking else self._dtype

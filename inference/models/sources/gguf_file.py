@@ -21,7 +21,7 @@ from inference.models.sources.source import check_finite, check_shapes
 __all__ = ["GgufFile", "ModelFileError"]
 
 _ROPE_DIVISORS = "rope_freqs.weight"
-"""Llama 3's scaling as the converter worked it out: what each pair's frequency is divided by."""
+"""Llama 3's scaling as the converter computed it: the divisor of each pair's frequency."""
 
 
 class GgufFile:

@@ -1,7 +1,7 @@
 """A Hugging Face config.json read as a ModelConfig. Knows nothing of tensors.
 
-Follows the configuration classes of transformers, in the form that version 5 writes (rope_parameters, layer_types) and
-in the older one that most published folders have (rope_theta, rope_scaling, sliding_window_pattern).
+Follows the configuration classes of transformers, in two forms. Version 5 writes rope_parameters and layer_types. Most
+published folders have the older form (rope_theta, rope_scaling, sliding_window_pattern).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLAIN: dict[str, object] = {
     "use_bidirectional_attention": False,
     "quantization_config": {},
 }
-"""What a folder may only say if it says this."""
+"""The only values that a folder may give to these keys."""
 
 
 def build_config(path: Path, values: dict[str, Any], quantization: str) -> ModelConfig:

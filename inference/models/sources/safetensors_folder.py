@@ -44,7 +44,7 @@ _GEMMA_NORMS = {
     "post_feedforward_layernorm": "post_ffw_norm",
 }
 _IGNORED = re.compile(r"rotary_emb\.inv_freq$")
-"""What old converters wrote beside the weights and the configuration says too."""
+"""Tensors that old converters wrote beside the weights; the configuration has the same values."""
 
 
 class SafetensorsFolder:

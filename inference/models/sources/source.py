@@ -1,4 +1,4 @@
-"""Where a model's weights come from: one small protocol for all kinds of files. Knows nothing of decoders."""
+"""The source of a model's weights: one small protocol for all kinds of files. Knows nothing of decoders."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class ModelSource(Protocol):
     path: Path
     config: ModelConfig
     files: tuple[Path, ...]
-    """All that the weights are read from."""
+    """All files from which the weights are read."""
 
     def has(self, name: str) -> bool: ...
 
     def format(self, name: str) -> str:
-        """The tensor's format in GGUF's words, e.g. F32, BF16, Q4_1."""
+        """Return the tensor's format in GGUF's terms, e.g. F32, BF16, Q4_1."""
 
     def blocks(self, name: str) -> NDArray[np.uint8]:
-        """The tensor's rows as they stand in the file, [num_out, bytes per row] uint8."""
+        """Return the tensor's rows as they stand in the file, [num_out, bytes per row] uint8."""
 
     def array(self, name: str) -> NDArray[np.float32]:
-        """The tensor dequantised, [num_out, num_in] (or [n]) float32, finite."""
+        """Return the tensor dequantised, [num_out, num_in] (or [n]) float32, finite."""
 
 
 def open_model(path: Path) -> ModelSource:
-    """A GGUF file, or a folder with config.json and safetensors. Raises ModelFileError."""
+    """Open a GGUF file, or a folder with config.json and safetensors. Raises ModelFileError."""
     if not path.exists():
         raise missing(path)
     if path.is_dir():  # imported here: it needs PyTorch, which takes a second

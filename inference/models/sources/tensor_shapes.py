@@ -1,4 +1,4 @@
-"""Which tensors a decoder needs and of which shape. Knows nothing of files."""
+"""The tensors that a decoder needs, and their shapes. Knows nothing of files."""
 
 from __future__ import annotations
 

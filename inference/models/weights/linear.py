@@ -1,9 +1,9 @@
 """A weight matrix in the two forms the decoder needs: compact for few rows, dense for many.
 
-Decoding is bound by memory bandwidth, so the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1,
-and has Q5_0 and the K formats as int8 per output channel; Q8_0 and what is not quantised have none. Prefill is bound by
-arithmetic, so the dense form is bfloat16 where the CPU multiplies it natively. Each form is first packed into plain
-tensors, which can be kept in a file, and a matrix is made from those. Knows nothing of what a matrix is for.
+Decoding is bound by memory bandwidth. So the compact form keeps the 4-bit codes, scales and minima of Q4_0 and Q4_1.
+It has Q5_0 and the K formats as int8 per output channel. Q8_0 and unquantised formats have none. Prefill is bound by
+arithmetic. So the dense form is bfloat16 where the CPU multiplies it natively. Each form is first packed into plain
+tensors, which can be kept in a file, and a matrix is made from those. Knows nothing of a matrix's purpose.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INT4_GROUP = 32
 _NUM_SCALES = {"Q4_0": 1, "Q4_1": 2}
 """float16 numbers before a group's 16 bytes of nibbles (low nibbles first): the scale, and Q4_1's minimum."""
 _FINER = {"Q8_0", "F16", "BF16", "F32"}
-"""Formats to which int8 per channel would add more error than they have. In bfloat16 a row takes over twice as long."""
+"""Formats to which int8 per channel would add more error than their own. In bfloat16 a row takes over twice as long."""
 MAX_COMPACT_ROWS = 15
 """Measured: from 16 rows on the dense product is faster than the row-wise kernels."""
 
@@ -77,7 +77,7 @@ class Int4Group:
     name = "int4 in groups of 32"
 
     def __init__(self, packed: Tensor, scale_and_zero: Tensor) -> None:
-        """As pack_int4 returns them."""
+        """packed, scale_and_zero: as pack_int4 returns them."""
         self._packed = packed
         self._scale_and_zero = scale_and_zero
 
@@ -119,7 +119,7 @@ def pack_linear(source: ModelSource, names: Sequence[str], dtype: torch.dtype, i
 
 
 def unpack_linear(packed: Mapping[str, Tensor]) -> Linear:
-    """From what pack_linear returned."""
+    """Return the matrix from pack_linear's tensors."""
     if "int4" in packed:
         return Linear(Int4Group(packed["int4"], packed["scale_and_zero"]), packed["dense"])
     if "int8" in packed:
@@ -128,7 +128,7 @@ def unpack_linear(packed: Mapping[str, Tensor]) -> Linear:
 
 
 def pack_int8(weight: Tensor) -> dict[str, Tensor]:
-    """weight: [num_out, num_in] float32."""
+    """Return the codes and scales of weight, [num_out, num_in] float32."""
     scale = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
     return {"int8": (weight / scale[:, None]).round_().to(torch.int8), "scale": scale}
 

@@ -1,4 +1,4 @@
-"""A model's weights as the kernels read them; the layout is drawn in kernels/matrix.h. Knows nothing of how."""
+"""A model's weights as the kernels read them; the layout is drawn in kernels/matrix.h. Knows nothing of the kernels."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from inference.models.sources.tensor_shapes import OUTPUT
 from inference.models.weights.packed_cache import PackedCache, source_key
 
 FORMAT = "native-2"
-"""Of packed weights; raised when their layout changes."""
+"""Format of packed weights; raised when their layout changes."""
 
 _FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
-"""Formats whose every group of 32 is 4-bit codes with a scale and a minimum, which are kept."""
+"""Formats in which each group of 32 has 4-bit codes, a scale and a minimum, which are kept."""
 _PLAIN = ("F32", "F16", "BF16")
 _SPANS = (192, 128, 64)
-"""How many inputs may be turned together in the prompts' form; the first that divides all is taken."""
+"""Numbers of inputs that may be turned together in the prompts' form; the first that divides all inputs is taken."""
 _K_GROUPS = 8
 """Groups of 32 in a block of Q4_K."""
 _NORMS = {
@@ -46,7 +46,7 @@ Bytes = NDArray[np.uint8]
 
 
 def obstacle(source: ModelSource) -> str | None:
-    """Why the kernels cannot compute this model, for people; None if they can."""
+    """Return why the kernels cannot compute this model, for people; None if they can."""
     config = source.config
     if source.format("blk.0.ffn_down.weight") in _PLAIN:
         return "its weights are not quantised"
@@ -68,7 +68,7 @@ def load_native(source: ModelSource, on_progress: Callable[[float], None], cache
 
 
 def pack_native(source: ModelSource, on_progress: Callable[[float], None]) -> Arrays:
-    """All weights by name: "3.qkv.4" are the tiles of layer 3's matrix for query, key and value, with 4-bit codes.
+    """Return all weights by name: "3.qkv.4" has layer 3's tiles for query, key and value, with 4-bit codes.
 
     Raises ModelFileError.
     """
@@ -100,7 +100,7 @@ def _pack_layer(source: ModelSource, layer: int) -> Arrays:
 
 
 def _pack(source: ModelSource, name: str, tensors: Sequence[str], is_interleaved: bool = False) -> Arrays:
-    """One matrix of several tensors' rows, behind each other or with their tiles by turns."""
+    """Return one matrix of several tensors' rows, one tensor after another or with their tiles by turns."""
     bits = 4 if all(source.format(tensor) in _FOUR_BITS for tensor in tensors) else 8
     pack = _tiles4 if bits == 4 else _tiles8
     if is_interleaved:
@@ -109,23 +109,23 @@ def _pack(source: ModelSource, name: str, tensors: Sequence[str], is_interleaved
 
 
 def span_of(num_in: int) -> int:
-    """Inputs of a matrix that are turned together in the prompts' form; 0 where it has none."""
+    """Return the number of inputs turned together in a matrix's prompts' form; 0 where it has none."""
     return next((span for span in _SPANS if num_in % span == 0), 0)
 
 
 def has_prompt_form(config: ModelConfig) -> bool:
-    """Whether all of a layer's matrices can be had in the form that is faster for prompts."""
+    """Return whether all of a layer's matrices can have the form that is faster for prompts."""
     widths = (config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim)
     return all(map(span_of, widths))
 
 
 def without_prompt_form(arrays: Arrays) -> Arrays:
-    """What prompts are computed by as well as all else."""
+    """Return the weights without the prompts' form, so that one form computes prompts and answers."""
     return {name: array for name, array in arrays.items() if not name.endswith(".prompt")}
 
 
 def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) -> Bytes:
-    """All tiles, four by four, as drawn in kernels/prompt_matrix.h, of weights [rows, num_in]."""
+    """Return all tiles, four by four, as drawn in kernels/prompt_matrix.h, of weights [rows, num_in]."""
     tiles = [_by_tile(part) for part in parts]
     rows = np.stack(tiles, axis=1) if is_interleaved else np.concatenate(tiles)
     num_in = rows.shape[-1]
@@ -140,7 +140,7 @@ def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) ->
 
 
 def _turn(size: int) -> NDArray[np.float32]:
-    """What a span is multiplied by, symmetric; see kernels/prompt_matrix.h."""
+    """Return the symmetric matrix that multiplies a span; see kernels/prompt_matrix.h."""
     pair = np.array([[1, 1], [1, -1]], np.float32)
     outer = {64: np.eye(1), 128: pair, 192: np.eye(3) - 2 / 3}[size]
     return np.asarray(reduce(np.kron, [outer, *[pair] * 6]), np.float32)
@@ -226,7 +226,7 @@ def _padded(rows: NDArray[_T], multiple: int = TILE) -> NDArray[_T]:
 
 
 def num_outputs(config: ModelConfig, name: str) -> int:
-    """Of a matrix, padding not counted."""
+    """Return the number of a matrix's outputs, without padding."""
     return {
         "qkv": (config.num_heads + 2 * config.num_kv_heads) * config.head_dim,
         "output": config.hidden_size,

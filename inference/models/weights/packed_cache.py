@@ -1,9 +1,9 @@
-"""Weights converted once and kept in files, mapped into memory afterwards. Knows nothing of what is converted.
+"""Weights converted once and kept in files, mapped into memory afterwards. Knows nothing of the conversion.
 
 One file per key: magic, SHA-256 of the index, its length, the index (JSON: name, dtype, shape, place), then the arrays
-at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk, so a reader
-sees all of it or none; one that is damaged nevertheless (wrong magic, index or length) is built again. The arrays' own
-bytes are not summed: neither are those of the model file that they come from, and reading all would slow the start.
+at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk. So a reader
+sees all of it or none. A file that is damaged nevertheless (wrong magic, index or length) is built again. The arrays'
+own bytes have no checksum. Neither has the model file that they come from, and reading all would slow the start.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ _ALIGNMENT = 64
 _MAX_INDEX_BYTES = 16 << 20
 _SUFFIX = ".weights"
 _MAX_BUILD_S = 3600
-"""A file that is still not whole after this belongs to nobody."""
+"""A file that is still not whole after this time is a dead builder's."""
 _HEADER_BYTES = 1 << 20
-"""How much of a model file's beginning is hashed: its metadata and tensor list, or the most of them."""
+"""Bytes hashed at a model file's beginning: its metadata and tensor list, or most of them."""
 
 
 class PackedCache:
-    """A folder of packed weights, never larger than max_bytes: what was used longest ago goes first."""
+    """A folder of packed weights, at most max_bytes: the least recently used file goes first."""
 
     def __init__(self, folder: Path, max_bytes: int = 8 << 30) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
 
     def load_or_build(self, key: str, build: Callable[[], Arrays]) -> dict[str, NDArray[Any]]:
-        """The arrays of this key: mapped from its file, else as build returns them and kept for the next time.
+        """Return the arrays of this key: mapped from its file, else as build returns them and kept for the next time.
 
-        Mapped arrays are private to the process: what is written to them never reaches the file. A cache that cannot be
+        Mapped arrays are private to the process: writes to them never reach the file. A cache that cannot be
         written only costs the next start's time.
         """
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}{_SUFFIX}"
@@ -85,7 +85,7 @@ class PackedCache:
                 raise
 
     def _shrink(self, keep: Path) -> None:
-        """Remove what was used longest ago, and what a builder that died has left."""
+        """Remove the least recently used files, and the files that a dead builder left."""
         for leftover in self._folder.glob("*.tmp"):
             if time.time() - leftover.stat().st_mtime > _MAX_BUILD_S:
                 leftover.unlink(missing_ok=True)
@@ -98,8 +98,8 @@ class PackedCache:
 
 
 def let_go(array: NDArray[Any]) -> None:
-    """Give back the memory of one of load_or_build's arrays, to which nothing was written: one that is mapped is read
-    from its file again if it is needed again. Others go by themselves."""
+    """Give back the memory of one of load_or_build's arrays, to which nothing was written. A mapped array is read from
+    its file again if it is needed again. Other arrays go by themselves."""
     data = array.base
     if isinstance(data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         at = array.ctypes.data - np.frombuffer(data, np.uint8).ctypes.data
@@ -108,7 +108,7 @@ def let_go(array: NDArray[Any]) -> None:
 
 
 def source_key(source: ModelSource, form: str) -> str:
-    """The same only while the model's files and the form of packing are: their names, sizes, times and beginnings."""
+    """Return a key of the form of packing and of the model's files: their names, sizes, times and beginnings."""
     parts = [form]
     for path in source.files:
         status = path.stat()

@@ -1,4 +1,4 @@
-"""A model's weights in the forms that the PyTorch decoder multiplies. Knows nothing of how."""
+"""A model's weights in the forms that the PyTorch decoder multiplies. Knows nothing of the multiplication."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inference.models.weights.linear import best_dense_dtype, pack_int8, pack_li
 from inference.models.weights.packed_cache import PackedCache, source_key
 
 _FORM = f"torch 2 {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
-"""Of what is kept: the int4 kernel's layout depends on PyTorch's version and on the processor."""
+"""Form of the kept weights. The int4 kernel's layout depends on PyTorch's version and on the processor."""
 
 _NORMS = {
     "attention_norm": "attn_norm",
@@ -38,7 +38,7 @@ class Weights(dict[str, Tensor]):
     """Tensors by name: "3.qkv.int4" is one form of layer 3's matrix for query, key and value."""
 
     def part(self, prefix: str) -> Weights:
-        """Those whose names begin so, without the prefix."""
+        """Return the tensors whose names begin with the prefix, without it."""
         return Weights({name.removeprefix(prefix): value for name, value in self.items() if name.startswith(prefix)})
 
 
@@ -63,7 +63,7 @@ def load_weights(
 def load_on_device(
     source: ModelSource, on_progress: Callable[[float], None], dtype: torch.dtype, device: torch.device
 ) -> Weights:
-    """All matrices in dtype, each moved as soon as it is read; none is kept on disk. Raises ModelFileError."""
+    """Read all matrices in dtype, each moved as soon as it is read; none is kept on disk. Raises ModelFileError."""
     weights = pack_weights(source, dtype, False, on_progress, device)
     for name in ("embedding", "head"):
         if name in weights:
@@ -79,7 +79,7 @@ def pack_weights(
     on_progress: Callable[[float], None],
     device: torch.device | None = None,
 ) -> Weights:
-    """dtype: of the dense forms. Raises ModelFileError."""
+    """Read and pack all weights. dtype: of the dense forms. Raises ModelFileError."""
     weights, num_layers = Weights(), source.config.num_layers
     for layer in range(num_layers):
         block = _pack_block(source, layer, dtype, is_compact)
@@ -110,13 +110,13 @@ def _pack_block(source: ModelSource, layer: int, dtype: torch.dtype, is_compact:
 
 
 def _table(source: ModelSource, name: str) -> Tensor:
-    """A matrix that is looked up by rows: in its own precision where that is a plain type, else in float32."""
+    """Return a matrix that is looked up by rows: in its own precision where that is a plain type, else in float32."""
     kind = {"F16": torch.float16, "BF16": torch.bfloat16}.get(source.format(name), torch.float32)
     return torch.from_numpy(source.array(name)).to(kind)
 
 
 def to_arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    """For a file; bfloat16, which NumPy does not have, as uint16."""
+    """Return arrays for a file; bfloat16, which NumPy does not have, as uint16."""
     plain = {
         name: value.view(torch.uint16) if value.dtype == torch.bfloat16 else value for name, value in weights.items()
     }
@@ -124,7 +124,7 @@ def to_arrays(weights: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
 
 
 def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Weights:
-    """What to_arrays was given."""
+    """Return the weights that to_arrays was given."""
     tensors = {name: torch.from_numpy(value) for name, value in arrays.items()}
     return Weights(
         {name: value.view(torch.bfloat16) if value.dtype == torch.uint16 else value for name, value in tensors.items()}

@@ -1,4 +1,4 @@
-"""Every event that can stand in a request's log. Knows nothing of who writes or reads it.
+"""Every event that can stand in a request's log. Knows nothing of its writers and readers.
 
 An event has `at` (µs since the request was accepted) and `type` (stage.past_tense). Its `seq` is not stored in it:
 a frame carries the seq of its first event and events count on from there. The docstring under a field becomes
@@ -168,7 +168,7 @@ Kind = TypeVar("Kind", bound=AnyEvent)
 
 
 def first(events: Iterable[AnyEvent], kind: type[Kind]) -> Kind | None:
-    """The first of that kind; None: there is none."""
+    """Return the first event of that kind; None: there is none."""
     return next((event for event in events if isinstance(event, kind)), None)
 
 

@@ -24,6 +24,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
 
     kept: ClassVar[str | None] = None
     """The fields beside `at` that a redacted trace keeps, by name. All others are left at their default or replaced.
-    None: a redacted trace leaves the event out. A kept field tells nothing of what was said."""
+    None: a redacted trace leaves the event out. A kept field tells nothing of the conversation's text."""
     shown: ClassVar[Shown] = Shown()
-    """How it is shown; a type that says nothing has a row in the list of events, and no more."""
+    """Display of this type. The default: a row in the list of events, and no more."""

@@ -9,13 +9,13 @@ from inference.protocol.events.shown import Shown
 
 
 class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
-    """In what company this request's steps are computed, from this step on until the next such event.
+    """The other sequences in this request's steps, from this step until the next such event.
 
-    Numbers alone: who the others are is not recorded.
+    The event holds numbers alone. It does not record which requests the others are.
     """
 
     decoding: tuple[int, ...]
-    """Tokens of each other sequence that decodes: 1, and its guesses; descending."""
+    """Tokens of each other sequence that decodes: 1 plus its guesses; descending."""
     prefilling: tuple[int, ...]
     """Tokens of each other sequence's chunk of its prompt, descending."""
     num_waiting: int

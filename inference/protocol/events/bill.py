@@ -26,7 +26,7 @@ class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
 
     currency: str
     price_version: str
-    """Which row of the price table was used."""
+    """Version of the prices, from the price table."""
     lines: tuple[BillLine, ...]
     total_nano: int
 

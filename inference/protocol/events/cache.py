@@ -9,43 +9,43 @@ from inference.protocol.events.shown import Shown
 from inference.protocol.request import NO_TTL, CacheTTL
 
 Absence = Literal["expired", "evicted", "never", "unknown"]
-"""Why a block is not in the prefix cache: its time to live ran out; it made room for others; this worker never kept it;
-or that is not known, because the worker has forgotten what it evicted long ago."""
+"""The reason why a block is not in the prefix cache. expired: its time to live ran out. evicted: it made room for
+others. never: this worker never kept it. unknown: the worker has forgotten what it evicted long ago."""
 
 
 class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
-    """The prompt's blocks were looked up in the prefix cache and in running requests with the same prompt.
+    """The engine looked up the prompt's blocks in the prefix cache and in running requests with the same prompt.
 
-    After a preemption the answer's too.
+    After a preemption it looks up the answer's blocks too.
     """
 
     block_size: int
     """Tokens per block."""
     hits: tuple[bool, ...]
-    """Per full block, whether its keys and values were taken from the cache. The last token is always computed."""
+    """One flag per full block: true if its keys and values came from the cache. The last token is always computed."""
     num_cached_tokens: int
-    """Tokens taken over: of a running request's equal prompt also those of its last block, which is partly filled."""
+    """Tokens taken over. From a running request with the same prompt they include its last, partly filled block."""
     saved_us: int | None = None
-    """How long the tokens taken over took to be read, by the steps that read them: a step's time is shared evenly among
-    its tokens. None: not known of any. Where `num_timed_tokens` is None: estimated from the speed of other steps."""
+    """Time that the reading of the tokens taken over took. A step's time is shared evenly among its tokens. None: not
+    known for any token. Where `num_timed_tokens` is None: estimated from the speed of other steps."""
     num_timed_tokens: int | None = None
-    """Of the tokens taken over, those whose reading was timed; the others were generated. None: not recorded."""
+    """Tokens taken over whose reading was timed. The others were generated. None: not recorded."""
     ttl: CacheTTL = NO_TTL
-    """For how long the client wants the blocks kept."""
+    """Time for which the client wants the blocks kept."""
     blocks: tuple[int, ...] | None = None
-    """The block table: which block of the cache holds each block_size tokens, those taken over first. None, here and in
-    the next fields: not recorded."""
+    """The block table: the cache block of each block_size tokens, blocks taken over first. None, here and in the next
+    fields: not recorded."""
     num_owners: tuple[int, ...] | None = None
-    """Per block taken over, the sequences that have it in their tables, this one included."""
+    """For each block taken over, the number of sequences that have it in their tables, this one included."""
     eviction_ranks: tuple[int, ...] | None = None
-    """Per block taken over, its place among those that could have been evicted before the look-up, from 1, the next to
-    go; 0: it was in use, and could not."""
+    """For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block
+    was in use and could not be evicted."""
     num_idle_blocks: int | None = None
-    """Cached blocks that nobody used before the look-up."""
+    """Cached blocks that no sequence used before the look-up."""
     num_free_blocks: int | None = None
     """Blocks with nothing in them before the look-up."""
     absence: Absence | None = None
-    """Why the first block that was not found was not there; None also where none was wanting."""
+    """The reason why the first missing block was not there. None also where no block was missing."""
 
     kept: ClassVar = (
         "block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners eviction_ranks "
@@ -66,11 +66,11 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
 
     num_blocks: int
     ttl: CacheTTL = NO_TTL
-    """How long they live after their last use; `none`: until their room is needed."""
+    """Time for which the blocks live after their last use. `none`: until their room is needed."""
     indices: tuple[int, ...] | None = None
-    """Their places in the request's block table. None, here and in the next: not recorded."""
+    """The blocks' places in the request's block table. None, here and in the next field: not recorded."""
     blocks: tuple[int, ...] | None = None
-    """Which blocks of the cache they are."""
+    """The blocks' numbers in the cache."""
 
     kept: ClassVar = "num_blocks ttl indices blocks"
     shown: ClassVar = Shown(
@@ -86,7 +86,7 @@ class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
 
     num_blocks: int
     blocks: tuple[int, ...] | None = None
-    """Which blocks of the cache they were. None: not recorded."""
+    """The blocks' numbers in the cache. None: not recorded."""
 
     kept: ClassVar = "num_blocks blocks"
     shown: ClassVar = Shown(

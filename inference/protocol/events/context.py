@@ -21,7 +21,7 @@ class Segment(Value, frozen=True, kw_only=True):
     end: int
     """One past the last token."""
     source: str
-    """Where it came from, e.g. `message:<id>`, `conversation:system`, `template`."""
+    """Origin of the text, e.g. `message:<id>`, `conversation:system`, `template`."""
     text: str
     """The text of this segment, exactly as the model received it."""
 
@@ -29,14 +29,14 @@ class Segment(Value, frozen=True, kw_only=True):
 
 
 class Dropped(Value, frozen=True, kw_only=True):
-    """Something that did not go into the prompt."""
+    """A text that the prompt leaves out."""
 
     kind: SegmentKind
     source: str
     num_tokens: int
     reason: str
     text: str = ""
-    """Its beginning, at most 200 characters."""
+    """Beginning of the text, at most 200 characters."""
 
     kept: ClassVar = "kind num_tokens reason"
 
@@ -58,44 +58,44 @@ class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"
 
 
 class SegmentChange(Value, frozen=True, kw_only=True):
-    """A segment whose text is another than in the request before."""
+    """A segment whose text differs from that in the request before."""
 
     index: int
-    """Of the segment in this request's context."""
+    """Index of the segment in this request's context."""
     num_tokens: int
-    """What it had before."""
+    """Tokens of the segment in the request before."""
     text: str = ""
-    """What it was before: its beginning, at most 200 characters; never in a trace."""
+    """Beginning of the segment's text in the request before, at most 200 characters; never in a trace."""
 
     kept: ClassVar = "index num_tokens"
 
 
 class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
-    """The prompt was compared with the request before it in its conversation, once this one had ended.
+    """The prompt's comparison with the request before it in its conversation, made once this request had ended.
 
-    A trace tells of that request's texts only where they differ: the texts themselves (`there`, and those of `changed`
-    and `removed`) are read from its own trace when they are asked for, and are gone with it.
+    A trace says only where the texts differ. The earlier texts (`there`, and those of `changed` and `removed`) are read
+    from the earlier request's own trace on demand. They are gone once that trace is gone.
     """
 
     request_id: str
-    """The request before: the newest that was settled when this one was accepted."""
+    """The request before: the newest one settled when this one was accepted."""
     model: str
     num_prompt_tokens: int
     num_answer_tokens: int
     num_common_tokens: int
-    """From the start: this prompt's tokens that are those of the prompt before and of the answer after it."""
+    """Tokens from this prompt's start that equal the prompt before followed by its answer."""
     here: tuple[bytes, ...]
-    """From the first difference on, at most 8 of this prompt's tokens, as bytes (base64 in JSON)."""
+    """At most 8 of this prompt's tokens from the first difference on, as bytes (base64 in JSON)."""
     there: tuple[bytes, ...] = ()
-    """What stood there before; never in a trace."""
+    """The earlier request's tokens at the same place; never in a trace."""
     is_number: bool | None = None
-    """Whether a number stands at the first difference on both sides, as of a date; None: not recorded."""
+    """True: both sides have a number at the first difference, as in a date. None: not recorded."""
     added: tuple[int, ...]
     """Segments that were not in the prompt before, as indices into this request's context."""
     changed: tuple[SegmentChange, ...]
-    """Segments of the same source with another text. All that are neither added nor changed were kept."""
+    """Segments of the same source with another text. Segments neither added nor changed were kept."""
     removed: tuple[Dropped, ...]
-    """What the prompt before had and this one has not; the template's own apart."""
+    """Segments of the prompt before that this one lacks, except the template's own."""
 
     kept: ClassVar = "model num_prompt_tokens num_answer_tokens num_common_tokens is_number added"
     shown: ClassVar = Shown(lane="context")

@@ -11,16 +11,16 @@ DraftSource = Literal["ngram", "draft_model"]
 
 
 class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
-    """Guesses of the next tokens were checked in one pass; the tokens sampled follow."""
+    """One pass checked guesses of the next tokens. The sampled tokens follow as events."""
 
     position: int
     """Index of the first guess in the answer."""
     ids: tuple[int, ...]
-    """The guesses; those after a stop text are left out, as their tokens are."""
+    """The guessed tokens. Guesses after a stop text are left out, as their tokens are."""
     pieces: tuple[bytes, ...] = ()
-    """Their bytes (base64 in JSON)."""
+    """The guesses' bytes (base64 in JSON)."""
     num_accepted: int
-    """How many of them, from the first on, are what was then sampled; the others were computed for nothing."""
+    """Number of guesses, from the first on, that equal the sampled tokens. The others were computed for nothing."""
     source: DraftSource
 
     kept: ClassVar = "position num_accepted source"

@@ -9,24 +9,24 @@ from inference.protocol.events.shown import Shown
 
 
 class Limit(Value, frozen=True, kw_only=True):
-    """One limit and where it stood."""
+    """One limit and its state before this request."""
 
     name: Literal["requests", "input_tokens", "output_tokens", "concurrency", "budget", "message_bytes"]
     limit: int
     remaining: int
-    """Before this request took anything of it."""
+    """Amount left before this request took its share."""
     reset_unix_us: int | None = None
-    """When it is full again; None where it does not refill by itself."""
+    """Moment at which the limit is full again. None: it does not refill by itself."""
     num_taken: int | None = None
-    """What this request took of it; a place among the open ones comes back when it ends. None: not recorded."""
+    """Amount that this request took. A place among the open requests returns when it ends. None: not recorded."""
     refill_per_s: float | None = None
-    """What comes back in a second by itself, 0 where nothing does; None: not recorded."""
+    """Amount that returns by itself each second; 0: nothing does. None: not recorded."""
 
     kept: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
 
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
-    """Who asked, and what the gate looked at."""
+    """The request's owner and the limits that the gate checked."""
 
     principal: str
     """`user:<id>` or `key:<prefix>`."""
@@ -39,7 +39,7 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
 
 
 class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
-    """The gate said no."""
+    """The gate refused the request."""
 
     principal: str
     limit: Limit

@@ -10,18 +10,18 @@ from inference.protocol.request import FinishReason, Usage
 
 
 class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"):
-    """Handed to the `generate` queue; said again while it waits in the engine, also after a preemption."""
+    """The request entered the `generate` queue, or still waits in the engine, perhaps after a preemption."""
 
     attempt: int
     queue_depth: int | None
-    """Requests waiting in front of it, in the task queue or in the engine's; None: a server elsewhere does not tell."""
+    """Requests that wait in front of it, in the task queue or the engine's. None: a server elsewhere does not tell."""
 
     kept: ClassVar = "attempt queue_depth"
     shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=900)
 
 
 class CacheShape(Value, frozen=True, kw_only=True):
-    """What makes up the memory of a token's keys and values, and how much of it the worker has."""
+    """The dimensions that set the memory of a token's keys and values, and the size of the worker's cache."""
 
     num_layers: int
     num_heads: int
@@ -50,11 +50,11 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     quantization: str | None
     """The weights' format in the file, e.g. Q4_1."""
     compute: str | None
-    """What the engine computes with, e.g. `int8 per channel decode, bf16 prefill`."""
+    """The engine's number formats, e.g. `int8 per channel decode, bf16 prefill`."""
     server: str | None = None
-    """The server elsewhere that computes, with its version, by its own word; None: this worker's own engine."""
+    """The server elsewhere that computes and its version, as it reports them. None: this worker's own engine."""
     queued_us: int
-    """From the task's arrival at the worker to the engine's admission or the server's first word."""
+    """Time from the task's arrival at the worker to the engine's admission or the server's first word."""
     cache_shape: CacheShape | None = None
     """None: not recorded, or not reported by the server elsewhere."""
 
@@ -81,27 +81,27 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
 
 
 class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"):
-    """The answer begins with tokens taken over from another answer to the same prompt; here they were not sampled.
+    """The answer begins with tokens taken over from another answer to the same prompt; none of them was sampled here.
 
-    They are read like the prompt, and billed as input; the positions of the tokens sampled go on after them.
+    The engine reads them like the prompt. They are billed as input. Positions of sampled tokens continue after them.
     """
 
     from_request_id: str
-    """The request whose answer it left."""
+    """The request whose answer this one forks."""
     position: int
-    """Where it left: the tokens before are that answer's own, those from here on were chosen or written by a person."""
+    """Index of the fork. Tokens before it are that answer's own. A person chose or wrote the tokens from it on."""
     ids: tuple[int, ...]
     pieces: tuple[bytes, ...]
     """Each token's own bytes (base64 in JSON)."""
     text: str
-    """What is shown of them: a character that is not whole, or what may become a stop text, comes with later text."""
+    """Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text."""
 
     kept: ClassVar = "position"
     shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
 
 
 class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.preempted"):
-    """The key/value cache was full: the sequence gave up its blocks and waits. What it has written stays."""
+    """The key/value cache was full. The sequence gave up its blocks and waits. Its text so far stays."""
 
     num_tokens: int
     """Tokens to be computed again, unless the prefix cache still has them."""
@@ -127,9 +127,9 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
     decode_us: int | None
     """Compute time of the decode steps this sequence was in; None: not reported."""
     message: str = ""
-    """With `error`: what went wrong."""
+    """With `error`: the cause."""
     is_cache_known: bool = True
-    """False: a server elsewhere does not say what it took from its cache; all input is counted as uncached."""
+    """False: a server elsewhere does not report its cached tokens, so all input counts as uncached."""
 
     kept: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
     shown: ClassVar = Shown(

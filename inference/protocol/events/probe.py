@@ -6,25 +6,25 @@ from inference.protocol.events.base import Event, Value
 
 
 class ProbeAttended(Event, frozen=True, kw_only=True, tag="probe.attended"):
-    """What one token attended to, per layer and head, in a forward pass made again for it.
+    """One token's attention weights, per layer and head, from a forward pass repeated for the probe.
 
-    Probes are made on demand, also long after the request ended: they stand beside its log, never in it.
+    Probes run on demand, also long after the request ended. Their events stand beside its log, never in it.
     """
 
     position: int
-    """The token that looks: its index in prompt and answer together."""
+    """Index of the attending token in prompt and answer together."""
     num_layers: int
     num_heads: int
     weights: bytes
-    """[num_layers, num_heads, position + 1], one byte each (base64 in JSON): (byte / 255) squared, so that small
-    weights are seen; at most 0.004 times the weight's root beside the weight."""
+    """[num_layers, num_heads, position + 1], one byte each (base64 in JSON). A weight is (byte / 255) squared, so that
+    small weights are seen. The error is at most 0.004 times the weight's root."""
     compute: str
-    """In which format the pass was computed."""
+    """Number format of the pass."""
     duration_us: int
 
 
 class LensLayer(Value, frozen=True, kw_only=True):
-    """What the residual stream after one layer would say next."""
+    """The next tokens that the residual stream after one layer predicts."""
 
     ids: tuple[int, ...]
     """The most likely tokens, most likely first."""
@@ -32,22 +32,22 @@ class LensLayer(Value, frozen=True, kw_only=True):
     """Their bytes (base64 in JSON); a control token's name."""
     probabilities: tuple[float, ...]
     next_probability: float | None
-    """Of the token that did come next; None: none has."""
+    """Probability of the token that came next. None: no token has come."""
     next_rank: int | None
-    """Its rank, from 1."""
+    """Rank of the token that came next, from 1. None: no token has come."""
 
 
 class ProbeLensed(Event, frozen=True, kw_only=True, tag="probe.lensed"):
     """The logit lens: final norm and output head applied to the residual stream after each layer."""
 
     position: int
-    """The token after which the model looks ahead: its index in prompt and answer together."""
+    """Index, in prompt and answer together, of the token whose successor is predicted."""
     next_id: int | None
-    """The token that came next."""
+    """The token that came next. None: no token has come."""
     layers: tuple[LensLayer, ...]
-    """From the first layer to the last, whose words are the model's own."""
+    """Layers from first to last. The last layer's prediction is the model's own."""
     compute: str
-    """In which format the pass was computed."""
+    """Number format of the pass."""
     duration_us: int
 
 
@@ -58,18 +58,18 @@ class Neighbour(Value, frozen=True, kw_only=True):
     piece: bytes
     """Its bytes (base64 in JSON); a control token's name."""
     cosine: float
-    """Of the angle between the two embeddings, -1 to 1."""
+    """Cosine of the angle between the two embeddings, -1 to 1."""
 
 
 class ProbeCompared(Event, frozen=True, kw_only=True, tag="probe.compared"):
-    """A token's embedding was compared with all others of the vocabulary."""
+    """A token's embedding compared with all others of the vocabulary."""
 
     position: int
     """The token's index in prompt and answer together."""
     id: int
     vocab_size: int
     neighbours: tuple[Neighbour, ...]
-    """The nearest first, without the token itself."""
+    """The nearest tokens, nearest first, without the token itself."""
     duration_us: int
 
 
@@ -89,9 +89,9 @@ class ProbeMeasured(Event, frozen=True, kw_only=True, tag="probe.measured"):
     num_blocks: int
     """Blocks that hold position + 1 tokens."""
     num_bytes: int
-    """What these blocks take, over all layers, keys and values."""
+    """Bytes that these blocks take over all layers, keys and values."""
     num_bytes_ungrouped: int
-    """What they would take with key/value heads of its own for every query head."""
+    """Bytes that the blocks would take if every query head had key/value heads of its own."""
 
 
 AnyProbe = ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured

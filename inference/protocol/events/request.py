@@ -20,7 +20,7 @@ class ServerPhase(Value, frozen=True, kw_only=True):
 
 
 class ClientTiming(Value, frozen=True, kw_only=True):
-    """What the browser measured, in µs since the epoch by its own clock, except where a duration is said."""
+    """The browser's measurements, in µs since the epoch by its own clock, except durations and clock offsets."""
 
     keydown_unix_us: int | None = None
     """When the key (or button) that sent the message was pressed."""
@@ -39,9 +39,9 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     last_paint_unix_us: int | None = None
     """When the last text had been painted."""
     clock_offset_us: int | None = None
-    """Server clock minus browser clock: the middle of what the moments of sending and arriving allow."""
+    """Server clock minus browser clock: the middle of the range that the send and arrival times allow."""
     clock_offset_error_us: int | None = None
-    """The true offset lies at most so far from it; None: not recorded."""
+    """Largest possible error of clock_offset_us. None: not recorded."""
     dns_us: int | None = None
     """Resource Timing: name look-up, a duration."""
     tcp_us: int | None = None
@@ -68,7 +68,7 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
 
     request_id: str
     surface: Surface
-    """By which API it came."""
+    """The API that received the request."""
     model: str
     params: SamplingParams
     accepted_unix_us: int
@@ -76,7 +76,7 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     features: tuple[str, ...] = ()
     """Feature flags that travel with the request."""
     client: ClientTiming | None = None
-    """What the browser knew when it sent the request."""
+    """The browser's timing, as known when it sent the request."""
     tls_version: str | None = None
     """None: the connection to us was not encrypted, or a proxy in front did not say."""
     http_version: str | None = None
@@ -84,17 +84,17 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     received_at: int = 0
     """When the first byte of the request reached the application (at most 0: before acceptance)."""
     replay_of: str | None = None
-    """The saved request that this one runs again, with the same prompt; None: it is no such run."""
+    """The saved request that this one runs again, with the same prompt. None: this is no rerun."""
 
     kept: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
     shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=1200)
 
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):
-    """Somebody pressed Stop. The generation ends within one engine step."""
+    """A user or the worker stopped the request. The generation ends within one engine step."""
 
     by: str
-    """`user`, or what else stopped it."""
+    """`user`, or the reason why the worker stopped it."""
 
     kept: ClassVar = "by"
     shown: ClassVar = Shown(
@@ -109,12 +109,12 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     """Last event of a request that could not be answered."""
 
     stage: str
-    """Where it failed: gateway, safety, context, prompt, generation, settle."""
+    """Stage of the failure: gateway, safety, context, prompt, generation, settle."""
     code: str
     """Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable,
     overloaded, unsupported, server_refused, server_failed, parent_gone, internal."""
     message: str
-    """What went wrong and what to do, for people."""
+    """The cause and the remedy, for people."""
 
     kept: ClassVar = "stage code"
     shown: ClassVar = Shown(

@@ -15,15 +15,15 @@ class SafetyScore(Value, frozen=True, kw_only=True):
     score: float
     """0 to 1."""
     threshold: float
-    """At or above: the verdict of this category applies."""
+    """At or above this score the verdict of this category applies."""
     verdict: Literal["allow", "flag", "block"]
-    """What this score led to."""
+    """Outcome of this score."""
 
     kept: ClassVar = "category score threshold verdict"
 
 
 class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
-    """A classifier looked at a piece of text."""
+    """A classifier checked a piece of text."""
 
     layer: Literal["input", "tool_result", "output"]
     classifier: str
@@ -33,12 +33,12 @@ class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
     scores: tuple[SafetyScore, ...]
     verdict: Literal["allow", "flag", "rewrite", "block"]
     start: int
-    """First character of the text looked at (input: of the message; output: of the answer)."""
+    """Index of the checked text's first character (input: in the message; output: in the answer)."""
     end: int
     """One past the last character."""
     duration_us: int
     held_us: int = 0
-    """Output only: how long the oldest text of this span was held back."""
+    """Output only: time for which the oldest text of this span was held back."""
 
     kept: ClassVar = "layer classifier version policy scores verdict start end duration_us held_us"
     shown: ClassVar = Shown(lane="safety", replay_ms=1000)

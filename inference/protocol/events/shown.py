@@ -1,4 +1,4 @@
-"""How an event is shown, beside its struct, and generated to TypeScript. Knows nothing of drawing."""
+"""The display of an event, declared beside its struct and generated to TypeScript. Knows nothing of drawing."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Scene = Literal["message", "window", "tokens", "check", "queue", "cache", "prefi
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """How one type of event is shown. What depends on more than the event's own fields stands in frontend/src/trace."""
+    """The display of one type of event. Code that needs more than its fields stands in frontend/src/trace."""
 
     lane: Lane = "decode"
     """The timeline's lane, on the page and in exports."""
     is_mark: bool = False
-    """Whether the page's timeline marks the moment; an export marks every event that has no duration."""
+    """True: the page's timeline marks the moment. An export marks every event that has no duration."""
     label: str = ""
     """The event in a few words, with its fields: `{by}` is a value, `{num_blocks|block}` a number of blocks,
     `{ids|guess|guesses}` a number of guesses with their plural, `{limit.name}` a part of a field. Empty: its type."""
     meaning: str = ""
-    """The tooltip: one sentence on what the event means. Empty: its lane's."""
+    """The tooltip: one sentence on the event's meaning. Empty: its lane's."""
     scene: Scene | None = None
-    """The journey's step that it belongs to; None: the step before goes on."""
+    """The journey's step that the event belongs to. None: the step before continues."""
     replay_ms: int = 0
-    """How long a replay shows it, in milliseconds; 0: together with the next."""
+    """Time for which a replay shows the event, in milliseconds. 0: together with the next."""

@@ -13,7 +13,7 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
 
     text: str
     num_tokens: int
-    """Generated tokens whose text has been released so far (a token split over a character counts when it is whole)."""
+    """Generated tokens whose text has been released so far. Part of a character counts once the character is whole."""
 
     kept: ClassVar = "num_tokens"
     shown: ClassVar = Shown(
@@ -29,10 +29,10 @@ class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
     """Text that the output guard stopped. Neither the text nor its tokens are in the log."""
 
     num_tokens: int
-    """How many tokens were withheld."""
+    """Number of tokens withheld."""
     category: str
     replacement: str
-    """What is shown instead."""
+    """Text shown instead."""
 
     kept: ClassVar = "num_tokens category"
     shown: ClassVar = Shown(

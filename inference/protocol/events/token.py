@@ -22,7 +22,7 @@ StageName = Literal[
 
 
 class SamplerStage(Value, frozen=True, kw_only=True):
-    """What one stage of the sampler did to this token's distribution."""
+    """The effect of one sampler stage on this token's distribution."""
 
     name: StageName
     num_candidates: int
@@ -34,7 +34,7 @@ class SamplerStage(Value, frozen=True, kw_only=True):
     logits: tuple[float, ...] | None = None
     """The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none."""
     first: int = 0
-    """Where the run of tokens that are left begins, in candidate order: 0 but for typical-p."""
+    """Index in candidate order at which the run of tokens left begins: 0 except for typical-p."""
     masked: tuple[int, ...] = ()
     """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
 
@@ -62,30 +62,30 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     rank: int | None
     """Rank by the model's own logits, from 1."""
     entropy: float | None
-    """Of the model's own distribution, in nats."""
+    """Entropy of the model's own distribution, in nats."""
     u: float | None
     """The uniform draw in [0, 1); None also when greedy."""
     low: float | None
-    """The chosen token's interval of the cumulative final distribution: it holds u. Greedy: 0."""
+    """Start of the chosen token's interval in the cumulative final distribution. The interval holds u. Greedy: 0."""
     high: float | None
     """End of that interval. Greedy: 1."""
     log_normalizer: float | None
     """log-sum-exp of the raw logits over the whole vocabulary."""
     candidate_ids: tuple[int, ...]
-    """The first candidates in candidate order, then the chosen one when it is not among them, then those of the
-    model's own first tokens that a stage masked."""
+    """The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own
+    first tokens that a stage masked follow."""
     candidate_logits: tuple[float, ...]
-    """Their raw logits; their log-probabilities under the model's own distribution where log_normalizer is None."""
+    """The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution."""
     candidate_pieces: tuple[bytes, ...]
-    """Their bytes (base64 in JSON)."""
+    """The candidates' bytes (base64 in JSON)."""
     stages: tuple[SamplerStage, ...] | None
-    """In the order applied; stages that are off are absent. None: not reported."""
+    """Stages in the order applied; stages that are off are absent. None: not reported."""
     step_us: int | None
     """Duration of the engine step that produced it; None: not reported."""
     batch_size: int | None
     """Sequences in that step; None: not reported."""
     chosen_by: Literal["draw", "person"] = "draw"
-    """Person: in step mode another candidate was taken than the one that u draws; low and high are then None."""
+    """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None."""
 
     kept: ClassVar = (
         "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
@@ -102,6 +102,6 @@ class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
     """Step mode: the next token is drawn, and waits for a person to take it or another one."""
 
     token: TokenSampled
-    """What is sampled if the draw is taken."""
+    """The token that is sampled if the person takes the draw."""
 
     kept: ClassVar = ""
