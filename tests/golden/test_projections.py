@@ -122,13 +122,6 @@ def test_tokens_survive_as_columns_and_the_log_as_a_file(golden: Golden) -> None
     assert decode(encode(golden.frames, golden.summary)).frames == golden.frames
 
 
-@pytest.mark.parametrize("name", ["finished", "remote"])
-def test_a_file_saved_in_the_former_form_still_opens(name: str) -> None:
-    document = json.loads((LOGS[0].parent / f"{name}.json").read_text("utf-8"))
-    file = (LOGS[0].parents[1] / "former_columns" / f"{name}.sgtrace").read_bytes()
-    assert decode(file).frames == [decode_frame(json.dumps(frame)) for frame in document["frames"]]
-
-
 def test_no_token_is_seen_that_no_released_text_covers(golden: Golden) -> None:
     released = [e for frame in golden.frames for e in frame.events if isinstance(e, TextReleased)]
     assert len(golden.tokens) == (released[-1].num_tokens if released else 0)

@@ -17,7 +17,6 @@ import zstandard
 from inference.protocol.codec import decode_events, encode_events
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled, first
 from inference.protocol.request import PROTOCOL_VERSION
-from webapp.traces.file import former_columns
 from webapp.traces.file.column_reader import from_columns, generated
 from webapp.traces.file.column_writer import to_columns
 from webapp.traces.file.columns import MAX_EVENTS, TokenColumns
@@ -67,15 +66,13 @@ class _Rest(msgspec.Struct, forbid_unknown_fields=True):
     sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
     """Events per frame."""
     is_token: bytes
-    """Per event, in order: 1 for token.sampled, which stand in `tokens`."""
+    """Per event, in order: 1 for token.sampled, which stand in `columns`."""
     events: bytes
     """JSON of all other events, in order."""
 
 
 class _Document(_Rest, forbid_unknown_fields=True):
-    columns: TokenColumns | None = None
-    tokens: former_columns.TokenColumns | None = None
-    """In the form of traces that were saved before `columns`."""
+    columns: TokenColumns
 
 
 class Packing:
@@ -154,7 +151,7 @@ def decode_turn(data: bytes) -> Turn:
     document = _document(unpacked(data))
     try:
         events = decode_events(document.events)
-        return Turn(events, [*_kept(events), *_generated(document)])
+        return Turn(events, [*_kept(events), *generated(document.columns)])
     except _WRONG as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 
@@ -196,26 +193,14 @@ def _summary(packed: msgspec.Raw) -> dict[str, Any]:
     return msgspec.msgpack.decode(packed, type=dict[str, Any])
 
 
-def _tokens(document: _Document) -> list[TokenSampled]:
-    if document.columns is not None:
-        return from_columns(document.columns)
-    return former_columns.from_columns(document.tokens) if document.tokens is not None else []
-
-
 def _kept(events: Sequence[AnyEvent]) -> list[tuple[int, bytes]]:
     forked = first(events, GenerationForked)
     return list(zip(forked.ids, forked.pieces, strict=True)) if forked else []
 
 
-def _generated(document: _Document) -> list[tuple[int, bytes]]:
-    if document.columns is None:
-        return [(token.id, token.piece) for token in _tokens(document)]
-    return generated(document.columns)
-
-
 def _frames(document: _Document) -> list[Frame]:
     others = iter(decode_events(document.events))
-    tokens = iter(_tokens(document))
+    tokens = iter(from_columns(document.columns))
     events: list[AnyEvent] = [next(tokens) if flag else next(others) for flag in document.is_token]
     if sum(document.sizes) != len(events) or any(size < 1 for size in document.sizes) or next(others, None):
         raise ValueError("the frames do not hold all events")

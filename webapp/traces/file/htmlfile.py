@@ -26,7 +26,7 @@ BUILT = Path(__file__).parents[2] / "static" / "app" / "replay"
 
 _TRACE_BEGINS = b'id="trace">'
 _DIGEST_CHARS = 100
-"""In which the checksum before it stands. Files of former versions have none."""
+"""Characters before the trace that hold its checksum."""
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -110,7 +110,7 @@ def decode_html(data: bytes) -> Archive:
     if not end:
         raise TraceFileError("The file is truncated.")
     stated = re.search(rb'data-sha256="(\w+)" $', before[-_DIGEST_CHARS:])
-    if stated and hashlib.sha256(text).hexdigest().encode() != stated[1]:
+    if stated is None or hashlib.sha256(text).hexdigest().encode() != stated[1]:
         raise TraceFileError("The file is damaged or was changed (its checksum does not match).")
     try:
         trace = msgspec.json.decode(text, type=_Trace)

@@ -21,9 +21,6 @@ from webapp.traces.file.archive import TraceFileError, packed
 from webapp.traces.models import Import, Trace
 from webapp.traces.previous_turn import own
 
-_MAX_UNDIGESTED = 4
-"""Of a user's imports from before digests were kept, how many of the same time are read."""
-
 
 @dataclass(frozen=True)
 class Digests:
@@ -58,7 +55,7 @@ def _line(event: AnyEvent) -> bytes:
 
 def find(owner: int, accepted: RequestAccepted, told: Digests) -> Request | None:
     """The user's request that a trace is of, or that an import of it has made; reads few traces, but reads them."""
-    return find_import(owner, told) or _find_by_reading(owner, accepted, told)
+    return find_import(owner, told) or _find_own(owner, accepted, told)
 
 
 def find_import(owner: int, told: Digests) -> Request | None:
@@ -79,15 +76,14 @@ def _is_whole(trace_id: str) -> bool:
     return True
 
 
-def _find_by_reading(owner: int, accepted: RequestAccepted, told: Digests) -> Request | None:
-    mine = Request.objects.filter(user_id=owner, trace__isnull=False)
-    made_here = mine.filter(is_imported=False, pk=accepted.request_id.replace("\x00", ""))
-    former = mine.filter(is_imported=True, accepted_unix_us=accepted.accepted_unix_us, trace__imported=None)
-    for request in (*made_here, *former.order_by("pk")[:_MAX_UNDIGESTED]):
-        try:
-            saved = digests(store.load_frames(request.pk))
-        except TraceFileError:
-            continue
-        if told.events in (saved.events, saved.redacted):
-            return request
-    return None
+def _find_own(owner: int, accepted: RequestAccepted, told: Digests) -> Request | None:
+    """Read the trace of the request that the file names, where the request was made here."""
+    mine = Request.objects.filter(user_id=owner, trace__isnull=False, is_imported=False)
+    request = mine.filter(pk=accepted.request_id.replace("\x00", "")).first()
+    if request is None:
+        return None
+    try:
+        saved = digests(store.load_frames(request.pk))
+    except TraceFileError:
+        return None
+    return request if told.events in (saved.events, saved.redacted) else None

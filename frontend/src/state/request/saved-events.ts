@@ -12,8 +12,8 @@ export async function savedEvents(
       api.savedTrace(requestId),
       import("../../trace/saved/document"),
     ]);
-    const events = saved && eventsOf(saved.content);
-    if (!events) return null;
+    if (!saved) return null;
+    const events = eventsOf(saved.content);
     const sizes = frameSizes(saved.content);
     return { events: saved.observed ? [...events, saved.observed] : events, sizes };
   } catch {

@@ -9,14 +9,12 @@ interface Saved {
   is_token: Uint8Array;
   /** JSON of all events but token.sampled. */
   events: Uint8Array;
-  /** Absent in traces that were saved in the former form. */
-  columns?: TokenColumns;
+  columns: TokenColumns;
 }
 
-/** All events, in order, seqs from 1; null where the trace is of a form that only the server reads. */
-export function eventsOf(content: Uint8Array): AnyEvent[] | null {
+/** All events, in order, seqs from 1. */
+export function eventsOf(content: Uint8Array): AnyEvent[] {
   const saved = decode(content) as Saved;
-  if (!saved.columns) return null;
   const tokens = tokensOf(saved.columns);
   const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
   let [token, other] = [0, 0];

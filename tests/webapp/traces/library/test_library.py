@@ -180,13 +180,6 @@ def test_a_copy_that_cannot_be_read_is_none(alice: Client) -> None:
     assert import_(alice, ACCEPTED, END).json()["id"] == again
 
 
-def test_an_import_of_before_digests_is_known_among_a_few(alice: Client) -> None:
-    ids = [import_(alice, ACCEPTED, replace(END, at=at)).json()["id"] for at in range(5, 8)]
-    Import.objects.all().delete()
-    assert [import_(alice, ACCEPTED, replace(END, at=at)).json()["id"] for at in range(5, 8)] == ids
-    assert Request.objects.count() == 3
-
-
 @pytest.mark.django_db(transaction=True)
 def test_no_file_keeps_other_writers_waiting(monkeypatch: pytest.MonkeyPatch, alice: Client) -> None:
     """However many say that they are of the same time: none of them is read again, and what takes long has no lock."""
