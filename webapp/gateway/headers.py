@@ -1,4 +1,4 @@
-"""The outermost middleware: notes when a request arrived, puts security headers on every response.
+"""The outermost middleware: records a request's arrival and sets security headers on every response.
 
 Knows nothing of views.
 """

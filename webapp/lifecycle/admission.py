@@ -1,4 +1,4 @@
-"""The limit of requests that one user may have open at once. Knows nothing of how a request is started."""
+"""The limit of one user's open requests. Knows nothing of how a request is started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 
 
 class TooManyOpen(Exception):
-    """The user has as many requests open, or open in step mode, as one may have."""
+    """The user has reached the limit of open requests, or of those in step mode."""
 
 
 def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
@@ -28,7 +28,7 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
 
 
 def concurrency_limits(num_free: int, num_new: int) -> list[Limit]:
-    """State of the limit for each of the requests that begin together. Raises TooManyOpen when they do not all fit."""
+    """State of the limit for each request that begins together. Raises TooManyOpen when they do not all fit."""
     if num_new > max(0, num_free):
         raise TooManyOpen(_too_many(num_free, num_new))
     return [
@@ -43,7 +43,7 @@ def lock_user(user_id: int) -> None:
     PostgreSQL locks the user's row. On SQLite every writer holds the one write lock already.
     """
     if connection.features.has_select_for_update:
-        # Rows that only refer to the user, bills and requests, are written meanwhile.
+        # Other transactions may meanwhile write rows that refer to the user, such as bills and requests.
         get_user_model().objects.select_for_update(no_key=True).only("pk").get(pk=user_id)
 
 

@@ -53,7 +53,7 @@ RequestInput = NoInput | MessagesInput | ForkInput | SavedInput
 
 
 def is_stepped(source: RequestInput) -> bool:
-    """Tell whether the reader chooses each token."""
+    """True if the reader chooses each token."""
     return isinstance(source, MessagesInput | ForkInput) and source.is_stepped
 
 

@@ -1,4 +1,4 @@
-"""What must be true before anything is started; each problem is one line that says what to do."""
+"""Checks before anything is started; each problem is one line with advice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_disk(data: Path) -> None:
 
 
 def lock(data: Path, address: str) -> int:
-    """Hold the data folder for this process, which is reached by the address; the lock ends with it.
+    """Lock the data folder for this process, and write its address into the lock. The lock ends with the process.
 
     Raises CannotStart.
     """
@@ -54,7 +54,7 @@ def lock(data: Path, address: str) -> int:
 
 
 def running_address(data: Path) -> str | None:
-    """Of the product that holds the data folder; None: none does, or it did not say."""
+    """Address of the product that holds the data folder; None: none does, or its address is unknown."""
     try:
         with (data / "lock").open(encoding="utf-8") as file:
             try:

@@ -20,7 +20,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET", "PUT")
 def retention(request: HttpRequest) -> HttpResponse:
-    """GET: the rule, and the number it would delete now (`?keep_days=`: that another would). PUT: set it; null ends it."""
+    """GET: the rule, and how many traces it (or `?keep_days=`) would delete now. PUT: set it; null ends it."""
     owner = user_id(request)
     if request.method == "PUT":
         _set(owner, read_body(request, Rule).keep_days)
