@@ -62,8 +62,9 @@ class Saved:
     def as_input(self, is_imported: bool) -> SavedInput:
         """The input of a run. The pieces follow from the ids and are left out.
 
-        The segments of an imported trace may tell of another text than its ids, and no check has seen either. Then the
-        text of the ids becomes the one message, so that all of it is checked; also where no segment has a message.
+        The segments of an imported trace may differ from the text of its ids, and no check has seen either. Then the
+        text of the ids becomes the only message, so that all of it is checked. The same holds where no segment has a
+        message.
 
         Raises CannotRerun where that is more than can be checked.
         """

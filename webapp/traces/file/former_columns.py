@@ -1,4 +1,4 @@
-"""The form in which the first saved traces hold their token.sampled events, which is read and no longer written."""
+"""The first form of token.sampled events in saved traces; it is still read and no longer written."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SCALARS = {
     "batch_size": "u2",
 }
 _OPTIONAL = ("logprob", "rank", "entropy", "low", "high", "log_normalizer", "step_us", "batch_size")
-"""May be unknown: packed as what no known value can be, NaN or the integer's maximum."""
+"""Fields whose value may be unknown, which is packed as NaN or the integer's maximum: no known value is that."""
 _LOGIT_SCALE = 10_000
-"""Raw logits are recorded with four decimals, so as integers of this scale they survive exactly."""
+"""Raw logits are recorded with four decimals, so integers at this scale hold them exactly."""
 
 
 class _Stage(msgspec.Struct, array_like=True):
@@ -46,7 +46,7 @@ class _Stage(msgspec.Struct, array_like=True):
 
 
 class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Columns of one entry per token; bytes are packed numbers."""
+    """Columns with one entry per token; bytes are packed numbers."""
 
     num_tokens: int
     at: bytes
@@ -62,10 +62,10 @@ class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     step_us: bytes
     batch_size: bytes
     hidden: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)] = []
-    """Indices of the tokens that a server elsewhere did not show."""
+    """Indices of the tokens that a remote server did not show."""
     u: Annotated[list[float | None], msgspec.Meta(max_length=MAX_EVENTS)]
     counts: bytes
-    """Candidates per token; the two columns that follow have one entry per candidate."""
+    """Number of candidates per token; the next two columns have one entry per candidate."""
     candidate_ids: bytes
     candidate_logits: bytes
     stages: Annotated[
@@ -85,7 +85,7 @@ def _known(name: str, kind: str, values: list[Any]) -> list[Any]:
 
 
 def from_columns(columns: TokenColumns) -> list[TokenSampled]:
-    """The events. Raises KeyError, ValueError or TypeError on columns that do not fit together."""
+    """Return the events. Raises KeyError, ValueError or TypeError on columns that do not fit together."""
     num_tokens = columns.num_tokens
     scalars = {
         name: _known(name, kind, _unpack(getattr(columns, name), kind, num_tokens)) for name, kind in _SCALARS.items()
