@@ -18,7 +18,7 @@ from inference.tokenization.bundled import bundled_model
 ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (addresses to connect to, not to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A header's name (RFC 9110)."""
+"""A header's name, a token of RFC 9110."""
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
 
@@ -137,7 +137,7 @@ def _database_url(url: str | None) -> str | None:
         return None
     try:
         scheme, _ = urlsplit(url).scheme, urlsplit(url).port
-    except ValueError:  # of a port that is no number
+    except ValueError:  # the port is no number
         scheme = ""
     if scheme not in ("postgres", "postgresql"):
         raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL has the form postgres://user:password@host:port/name.")
@@ -161,7 +161,7 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
     try:
         parts = urlsplit(endpoint)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is no number
+    except ValueError:  # the port is no number
         is_usable = False
     if not is_usable:
         raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")

@@ -1,4 +1,4 @@
-"""Accounts in the admin. One with entries in the ledger is closed, not deleted: an entry says whose it is."""
+"""Accounts in the admin. An account with ledger entries is closed, not deleted: each entry names its user."""
 
 from __future__ import annotations
 

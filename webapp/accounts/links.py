@@ -1,4 +1,4 @@
-"""Making and using one-time sign-in links."""
+"""Makes and uses one-time sign-in links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in with a one-time link."""
+"""Signs a user in with a one-time link."""
 
 from __future__ import annotations
 

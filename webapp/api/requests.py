@@ -18,7 +18,7 @@ from webapp.traces import store
 
 
 def find(request: HttpRequest, request_id: str) -> Request:
-    """The user's own request. Raises ApiError."""
+    """Return the user's own request. Raises ApiError."""
     found = Request.objects.filter(pk=request_id, user_id=user_id(request)).select_related("message", "run").first()
     if found is None:
         raise not_found("request")

@@ -23,7 +23,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
-    """Our own format, which import reads again: the tree, the settings and the ids of the requests, one space deep."""
+    """Our own JSON format, which import reads again: tree, settings and request ids, indented by one space."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -140,7 +140,7 @@ def _escaped(line: str) -> str:
 
 
 def _pieces(line: str) -> Iterator[tuple[str, bool]]:
-    """Yield the line's pieces, and True if the piece is a code span: from a run of backticks to the next run as long.
+    """Yield the line's pieces, and True for a code span: from a run of backticks to the next run of equal length.
 
     Takes linear time: an imported text may be one line of backticks.
     """
@@ -158,7 +158,7 @@ def _pieces(line: str) -> Iterator[tuple[str, bool]]:
 
 
 def _next_alike(lengths: list[int]) -> list[int | None]:
-    """For each length the index of the next one that equals it."""
+    """For each length, the index of the next equal one; None: there is none."""
     found: list[int | None] = [None] * len(lengths)
     nearest: dict[int, int] = {}
     for index in range(len(lengths) - 1, -1, -1):

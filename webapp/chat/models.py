@@ -27,7 +27,7 @@ class Conversation(models.Model):
     n = models.PositiveSmallIntegerField(default=1)
     """Number of answers to each message."""
     leaf_id = models.CharField(max_length=32, blank=True)
-    """The end of the branch that is shown."""
+    """Id of the last message of the shown branch."""
     is_pinned = models.BooleanField(default=False)
     import_digest = models.CharField(max_length=64, blank=True)
     """SHA-256 of the imported messages, so that the same are imported once; empty: the conversation began here."""
@@ -49,7 +49,7 @@ class Conversation(models.Model):
         return self.title or self.id
 
     def tree(self) -> models.QuerySet[Message]:
-        """All messages with their requests, but not the requests' inputs: each repeats the conversation so far."""
+        """All messages with their requests. Inputs are deferred: each repeats the conversation so far."""
         messages = self.messages.select_related("request").defer("request__input")
         return messages.annotate(key=models.F("delivery__key"))
 

@@ -158,7 +158,7 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def messages_for(conversation: Conversation, question: Message) -> Messages:
-    """Returns the system prompt and the branch that ends in the question.
+    """Return the system prompt and the branch that ends in the question.
 
     Raises AnswerOpen.
     """

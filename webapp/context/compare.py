@@ -27,7 +27,7 @@ _NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
 def compare(
     request_id: str, now: Sequence[AnyEvent], before: Sequence[AnyEvent], answer: Sequence[tuple[int, bytes]]
 ) -> ContextCompared | None:
-    """Compare the prompt of `now` with the prompt and answer of `before`; None when one of them has no prompt.
+    """Compare the prompt of `now` with the prompt of `before` and its answer; None when one of them has no prompt.
 
     request_id: the earlier request's. The event holds that request's texts, which only its own trace may keep. The
     event's `at` is 0: the caller sets it on append.

@@ -24,7 +24,7 @@ _CODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 """Codings in order of preference: zstd is smaller and takes a third of the time."""
 _OWN = {None, "same-origin", "none"}
-"""Sec-Fetch-Site of our own pages, of an address that a person typed, and of clients that are no browsers."""
+"""Values of Sec-Fetch-Site from our own pages, from a typed address, and from clients that are not browsers."""
 
 
 class CompressionMiddleware:

@@ -48,7 +48,7 @@ def not_found(what: str) -> ApiError:
 
 
 def too_many_open(why: str) -> ApiError:
-    """The user has as many requests open as one may have; they end within seconds."""
+    """The 429 answer: the user has reached the limit of open requests, which end within seconds."""
     return ApiError(429, "too_many_requests", why, retry_after_s=5)
 
 
@@ -56,7 +56,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def api(*methods: str) -> Callable[[View], View]:
-    """A JSON view for signed-in users: checks method and sign-in, turns ApiError into its response."""
+    """Make a JSON view for signed-in users: check method and sign-in, turn ApiError into its response."""
 
     def decorate(view: View) -> View:
         @wraps(view)

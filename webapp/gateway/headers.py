@@ -17,7 +17,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
 )
-"""Inline styles are allowed because bars and lanes are placed by computed values; scripts only come from us."""
+"""Inline styles are allowed because computed values place bars and lanes; scripts come only from this site."""
 
 
 class SecurityHeadersMiddleware:

@@ -15,7 +15,7 @@ class TooManyOpen(Exception):
 
 
 def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
-    """Reserve room for new requests, in the transaction that creates them; returns each one's state of the limit.
+    """Reserve room for new requests, in the transaction that creates them; return each one's state of the limit.
 
     Raises TooManyOpen when they do not all fit.
     """
@@ -38,7 +38,7 @@ def concurrency_limits(num_free: int, num_new: int) -> list[Limit]:
 
 
 def lock_user(user_id: int) -> None:
-    """Make transactions of the same user take turns until this one ends.
+    """Block other transactions of the same user until this one ends.
 
     PostgreSQL locks the user's row. On SQLite every writer holds the one write lock already.
     """

@@ -30,7 +30,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The result of a preparation."""
+    """The events and the result of a preparation."""
 
     done: list[AnyEvent]
     """The events that record the preparation, in order."""

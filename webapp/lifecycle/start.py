@@ -23,7 +23,7 @@ class QueueUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Arrival:
-    """Facts about a request that only the edge knows."""
+    """Facts about a request that only the HTTP layer knows."""
 
     received_unix_us: int
     surface: str

@@ -49,7 +49,7 @@ def prepare(request_id: str) -> None:
     if request is None:
         return
     frames = services.event_log().read(request_id)
-    if len(frames) != 1:  # beside the gateway's: prepared before, or stopped
+    if len(frames) != 1:  # more than the gateway's frame: prepared before, or stopped
         logger.warning("gave up preparing %s: its log has %d frames", request_id, len(frames))
         return
     try:

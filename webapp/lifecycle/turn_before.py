@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class TurnBeforeGone(Exception):
-    """The request before has no trace any more."""
+    """The previous request has no trace any more."""
 
 
 def compare_with_turn_before(request_id: str, frames: Sequence[Frame]) -> ContextCompared | None:

@@ -101,8 +101,8 @@ class Request(models.Model):
     """Time of settlement here; for an imported request, the time of import."""
 
     class Meta:
-        # The library reads its list in this order and filters on the index alone: the rows themselves are long,
-        # because they hold the model's whole input.
+        # The library reads its list in this order and filters on the index alone. The rows are long: they hold
+        # the model's whole input.
         indexes: ClassVar = [
             models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
             models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),

@@ -1,4 +1,4 @@
-"""Advances a set: a few runs are open at a time, the next begins when one is settled, and lost runs start again.
+"""Advances a set. A few runs are open at a time; the next begins when one is settled; lost runs start again.
 
 All state is in the database: any process may advance a set, at any time and after any crash.
 """
@@ -73,7 +73,7 @@ def _begin(rerun_id: str) -> None:
 
 @transaction.atomic
 def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
-    """Give the next runs their requests; concurrent calls take turns."""
+    """Give the next runs their requests, under the user's lock."""
     user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
     if user_id is None:
         return []

@@ -73,11 +73,11 @@ class Run(models.Model):
 
 @receiver(pre_delete, sender=Run)
 def lock_set(instance: Run, **_: Any) -> None:
-    """Make deletions of one set's runs take turns, so that the later one sees that its run is the last."""
+    """Lock the set while a run is deleted, so that of two deletions the later one sees that its run is the last."""
     Rerun.objects.select_for_update().filter(pk=instance.rerun_id).first()
 
 
 @receiver(post_delete, sender=Run)
 def delete_empty_set(instance: Run, **_: Any) -> None:
-    """Delete the set, which has the prompt too, with its last run."""
+    """Delete the set, which also holds the prompt, with its last run."""
     Rerun.objects.filter(pk=instance.rerun_id, runs=None).delete()

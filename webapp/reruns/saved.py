@@ -42,7 +42,7 @@ class CannotRerun(Exception):
 
 @dataclass(frozen=True)
 class Saved:
-    """A trace's input."""
+    """The model's input in a saved trace."""
 
     model: str
     params: SamplingParams
@@ -60,7 +60,7 @@ class Saved:
         ]
 
     def as_input(self, is_imported: bool) -> SavedInput:
-        """The input of a run. The pieces follow from the ids and are left out.
+        """Return the input of a run. The pieces follow from the ids and are left out.
 
         The segments of an imported trace may differ from the text of its ids, and no check has seen either. Then the
         text of the ids becomes the only message, so that all of it is checked. The same holds where no segment has a

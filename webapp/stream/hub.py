@@ -1,6 +1,6 @@
 """One reader of the event logs per web process, fanned out to its connections. Knows nothing of HTTP or WebSockets.
 
-A connection that does not keep up loses its place in the hub, never its data: it resumes after the last frame that it
+A connection that does not keep up loses its place in the hub, never its data. It resumes after the last frame that it
 received.
 """
 
@@ -117,7 +117,7 @@ class Hub:
         return parse_entry(*rows[0]) if rows else None
 
     async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> bool:
-        """Subscribe; True if the hub is ahead of the subscriber in this log, which must then read the gap itself."""
+        """Subscribe; True if the hub may be ahead of the subscriber, which must then read the gap itself."""
         is_behind = key in self._positions
         self._positions.setdefault(key, f"{after}-0")
         self._subscribers.setdefault(key, set()).add(subscriber)

@@ -12,11 +12,11 @@ _MIN_FREE_BYTES = 200 << 20
 
 
 class CannotStart(Exception):
-    """The message is for people."""
+    """The product cannot start; the message is for the operator."""
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises CannotStart."""
+    """Check that the port is valid and free. Raises CannotStart."""
     if not 0 < port < 65536:
         raise CannotStart(f"PORT is {port}; use a number from 1 to 65535.")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -30,7 +30,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def check_disk(data: Path) -> None:
-    """Raises CannotStart."""
+    """Check the free space of the data folder's disk. Raises CannotStart."""
     free = shutil.disk_usage(data).free
     if free < _MIN_FREE_BYTES:
         raise CannotStart(

@@ -34,7 +34,7 @@ _WEB_S = 1.0
 _DISPENSABLE = ("probes", "sender")
 """Processes that answers do not need."""
 _PATIENCE_S = 1.0
-"""A second signal within this time is the same Ctrl-C, passed on by `make`; a later one means: at once."""
+"""A second signal within this time is the same Ctrl-C, passed on by `make`; a later one kills all children."""
 _PROGRESS_STEP = 20
 """Percent of the model's loading between two printed lines."""
 

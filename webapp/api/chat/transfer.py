@@ -95,7 +95,7 @@ class _Found:
 
 
 def _read(owner: int, name: str, data: bytes) -> _Found:
-    """Raises ImportFileError."""
+    """Read the file's conversations into rows; nothing is saved. Raises ImportFileError."""
     found, now = _Found(), timezone.now().timestamp()
     num_bytes = num_messages = 0
     for item in read_file(name, data):

@@ -148,7 +148,7 @@ def archive(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _archived(found: list[Request], is_redacted: bool) -> AsyncIterator[bytes]:
-    """One trace after the other, each read and packed in a thread."""
+    """Yield the zip file's bytes, trace by trace; a thread reads and packs each."""
     writer = BundleWriter(is_redacted)
     for request in found:
         yield await read(partial(_add, writer, request, is_redacted))

@@ -96,7 +96,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
     request = _request(owner, archive, accepted, outcome)
     blob = store.pack(request, archive.frames)
     with transaction.atomic():  # short for any file: on SQLite all other writers wait for it
-        lock_user(owner)  # the same file twice at once is one trace
+        lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
             _keep(request, blob, told, bundled)

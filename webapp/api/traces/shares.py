@@ -39,7 +39,7 @@ class NewShare(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET")
 def shares(request: HttpRequest) -> HttpResponse:
-    """All the user's links that can still be opened."""
+    """List all the user's links that can still be opened."""
     rows = sharing.shares_of(user_id(request), timezone.now())
     return JsonResponse({"shares": [_as_json(row) for row in rows]})
 

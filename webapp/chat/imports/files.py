@@ -59,7 +59,7 @@ class Item:
     """Place in the file, e.g. `conversations.json, conversation 4`."""
     title: str
     source: str
-    """The system that it comes from."""
+    """Name of the system that it comes from."""
     draft: Draft | None
     problem: str = ""
 

@@ -150,7 +150,7 @@ def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
 
 def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     with transaction.atomic():
-        lock_user(owner)  # the same file twice at once is imported once
+        lock_user(owner)  # two simultaneous imports of the same file make one copy
         new = _unknown(owner, rows)
         check_room(sum(each.conversation.num_imported_bytes for each in new), _num_bytes_free(owner))
         Conversation.objects.bulk_create([each.conversation for each in new])

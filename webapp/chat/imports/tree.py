@@ -1,4 +1,4 @@
-"""From a file's messages to a tree of questions and answers. Plain values: knows nothing of files or databases.
+"""Builds a tree of questions and answers from a file's messages. Plain values: knows nothing of files or databases.
 
 Other systems keep more nodes than we do: hidden prompts, tool calls and their results, several pieces of one answer.
 Nodes without a text of their own are left out, and consecutive pieces become one answer.
@@ -27,7 +27,7 @@ class ImportProblem(Exception):
 
 @dataclass(frozen=True)
 class Node:
-    """One message as the file has it."""
+    """One message of the file."""
 
     id: str
     parent: str | None
@@ -41,7 +41,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Draft:
-    """A conversation as the file has it."""
+    """A conversation of the file."""
 
     title: str
     nodes: Sequence[Node]
@@ -126,7 +126,7 @@ class _Run:
 
 
 class _Tree:
-    """The nodes with a text, each below the nearest such node above it."""
+    """The nodes with a text; the parent of each is the nearest such node above it."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.children: dict[str | None, list[Node]] = {}

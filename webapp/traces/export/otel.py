@@ -57,7 +57,7 @@ Attributes = dict[str, Any]
 
 
 def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
-    """The body of a `POST /v1/traces`. The same log gives the same ids, so that a second sending makes no second trace.
+    """Return the body of a `POST /v1/traces`. The same log gives the same ids: a second sending makes no second trace.
 
     has_texts: include the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the
     log lacks request.accepted, which holds the name and the time of the whole.

@@ -1,9 +1,9 @@
 """Removes texts and tokens from a trace. Pure: frames in, frames out.
 
-Each event names its kept fields, in `kept` beside its struct. Every other field gets its default or a replacement, so
-that a new field is left out until its author decides that it reveals nothing. Times, counts, structure and
-probabilities are kept. Texts become a notice, and tokens a mark of one width. Token ids become their places, which do
-not reveal the tokens. The result is still a fingerprint: see docs/decisions/0016.
+Each event names its kept fields, in `kept` beside its struct. Every other field gets its default or a replacement. So
+a new field is left out until its author decides that it reveals nothing. Times, counts, structure and probabilities
+are kept. Texts become a notice, and tokens a mark of one width. Token ids become their places, which do not reveal
+the tokens. The result is still a fingerprint: see docs/decisions/0016.
 """
 
 from __future__ import annotations

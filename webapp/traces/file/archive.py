@@ -111,7 +111,7 @@ class Packing:
 
 
 def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
-    """The bytes of a trace file."""
+    """Return the bytes of a trace file."""
     return Packing(frames).finish(frames, summary)
 
 
@@ -144,7 +144,7 @@ class Turn:
     """The parts of a trace with which a later request is compared."""
 
     events: tuple[AnyEvent, ...]
-    """All but the generated tokens."""
+    """All events but the generated tokens."""
     answer: list[tuple[int, bytes]]
     """Ids and bytes of the tokens that a fork took over, then of the generated ones."""
 
