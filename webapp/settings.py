@@ -109,7 +109,7 @@ SESSION_ENGINE = "django.contrib.sessions.backends.db"
 CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 if ENVIRONMENT.public_url is not None:
-    # A client that bypasses the proxy can send this header too, so it is believed only where a proxy is configured.
+    # A client that bypasses the proxy can send this header too. It is believed only where a proxy is configured.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]

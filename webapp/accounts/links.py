@@ -25,7 +25,7 @@ def make_link(user: User) -> str:
 
 
 def use_link(token: str) -> User | None:
-    """Use the link up and return its user; None when the link is unknown, used or expired, or the user inactive."""
+    """Use the link up and return its user. None: the link is unknown, used or expired, or the user is inactive."""
     links = SignInLink.objects.filter(token_sha256=_digest(token), used_at=None, expires_at__gte=timezone.now())
     # The update decides: only one of two simultaneous visits finds the link unused.
     if not links.update(used_at=timezone.now()):

@@ -140,7 +140,7 @@ def _escaped(line: str) -> str:
 
 
 def _pieces(line: str) -> Iterator[tuple[str, bool]]:
-    """Yield the line's pieces, and True for a code span: from a run of backticks to the next run of equal length.
+    """Yield the line's pieces, and True for a code span. It ends at the next run of as many backticks.
 
     Takes linear time: an imported text may be one line of backticks.
     """

@@ -27,7 +27,7 @@ class Place:
     """The place where a fork leaves an answer: either a position or a text."""
 
     position: int | None
-    """Tokens kept from the answer's beginning."""
+    """Number of tokens kept from the answer's beginning."""
     token_id: int | None = None
     """With a position: the next token; None: it is sampled."""
     text: str | None = None

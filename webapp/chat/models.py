@@ -35,7 +35,7 @@ class Conversation(models.Model):
     """Size of the imported texts."""
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    """Time of the last message or answer. A new title, a pin or a change of branch does not count."""
+    """Time of the last message or begun answer. A new title, a pin or a change of branch does not count."""
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["user", "-updated_at"])]

@@ -139,7 +139,7 @@ def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
 
 
 def _is_within_word(data: bytes, end: int) -> bool:
-    """True if a cut here would split a character, or a word, whose tokens would then differ from the model's own."""
+    """True if a cut here would split a character or a word. A split word's tokens would differ from the model's own."""
     if end == len(data):
         return False
     if data[end] & 0xC0 == 0x80:  # a continuation byte of UTF-8

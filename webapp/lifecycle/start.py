@@ -71,7 +71,7 @@ def start(
 
 
 def take_back(request: Request) -> None:
-    """Fence and empty the log of a request that is given up, so that a worker that has its message does nothing."""
+    """Fence and empty the log of an abandoned request, so that a worker that has its message does nothing."""
     with suppress(RedisError):
         services.event_log().fence(request.pk, request.attempt + 1)
         services.event_log().forget(request.pk)

@@ -1,6 +1,6 @@
 """The watchdog: fails open requests that no worker works on any more.
 
-It is a thread of every lifecycle worker, not a task for each request: a task that waits dies with its worker.
+It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker.
 """
 
 from __future__ import annotations

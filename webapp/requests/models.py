@@ -146,7 +146,7 @@ class Request(models.Model):
         }
 
     def fork(self) -> dict[str, Any]:
-        """The fork's fields, null where the request is none."""
+        """The fork's fields, null where the request is no fork."""
         names = {"forked_from": "forked_from_id", "fork_position": "fork_position", "num_kept": "num_kept_tokens"}
         return {name: getattr(self, field) for name, field in names.items()}
 

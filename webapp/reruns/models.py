@@ -16,7 +16,7 @@ from webapp.requests.models import Request
 
 
 class Rerun(models.Model):
-    """A set of runs of one saved request; keeps the model's input, so that it does not need the request any more."""
+    """A set of runs of one saved request. It keeps the model's input and does not need the request any more."""
 
     class Seeds(models.TextChoices):
         SAME = "same"
@@ -73,7 +73,7 @@ class Run(models.Model):
 
 @receiver(pre_delete, sender=Run)
 def lock_set(instance: Run, **_: Any) -> None:
-    """Lock the set while a run is deleted, so that of two deletions the later one sees that its run is the last."""
+    """Lock the set while a run is deleted, so that the later of two deletions finds its run the last."""
     Rerun.objects.select_for_update().filter(pk=instance.rerun_id).first()
 
 

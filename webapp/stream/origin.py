@@ -1,6 +1,6 @@
 """Accepts WebSockets only from pages of this site's own address. Knows nothing of users.
 
-Channels compares host names alone, and cookies ignore ports too: it would accept a page of another program on the same
+Channels compares host names alone, and cookies ignore ports too. It would accept a page of another program on the same
 machine.
 """
 

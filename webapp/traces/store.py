@@ -20,7 +20,7 @@ _SEARCH_CHARS = 20_000
 
 
 def save(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> None:
-    """Save a settled request's events, without texts of any other request; replaces an earlier save.
+    """Save a settled request's events, without texts of any other request. Replaces an earlier save.
 
     packing: the packing of these frames' tokens, if they were packed before; it is used up.
     """

@@ -130,7 +130,7 @@ def _stage_spans(log: Log) -> Iterator[Span]:
 
 
 def _queue_spans(log: Log, queued: GenerationQueued) -> Iterator[Span]:
-    """The waits for a worker and in its engine. The admission event holds how long the worker had the request."""
+    """The waits for a worker and in its engine. GenerationStarted holds how long the request waited in the worker."""
     started, end, over = log.first(GenerationStarted), _admitted_at(log), log.terminal
     if started is None or end is None:
         yield from _between("queue", "waiting for the engine", queued.at, None if over is None else over.at)

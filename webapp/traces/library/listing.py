@@ -89,8 +89,8 @@ def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
 def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str, Any]]:
     """The page's sets with several runs among the rows, by set id.
 
-    Each has the `ids` in the order of the runs, the number of runs by `status`, and the total cost of the billed
-    runs. The cost is null without bills, or with bills in two currencies.
+    Each has the `ids` in the order of the runs, and the number of runs by `status`. It also has the total cost of the
+    billed runs, null without bills or with bills in two currencies.
     """
     ids = {request.run.rerun_id for request in page if hasattr(request, "run")}
     runs = defaultdict[str, list[Request]](list)
