@@ -9,7 +9,7 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 django.setup(set_prefix=False)
 
-import kombu.transport.redis  # noqa: E402, F401  # Celery would, while the first message waits
+import kombu.transport.redis  # noqa: E402, F401  # else Celery does it, while the first message waits
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier  # noqa: E402

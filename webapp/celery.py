@@ -1,4 +1,4 @@
-"""The site's Celery app: the story of a request as tasks. `celery -A webapp worker -Q prepare,settle`."""
+"""The site's Celery app: the tasks of a request's lifecycle. `celery -A webapp worker -Q prepare,settle`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = make_app(
     routes={"lifecycle.prepare": "prepare", "inference.generate": "generate"},
     fails_fast=True,
 )
-# Celery's own way with database connections is to close them before and after each task, or never.
+# Celery itself closes database connections before and after each task, or never.
 app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)
 set_up_worker()
 app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])

@@ -16,16 +16,16 @@ from urllib.parse import unquote, urlsplit
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (what to connect to, not what to listen on)
+_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (addresses to connect to, not to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""A header's name (RFC 9110)."""
+"""A header's name, a token of RFC 9110."""
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
-"""Without a port where it is the usual one: so browsers spell an origin (RFC 6454)."""
+"""The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
 
 
 @dataclass(frozen=True)
 class OtlpEndpoint:
-    """Where traces are sent as OpenTelemetry spans."""
+    """The endpoint that receives traces as OpenTelemetry spans."""
 
     url: str
     """`SIGHTGLASS_OTLP_ENDPOINT`, default none. An OTLP/HTTP endpoint, such as `http://localhost:4318`.
@@ -43,7 +43,7 @@ class OtlpEndpoint:
 
 @dataclass(frozen=True)
 class Environment:
-    """Every setting of the site, and those that it shares with the worker."""
+    """Every setting of the site, including those that it shares with the worker."""
 
     host: str
     """`HOST`, default `127.0.0.1`. The address on which the site listens."""
@@ -69,7 +69,7 @@ class Environment:
     model_name: str
     """`SIGHTGLASS_MODEL_NAME`, default `smollm2-135m-instruct`. The model's name, by which its prices are found."""
     has_server: bool
-    """Whether a remote back end makes the tokens."""
+    """True if a remote back end generates the tokens."""
     policy_path: Path | None
     """`SIGHTGLASS_SAFETY_POLICY`, default the bundled policy. A file of thresholds and replacement texts."""
     queue_timeout_s: float
@@ -92,13 +92,13 @@ class Environment:
 
     @property
     def address(self) -> str:
-        """Of the site itself, as a program on this machine reaches it."""
+        """The site's own URL, as a program on this machine reaches it."""
         host = _ANY_ADDRESS.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def read_environment() -> Environment:
-    """Creates the data folder. Ends the process with one line when a setting cannot be used."""
+    """Read all settings and create the data folder. Ends the process with one line when a setting cannot be used."""
     env = os.environ
     data = _data_folder(Path(env.get("SIGHTGLASS_DATA") or ROOT / "data").resolve())
     host = env.get("HOST", "127.0.0.1")
@@ -137,7 +137,7 @@ def _database_url(url: str | None) -> str | None:
         return None
     try:
         scheme, _ = urlsplit(url).scheme, urlsplit(url).port
-    except ValueError:  # of a port that is no number
+    except ValueError:  # the port is no number
         scheme = ""
     if scheme not in ("postgres", "postgresql"):
         raise SystemExit("sightglass: SIGHTGLASS_DATABASE_URL has the form postgres://user:password@host:port/name.")
@@ -161,7 +161,7 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
     try:
         parts = urlsplit(endpoint)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is no number
+    except ValueError:  # the port is no number
         is_usable = False
     if not is_usable:
         raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")
@@ -174,7 +174,7 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
 
 
 def _otlp_headers(text: str) -> dict[str, str]:
-    """As in OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`, values in percent-encoding."""
+    """Parse headers as in OTEL_EXPORTER_OTLP_HEADERS: `name=value,name=value`, values in percent-encoding."""
     headers = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, is_pair, value = (part.strip() for part in pair.partition("="))
@@ -205,14 +205,14 @@ def _data_folder(path: Path) -> Path:
 
 
 def _kept_secret(path: Path) -> str:
-    """The secret in the file; made on first use, readable by its owner only."""
+    """The secret in the file, which is created on first use and readable by its owner only."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(48))
     except FileExistsError:
         pass
     except OSError as error:
-        path.unlink(missing_ok=True)  # rather none than an empty one
+        path.unlink(missing_ok=True)  # no file rather than an empty one
         message = f"{path} cannot be written ({error.strerror}); free some of its disk, or set SIGHTGLASS_DATA"
         raise SystemExit(f"sightglass: {message} to another folder.") from None
     return path.read_text("utf-8").strip()

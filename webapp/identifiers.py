@@ -1,4 +1,4 @@
-"""Ids of our objects: a prefix that says what it is, and 131 random bits. Knows nothing of models."""
+"""Ids of our objects: a prefix for the kind, and 131 random bits. Knows nothing of models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LENGTH = 22
 
 
 def new_id(prefix: str) -> str:
-    """E.g. `req_` and 22 letters and digits."""
+    """Return an id, e.g. `req_` and 22 letters and digits."""
     return prefix + "_" + "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 

@@ -1,4 +1,4 @@
-"""What the web process logs, without the secrets that stand in addresses. Knows nothing of what is logged."""
+"""Removes the secrets in addresses from the web process's log. Knows nothing of the messages."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import re
 from urllib.parse import quote, unquote
 
 _SECRET = re.compile(r"(/(?:shared|signin)/)[^\s'\"<>]+")
-"""Whoever knows such an address may look, or sign in: webapp/urls.py."""
+"""Such an address alone opens a trace or signs a user in: webapp/urls.py."""
 
 
 def without_secrets(text: str) -> str:
-    """With `***` in the place of each token."""
+    """Return the text with `***` in place of each token."""
     return _SECRET.sub(r"\1***", text)
 
 
 def path_without_secrets(path: str) -> str:
-    """The same for an address as it was sent, in which any letter may be escaped."""
+    """Return a raw request path without secrets; any of its letters may be percent-escaped."""
     plain = unquote(path)
     cut = without_secrets(plain)
     return path if cut == plain else quote(cut, safe="/*")
 
 
 class LineFormatter(logging.Formatter):
-    """Django's own messages name the address that was asked for."""
+    """Removes secrets from log lines: Django's own messages name the requested address."""
 
     def format(self, record: logging.LogRecord) -> str:
         return without_secrets(super().format(record))

@@ -1,4 +1,4 @@
-"""Daphne, whose access log keeps no secret: `python -m webapp.serve` takes the arguments of `daphne`."""
+"""Daphne with an access log without secrets: `python -m webapp.serve` takes the arguments of `daphne`."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ TEMPLATES = [
 ]
 
 
-# Threads stay, and so do their connections: opening one costs as much as two queries. Each is looked at before use.
+# Threads stay, and so do their connections: opening one costs as much as two queries. Each is checked before use.
 _KEPT: dict[str, Any] = {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
 
 
@@ -89,7 +89,7 @@ def _database(url: str | None) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),  # libpq's own words: sslmode, host (for a socket) and so on
+        "OPTIONS": dict(parse_qsl(parts.query)),  # libpq's own options: sslmode, host (for a socket) and so on
     }
 
 
@@ -104,12 +104,12 @@ LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 SESSION_COOKIE_SAMESITE = "Lax"
-# Not cached_db: each web process would have a cache of its own, and keep alive who has signed out in another.
+# Not cached_db: each web process would have its own cache, and keep a session after a sign-out in another process.
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 CSRF_FAILURE_VIEW = "webapp.gateway.errors.csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 if ENVIRONMENT.public_url is not None:
-    # Who reaches the site without its proxy can send this header too: it is believed only where one is said to be.
+    # A client that bypasses the proxy can send this header too. It is believed only where a proxy is configured.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]
@@ -125,7 +125,7 @@ STATIC_ROOT.mkdir(exist_ok=True)
 STATICFILES_DIRS = [ROOT / "webapp" / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-# The built page's files bear their content's hash in their names; all others are asked for anew, by their ETag.
+# Names of the built page's files contain their content's hash; browsers revalidate all other files by ETag.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/app/assets/.+-[\w-]{8}\.\w+$"
 WHITENOISE_MAX_AGE = 0
 

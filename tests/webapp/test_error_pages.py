@@ -1,4 +1,4 @@
-"""What goes wrong is a page that says what to do where a person asked, and JSON where a program did."""
+"""Errors are a page with advice for a person, and JSON for a program."""
 
 from __future__ import annotations
 

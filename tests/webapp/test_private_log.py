@@ -1,4 +1,4 @@
-"""No log holds what stands in an address for whoever knows it to look or sign in."""
+"""No log holds the part of an address that alone opens a trace or signs a user in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accounts in the admin. One with entries in the ledger is closed, not deleted: an entry says whose it is."""
+"""Accounts in the admin. An account with ledger entries is closed, not deleted: each entry names its user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
-    """Django's own, but for what is said of an account that cannot be deleted."""
+    """Django's own account admin, with its own explanation for an account that cannot be deleted."""
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> tuple[Any, ...]:
         users = list(objs)
@@ -28,7 +28,7 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
 
 
 def _kept(user: Any) -> SafeString:
-    """Follows Django's "would require deleting the following protected related objects"."""
+    """Return the sentence that follows Django's "would require deleting the following protected related objects"."""
     return format_html(
         "{} in the ledger, which stay for good. To close the account, untick \u201cActive\u201d on "
         '<a href="{}">{}\u2019s page</a> instead: then nobody can sign in to it or use it.',

@@ -1,4 +1,4 @@
-"""Making and using one-time sign-in links."""
+"""Makes and uses one-time sign-in links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIFETIME = timedelta(hours=1)
 
 
 def make_link(user: User) -> str:
-    """The path of a new link that signs the user in once, within an hour. Old links are cleared away."""
+    """Return the path of a new link that signs the user in once, within an hour. Deletes used and expired links."""
     now = timezone.now()
     SignInLink.objects.filter(Q(used_at__isnull=False) | Q(expires_at__lt=now)).delete()
     token = secrets.token_urlsafe(24)
@@ -25,9 +25,9 @@ def make_link(user: User) -> str:
 
 
 def use_link(token: str) -> User | None:
-    """The link's user, once; None when it is unknown, used or expired."""
+    """Use the link up and return its user. None: the link is unknown, used or expired, or the user is inactive."""
     links = SignInLink.objects.filter(token_sha256=_digest(token), used_at=None, expires_at__gte=timezone.now())
-    # The update decides: of two simultaneous visits only one finds the link unused.
+    # The update decides: only one of two simultaneous visits finds the link unused.
     if not links.update(used_at=timezone.now()):
         return None
     user: User = SignInLink.objects.select_related("user").get(token_sha256=_digest(token)).user

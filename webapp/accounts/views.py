@@ -1,4 +1,4 @@
-"""Signing in with a one-time link."""
+"""Signs a user in with a one-time link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.accounts.links import use_link
 @never_cache
 @require_safe
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """GET /signin/<token>: signs in and goes to the chat; HEAD (link previews) does not use the link up."""
+    """GET /signin/<token>: sign in and redirect to the chat. HEAD (link previews) does not use the link up."""
     if request.method == "HEAD":
         return HttpResponse()
     user = use_link(token)

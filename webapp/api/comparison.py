@@ -1,4 +1,4 @@
-"""What the turn before said where a prompt differs from it: read from that turn's own trace, and gone with it."""
+"""The turn before's text where a prompt differs from it. Only that turn's trace holds it; deleting that removes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webapp.traces import store
 
 @api("GET")
 def compared(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The request's context.compared with the texts that no trace but the other one has."""
+    """Return the request's context.compared event with the texts that only the other trace has."""
     found = find(request, request_id)
     if not found.is_settled and not _is_settled_now(found):
         raise not_found("comparison")
@@ -35,7 +35,10 @@ def compared(request: HttpRequest, request_id: str) -> HttpResponse:
 
 
 def _is_settled_now(found: Request) -> bool:
-    """The page has the event a moment before: settle holds the row from its end in the log until the trace is saved."""
+    """Wait for settle and tell if the request is settled.
+
+    The page gets the last event a moment earlier: settle locks the row until the trace is saved.
+    """
     with transaction.atomic():
         current = Request.objects.select_for_update().only("finished_at").filter(pk=found.pk).first()
     return current is not None and current.is_settled

@@ -1,4 +1,4 @@
-"""What the exhibits ask of the server. Knows nothing of how they are drawn."""
+"""The JSON API of the exhibits. Knows nothing of how they are drawn."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from webapp.probes.board import Board, Look, Overloaded
 from webapp.requests import services
 
 _PATIENCE_S = {"queued": 60.0, "running": 60.0}
-"""A simulation takes a second at most, but stands behind the probes of others."""
+"""Seconds per state. A simulation takes a second at most, but queues behind other users' probes."""
 MAX_CHECKED_CHARS = 600
 _WINDOW_S = 10
 _MAX_ASKED = 40
-"""New questions of one user in a window: more than a hand on a slider asks."""
+"""New questions of one user in a window: more than moving a slider causes."""
 
 
 @api("GET")
 def prices(request: HttpRequest) -> HttpResponse:
-    """What a token of each kind costs today; null: the model is unpriced."""
+    """Today's price of each kind of token; null: the model is unpriced."""
     found = prices_in_force(settings.ENVIRONMENT.model_name, timezone.now().date())
     if found is None:
         return JsonResponse({"prices": None})
@@ -49,7 +49,7 @@ def prices(request: HttpRequest) -> HttpResponse:
 
 @api("GET")
 def wordpiece(request: HttpRequest) -> HttpResponse:
-    """The safety classifier's tokenizer, which was made in another way than the model's."""
+    """The safety classifier's tokenizer (WordPiece), built differently from the model's."""
     try:
         text = (bundled_minilm() / "tokenizer.json").read_bytes()
     except OSError:
@@ -61,7 +61,7 @@ def wordpiece(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def chat(request: HttpRequest) -> HttpResponse:
-    """What each turn of a chat sends to the model, packed by the real assembler."""
+    """The prompt that each turn of a chat sends to the model, packed by the real assembler."""
     body = read_body(request, ChatBody)
     try:
         prompt = services.prompt_services()
@@ -75,7 +75,7 @@ def chat(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def gate(request: HttpRequest) -> HttpResponse:
-    """What the gate would say to a message, by the same checks in the same order; nothing is started."""
+    """The gate's answer to a message, by the same checks in the same order; starts nothing."""
     timing = ServerTiming(request)
     body = read_body(request, Rehearsal)
     limits = rehearsed(body, timing)
@@ -83,14 +83,14 @@ def gate(request: HttpRequest) -> HttpResponse:
 
 
 class CheckBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A text to be judged."""
+    """A text for the safety classifier."""
 
     text: str
 
 
 @api("POST")
 def check(request: HttpRequest) -> HttpResponse:
-    """200 with the `safety.checked` that the text would get as a message and as an answer, or 202: ask again."""
+    """200 with the text's `safety.checked` results, as a message and as an answer; 202: ask again."""
     text = checked_text(read_body(request, CheckBody).text)
     if len(text) > MAX_CHECKED_CHARS:
         message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
@@ -101,7 +101,7 @@ def check(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def simulate(request: HttpRequest) -> HttpResponse:
-    """200 with the Simulation, or 202 with how far it is: ask again. The same question has the same answer."""
+    """200 with the Simulation, or 202 with its state: ask again. The same question has the same answer."""
     body = read_body(request, SimulationRequest)
     if problem := body.problem():
         raise ApiError(400, "invalid", f"{problem}.", problem.field)
@@ -110,14 +110,14 @@ def simulate(request: HttpRequest) -> HttpResponse:
 
 
 class ExperimentBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be tried."""
+    """The experiment to run."""
 
     request: ExperimentRequest
 
 
 @api("POST")
 def experiment(request: HttpRequest) -> HttpResponse:
-    """200 with the outcome, or 202 with how far it is: ask again."""
+    """200 with the outcome, or 202 with its state: ask again."""
     asked = read_body(request, ExperimentBody).request
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
@@ -151,7 +151,7 @@ def _given_up(look: Look) -> ApiError:
 
 
 def _count(user: int) -> None:
-    """Raises ApiError when this user asks more than the exhibits do."""
+    """Count a question. Raises ApiError when this user asks more than the exhibits do."""
     key = f"sightglass:learn:{user}:{int(time.time()) // _WINDOW_S}"
     pipeline = _client().pipeline()
     pipeline.incr(key)

@@ -12,7 +12,7 @@ from webapp.gateway.errors import not_found
 
 @api("GET")
 def ledger(request: HttpRequest, request_id: str) -> HttpResponse:
-    """404 also where nothing was posted: nothing was computed, or the trace was imported."""
+    """Return the entry; 404 also when nothing was posted: nothing was computed, or the trace was imported."""
     entry = LedgerEntry.objects.filter(request_id=find(request, request_id).pk).first()
     if entry is None:
         raise not_found("ledger entry")

@@ -1,4 +1,4 @@
-"""Where requests stand: which answer to its message each is, or which run of its set, and which seed it drew with."""
+"""Places of requests: each one's answer index, or its run index in a set, and its seed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from webapp.reruns.models import Rerun
 
 
 def places(found: Sequence[Request]) -> dict[str, dict[str, Any]]:
-    """Of each: `conversation_id`, `message_id`, `answer`, `rerun_id`, `run` and `seed`, each null where there is none,
-    or none any more since the request was found.
+    """Return `conversation_id`, `message_id`, `answer`, `rerun_id`, `run` and `seed` by request id.
 
-    answer: {"index", "num"} among the answers to the same message, from 0; run: {"index", "num", "settings"}, where
-    `num` counts deleted runs too and `settings` is what the set's grid gave it.
+    A value is null where there is none, or none any more since the request was found. `answer` is {"index", "num"}
+    among the answers to the same message, from 0. `run` is {"index", "num", "settings"}: `num` counts deleted runs
+    too, and `settings` come from the set's grid.
     """
     answers, runs = _answers(found), _runs(found)
     ids = [each.pk for each in found]

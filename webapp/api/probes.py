@@ -1,4 +1,4 @@
-"""The probes' JSON API: asking for what is there answers at once, asking for more sets the probe worker to it."""
+"""The probes' JSON API: returns a saved probe at once, or queues a new one for the probe worker."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from webapp.requests.models import Request
 from webapp.traces import store
 
 _PATIENCE_S = {"queued": 60.0, "running": 300.0}
-"""Longer than the probes in front take; at the lowest priority a probe may take minutes beside a busy engine."""
+"""Seconds per state, longer than the queue takes. A probe has the lowest priority: minutes beside a busy engine."""
 
 
 class ProbeBody(msgspec.Struct, forbid_unknown_fields=True):
-    """What to look at."""
+    """The probe's kind and token."""
 
     kind: ProbeKind
     position: int
@@ -33,7 +33,7 @@ class ProbeBody(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("POST")
 def probe(request: HttpRequest, request_id: str) -> HttpResponse:
-    """200 with the probe's event, or 202 with how far it is: ask again."""
+    """200 with the probe's event, or 202 with its state: ask again."""
     found = find(request, request_id)
     if found.is_settled and not hasattr(found, "trace"):
         raise not_found("saved trace")

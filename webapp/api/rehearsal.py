@@ -1,4 +1,4 @@
-"""A message at the gate, as far as it goes without being sent. Knows nothing of HTTP."""
+"""A message's checks at the gate, without sending it. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from webapp.requests.params import checked_params
 
 
 class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A message, and how busy its sender is thought to be."""
+    """A message, and the assumed number of its sender's open requests."""
 
     text: str
     params: SamplingParams = SamplingParams()
     n: int = 1
     num_open: int = 0
-    """Requests of the same user that are supposed to be open."""
+    """Requests of the same user that are assumed to be open."""
 
 
 def rehearsed(body: Rehearsal, timing: ServerTiming) -> list[Limit]:
-    """Where the limit would stand for each answer. Raises ApiError, as sending the message would."""
+    """Return each answer's concurrency limit. Raises ApiError, as sending the message would."""
     checked_text(body.text)
     checked_params(body.params)
     if not (1 <= body.n <= MAX_ANSWERS and 0 <= body.num_open <= MAX_IN_FLIGHT):

@@ -1,4 +1,4 @@
-"""What a user may do to a request under way: stop it, report its browser timing, look at its summary."""
+"""The JSON API of one request: stop it, report its browser timing, read its summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from webapp.traces import store
 
 
 def find(request: HttpRequest, request_id: str) -> Request:
-    """The user's own request. Raises ApiError."""
+    """Return the user's own request. Raises ApiError."""
     found = Request.objects.filter(pk=request_id, user_id=user_id(request)).select_related("message", "run").first()
     if found is None:
         raise not_found("request")
@@ -26,7 +26,7 @@ def find(request: HttpRequest, request_id: str) -> Request:
 
 
 def summary(found: Request) -> dict[str, Any]:
-    """RequestSummary, with the place in the chat where it stands, or in the set of runs it belongs to."""
+    """RequestSummary, with the request's place in the chat or in its set of runs."""
     return found.summary() | places([found])[found.pk]
 
 
@@ -38,14 +38,14 @@ def show(request: HttpRequest, request_id: str) -> HttpResponse:
 
 @api("POST")
 def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Stopping what has ended does nothing."""
+    """Stop the request; does nothing when it has ended."""
     stop(find(request, request_id))
     return JsonResponse({"status": "stopping"}, status=202)
 
 
 @api("POST")
 def observed(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The browser's own timing, once per request."""
+    """Save the browser's own timing, once per request."""
     timing = checked_timing(read_body(request, ClientTiming))
     assert timing is not None
     store.add_observed(find(request, request_id), timing)

@@ -1,4 +1,4 @@
-"""The JSON API of runs of saved requests: begin a set, look at it, stop it."""
+"""The JSON API of runs of saved requests: begin, show or stop a set."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
 from webapp.traces import store
 
 _MAX_WAITING = 256
-"""Runs of one user that may wait: hours of the bundled model's work."""
+"""Waiting runs that one user may have: hours of the bundled model's work."""
 
 
 class RerunBody(msgspec.Struct, forbid_unknown_fields=True):
-    """How to run it again; nothing given: once, as it was."""
+    """The runs to make of a request. Defaults: one run with the same settings and seed."""
 
     n: int = 1
     seeds: Literal["same", "fresh"] = "same"
@@ -43,7 +43,7 @@ class RerunBody(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET", "POST")
 def of_request(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The sets of a saved request, newest first, or a new one."""
+    """GET: the sets of a saved request, newest first. POST: begin a new set."""
     found = find(request, request_id)
     if request.method == "POST":
         return _create(found, read_body(request, RerunBody))
@@ -59,7 +59,7 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
-        lock_user(found.user_id)  # two sets that come at once take turns
+        lock_user(found.user_id)  # two sets posted at once are created one after the other
         waiting = Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
         if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
             message = (
@@ -82,13 +82,13 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
             Run(rerun=rerun, index=index, settings=run.settings, params=msgspec.to_builtins(run.params))
             for index, run in enumerate(runs)
         )
-    with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker looks by itself every few seconds
+    with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker also checks every few seconds
         app.send_task("reruns.advance", args=[rerun.pk])
     return JsonResponse(_as_json(rerun), status=201)
 
 
 def _input(found: Request, given: saved.Saved) -> SavedInput:
-    """A run of an imported trace has that trace's segments, which nobody has checked either."""
+    """The runs' input. Runs of an imported trace carry its segments, which no safety check here has seen."""
     is_whole = any(message.source == saved.WHOLE for message in found.input.messages)
     return given.as_input(found.is_imported or is_whole)
 
@@ -135,7 +135,7 @@ def show(request: HttpRequest, rerun_id: str) -> HttpResponse:
 
 @api("POST")
 def cancel(request: HttpRequest, rerun_id: str) -> HttpResponse:
-    """Stopping what has ended does nothing."""
+    """Stop the set; does nothing when it has ended."""
     rerun = _find(request, rerun_id)
     stop(rerun)
     return JsonResponse(_as_json(_find(request, rerun_id)), status=202)
@@ -186,7 +186,7 @@ def _as_json(rerun: Rerun) -> dict[str, Any]:
 
 
 def _state(rerun: Rerun, run: Run) -> str:
-    """waiting (also to run again), running, or how it ended; one that never began in a stopped set is stopped."""
+    """waiting (also to run again), running, or the final status; a run that never began in a stopped set is stopped."""
     if run.request is None or will_run_again(rerun, run):
         return "waiting" if rerun.stopped_at is None else "stopped"
     return run.request.status if run.request.is_settled else "running"

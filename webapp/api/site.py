@@ -52,7 +52,7 @@ _MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "m
 @login_required
 @ensure_csrf_cookie
 def shell(request: HttpRequest, **ids: str) -> HttpResponse:
-    """The one page of the front end; it looks at the address itself and says when there is nothing of the user's."""
+    """The front end's single page, which routes by address. 404 where the user has nothing at this address."""
     entry = _entry()
     if entry is None:
         return render(request, "unbuilt.html", status=503)
@@ -111,7 +111,7 @@ def session(request: HttpRequest) -> HttpResponse:
 
 
 def _tokenizer_url(model: str) -> str:
-    """With the version that it has now, as far as it can be read."""
+    """The tokenizer's address with its current version; without one if the model's files cannot be read."""
     address = f"/api/models/{model}/tokenizer.json"
     try:
         return f"{address}?v={services.prompt_services().tokenizer.version}"
@@ -137,19 +137,19 @@ def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
     else:
         response = HttpResponse(built.to_json(), content_type="application/json")
     response["ETag"] = etag
-    # The address that the session names has the content's hash: what it stands for never changes.
+    # The address that the session names has the content's hash: its content never changes.
     is_this = request.GET.get("v") == built.version
     response["Cache-Control"] = "private, max-age=31536000, immutable" if is_this else "private, no-cache"
     return response
 
 
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """The web process answers."""
+    """200 as long as the web process answers."""
     return JsonResponse({"status": "ok"})
 
 
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """Database, queue and a worker with a loaded model are there."""
+    """200 when the database, the queue and a worker with a loaded model are available; else 503."""
     workers = list_workers()
     checks = {
         "database": _is_database_up(),

@@ -1,4 +1,4 @@
-"""Step mode's JSON API: take the token that is proposed, or another, or let the answer run on."""
+"""Step mode's JSON API: take the proposed token, take another, or let the answer run on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_TOKENS = 1_000_000
 
 @api("POST")
 def step(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The worker obeys at once, or not at all where the token was taken meanwhile."""
+    """Send a command to the worker, which ignores it if the token was taken meanwhile."""
     command = read_body(request, StepCommand)
     found = find(request, request_id)
     if command.num_tokens is not None and not 0 <= command.num_tokens <= _MAX_TOKENS:
@@ -31,7 +31,7 @@ def step(request: HttpRequest, request_id: str) -> HttpResponse:
     last = _last_token(log.read_backwards(found.pk)) if is_open else None
     if last is None:
         raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
-    # Two: of commands to stop running on there are never two in a row.
+    # The last two suffice: two commands to stop running on never follow each other.
     _check_new(command, log.commands(found.pk, -2))
     if command.num_tokens != 0:
         _check_choice(command, last)
@@ -40,7 +40,7 @@ def step(request: HttpRequest, request_id: str) -> HttpResponse:
 
 
 def _last_token(frames: Iterable[Frame]) -> TokenProposed | TokenSampled | None:
-    """Of the frames, the last first; None where there is none yet, or the answer has ended."""
+    """The newest token of the frames, which come last first; None before the first token, and after the end."""
     for event in (event for frame in frames for event in reversed(frame.events)):
         if isinstance(event, TokenProposed | TokenSampled):
             return event
@@ -50,7 +50,7 @@ def _last_token(frames: Iterable[Frame]) -> TokenProposed | TokenSampled | None:
 
 
 def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
-    """That it changes something after those sent before. Raises ApiError."""
+    """Check that the command changes something after the earlier ones. Raises ApiError."""
     if command.num_tokens == 0 and (not before or before[-1].num_tokens == 0):
         raise ApiError(409, "moved_on", "The answer is not running on.", "num_tokens")
     if command.num_tokens != 0 and any(each.num_tokens != 0 and each.position >= command.position for each in before):
@@ -58,7 +58,7 @@ def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
 
 
 def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> None:
-    """That this token can be taken now. Raises ApiError."""
+    """Check that this token can be taken now. Raises ApiError."""
     if not isinstance(last, TokenProposed) or last.token.position != command.position:
         raise ApiError(409, "moved_on", "Another token is proposed by now, or none. Look again.", "position")
     if command.token_id is None:

@@ -1,4 +1,4 @@
-"""The form of a JSON view: its methods, its sign-in, and one answer for each way in which the site refuses."""
+"""The decorator of JSON views: methods, sign-in, and one error answer for each of the site's exceptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webapp.traces.file.archive import TraceFileError
 
 
 def api(*methods: str) -> Callable[[View], View]:
-    """A JSON view for signed-in users, as `errors.api`; an exception of the site becomes its answer."""
+    """Make a JSON view for signed-in users, as `errors.api`; turn the site's exceptions into answers."""
 
     def decorate(view: View) -> View:
         @errors.api(*methods)
@@ -46,7 +46,7 @@ def api(*methods: str) -> Callable[[View], View]:
 
 
 def answer_to(error: Exception) -> ApiError | None:
-    """The answer that tells a client of this exception. None: it is a fault of the server."""
+    """The error answer for this exception. None: the exception is a fault of the server."""
     match error:
         case QueueUnavailable() | RedisError() | OperationalError():
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")

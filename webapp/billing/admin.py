@@ -16,7 +16,7 @@ class PriceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Append-only: to be read here, never changed."""
+    """The ledger, read-only: entries are never changed."""
 
     list_display = ("request_id", "user", "model", "posted_at", "uncached_input", "output", "total_nano", "currency")
     list_filter = ("model", "user")

@@ -20,7 +20,7 @@ UNPRICED = "unpriced"
 
 
 def compute_lines(usage: Usage, unit_prices: Mapping[str, int]) -> tuple[BillLine, ...]:
-    """One line per kind of token used. Raises KeyError when such a kind has no price."""
+    """Return one line per kind of token used. Raises KeyError when such a kind has no price."""
     counts = [(kind, getattr(usage, kind)) for kind in KINDS]
     return tuple(
         BillLine(kind=kind, num_tokens=count, unit_price_nano=unit_prices[kind], amount_nano=count * unit_prices[kind])
@@ -48,13 +48,13 @@ class PricesInForce:
     """A full set of one model's prices."""
 
     prices: dict[str, Price]
-    """By kind of token."""
+    """Prices by kind of token."""
     currency: str
     version: str
 
 
 def prices_in_force(model: str, day: date) -> PricesInForce | None:
-    """None: at least one kind of token has no price that day, so the model is unpriced."""
+    """The model's prices on a day. None: at least one kind of token has no price that day, so the model is unpriced."""
     rows = Price.objects.filter(model=model, effective_from__lte=day).order_by("effective_from")
     prices = {price.kind: price for price in rows}
     if any(kind not in prices for kind in KINDS):

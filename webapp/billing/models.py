@@ -9,7 +9,7 @@ from django.db import models
 
 
 class Price(models.Model):
-    """What one token of one kind costs from a day on."""
+    """The price of one token of one kind, from a day on."""
 
     model = models.CharField(max_length=128)
     kind = models.CharField(
@@ -43,7 +43,7 @@ class LedgerIsAppendOnly(Exception):
 
 
 class _Entries(models.QuerySet["LedgerEntry"]):
-    """Refuses for many entries what each refuses for itself."""
+    """Entries that refuse updates and deletes in bulk, as each entry does."""
 
     def update(self, **_kwargs: Any) -> int:
         raise LedgerIsAppendOnly("posted entries stay as they are; post a correction instead")

@@ -18,7 +18,7 @@ def path_to(message: Message | None, messages: Iterable[Message]) -> list[Messag
 
 
 def open_answer(path: list[Message]) -> Message | None:
-    """The first answer of the path that is still being made: nothing can tell yet how it reads."""
+    """The first unfinished answer of the path, whose text is not known yet; None: all have ended."""
     return next((each for each in path if each.request is not None and not each.request.is_settled), None)
 
 
@@ -29,6 +29,6 @@ def without_blocked(path: list[Message]) -> list[Message]:
 
 
 def _is_refusal(answer: Message) -> bool:
-    """Of a fork it is the beginning of the answer that was refused: its question had been answered before."""
+    """True if the safety policy refused the question. A blocked fork does not count: its question passed before."""
     request = answer.request
     return request is not None and request.error_code == "blocked" and request.fork_position is None

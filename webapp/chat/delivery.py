@@ -1,6 +1,6 @@
-"""A message that is sent again under the same key is taken once: its first result is the answer.
+"""Idempotent sending: a message sent again under the same key is taken once and gets its first result.
 
-In the manner of the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header). Knows nothing of HTTP.
+Follows the Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header). Knows nothing of HTTP.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from webapp.chat.models import Delivery, Message
 from webapp.requests.models import Request
 
 _KEPT = timedelta(days=7)
-"""At least so long: a browser's tab may be opened again after days."""
+"""Minimum age of a key that is deleted: a browser's tab may be opened again after days."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """What one user's client calls one message."""
+    """A client's idempotency key for one message of one user."""
 
     user_id: int
     text: str
     digest: str
-    """SHA-256 of all that is asked under it."""
+    """SHA-256 of the whole message that is sent under the key."""
 
 
 class AlreadySent(Exception):
@@ -38,7 +38,7 @@ class KeyReused(Exception):
 
 
 def claim(key: Key, question: Message, answers: list[Message]) -> None:
-    """In the transaction that saves the messages, before anything is counted. Raises AlreadySent."""
+    """Claim the key, in the transaction that saves the messages, before anything is counted. Raises AlreadySent."""
     answer_ids = [answer.pk for answer in answers]
     try:
         Delivery.objects.create(
@@ -49,18 +49,18 @@ def claim(key: Key, question: Message, answers: list[Message]) -> None:
 
 
 def first_result(key: Key) -> tuple[Message, list[Message]] | None:
-    """Question and answers as they are now; None: nothing is known to stand under this key. Raises KeyReused."""
+    """Question and answers as they are now; None: nothing is known under this key. Raises KeyReused."""
     found = Delivery.objects.filter(user_id=key.user_id, key=key.text).select_related("question").first()
     if found is None:
         return None
     if found.digest != key.digest:
         raise KeyReused
     answers = Message.objects.select_related("request").defer("request__input").in_bulk(found.answer_ids)
-    if len(answers) < len(found.answer_ids):  # taken back while we looked
+    if len(answers) < len(found.answer_ids):  # taken back meanwhile
         return None
     return found.question, [answers[answer] for answer in found.answer_ids]
 
 
 def on_settled(request: Request, **_: Any) -> None:
-    """Receiver of `settled`: the user's keys that are kept no longer go. Not as one is taken, when somebody waits."""
+    """Receiver of `settled`: delete the user's expired keys. Not done on claim, which a user waits for."""
     Delivery.objects.filter(user_id=request.user_id, created_at__lt=timezone.now() - _KEPT).delete()

@@ -23,7 +23,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
-    """Our own format, which import reads again: the tree, the settings and the ids of the requests, one space deep."""
+    """Our own JSON format, which import reads again: tree, settings and request ids, indented by one space."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -43,14 +43,14 @@ def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    """As the native API has it, with the settings of its request and without the key under which it was sent."""
+    """The native API's Message, with its request's settings and without its idempotency key."""
     told = message.as_json()
     told.pop("key")
     return told | {"params": message.request.params if message.request else None}
 
 
 def as_markdown(found: Conversation, messages: Iterable[Message], exported_at: datetime) -> str:
-    """The branch that is shown. Each text is quoted, so that its fences, headings and lists end with it."""
+    """The shown branch as Markdown. Each text is quoted, so that its fences, headings and lists end with it."""
     messages = list(messages)
     leaf = next((each for each in messages if each.pk == found.leaf_id), None)
     pieces = [f"# {_plain(found.title or 'New chat')}\n", _about(found, exported_at)]
@@ -93,7 +93,7 @@ def _date(at: datetime) -> str:
 
 
 def _plain(text: str) -> str:
-    """As text that is no Markdown."""
+    """The text on one line, with Markdown's punctuation escaped."""
     return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -102,15 +102,17 @@ def _quoted(text: str) -> str:
 
 
 def _without_html(lines: list[str]) -> Iterator[str]:
-    """Tags are shown, not obeyed; in code they stay as they are, which needs no sign there."""
+    """Escape HTML tags, so that a viewer shows them as text. Tags in code stay as they are."""
     are_spans_sure = all(_is_paired(line) for line, is_code in _fenced(lines) if not is_code)
     for line, is_code in _fenced(lines):
         yield line if is_code else _escaped(line) if are_spans_sure else _TAG.sub(r"\\<", line)
 
 
 def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is code. A fence that is indented may be a list's, whose end is hard to tell: such code
-    counts as none."""
+    """Yield each line, and True if it is code.
+
+    An indented fence does not count: it may belong to a list, whose end is hard to tell.
+    """
     fence = ""
     for line in lines:
         if not fence and _FENCE.fullmatch(line):
@@ -124,23 +126,23 @@ def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _is_paired(line: str) -> bool:
-    """Whether each backtick of the line belongs to a code span that ends there."""
+    """True if each backtick of the line belongs to a code span that ends in the line."""
     if "`" not in line:
         return True
     return "\\`" not in line and not any("`" in text for text, is_code in _pieces(line) if not is_code)
 
 
 def _escaped(line: str) -> str:
-    """Between the code spans."""
+    """Escape tags between the code spans."""
     if "<" not in line:
         return line
     return "".join(text if is_code else _TAG.sub(r"\\<", text) for text, is_code in _pieces(line))
 
 
 def _pieces(line: str) -> Iterator[tuple[str, bool]]:
-    """The line in pieces, and whether each is a code span: from a run of backticks to the next run as long.
+    """Yield the line's pieces, and True for a code span. It ends at the next run of as many backticks.
 
-    Takes a time in proportion to the line: an imported text may be one line of backticks.
+    Takes linear time: an imported text may be one line of backticks.
     """
     runs = [match.span() for match in _BACKTICKS.finditer(line)]
     next_alike = _next_alike([end - start for start, end in runs])
@@ -156,7 +158,7 @@ def _pieces(line: str) -> Iterator[tuple[str, bool]]:
 
 
 def _next_alike(lengths: list[int]) -> list[int | None]:
-    """For each length the index of the next one that equals it."""
+    """For each length, the index of the next equal one; None: there is none."""
     found: list[int | None] = [None] * len(lengths)
     nearest: dict[int, int] = {}
     for index in range(len(lengths) - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""Forking: from a place in an answer to a new answer that goes on from there. Knows nothing of JSON."""
+"""Forking: begins a new answer from a place in another answer. Knows nothing of JSON."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from webapp.traces.file.archive import TraceFileError
 
 @dataclass(frozen=True)
 class Place:
-    """Where an answer is to be left, in one of two ways."""
+    """The place where a fork leaves an answer: either a position or a text."""
 
     position: int | None
-    """Its first tokens that are kept."""
+    """Number of tokens kept from the answer's beginning."""
     token_id: int | None = None
-    """With a position: what comes next; None: that is drawn."""
+    """With a position: the next token; None: it is sampled."""
     text: str | None = None
-    """Instead: how the answer is to begin."""
+    """Instead of a position: the new answer's first text."""
 
 
 def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
-    """What is taken over. Raises CannotFork, RedisError."""
+    """Return the tokens that the fork takes over. Raises CannotFork, RedisError."""
     if parent.is_imported:
         message = "This trace was imported: nobody here has checked what its prompt says, so no answer goes on from it."
         raise CannotFork("imported", message)

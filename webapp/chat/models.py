@@ -12,7 +12,7 @@ from webapp.identifiers import new_conversation_id, new_message_id
 from webapp.requests.models import IMPORTED, MAX_IN_FLIGHT, Request
 
 MAX_ANSWERS = MAX_IN_FLIGHT
-"""To one message: as many requests as one user may have open."""
+"""Answers to one message: as many as the requests that one user may have open."""
 
 
 class Conversation(models.Model):
@@ -25,17 +25,17 @@ class Conversation(models.Model):
     system_prompt = models.TextField(blank=True)
     params = models.JSONField(default=dict)
     n = models.PositiveSmallIntegerField(default=1)
-    """Answers to each message."""
+    """Number of answers to each message."""
     leaf_id = models.CharField(max_length=32, blank=True)
-    """The end of the branch that is shown."""
+    """Id of the last message of the shown branch."""
     is_pinned = models.BooleanField(default=False)
     import_digest = models.CharField(max_length=64, blank=True)
-    """SHA-256 of what was imported, so that the same is imported once; empty: it was begun here."""
+    """SHA-256 of the imported messages, so that the same are imported once; empty: the conversation began here."""
     num_imported_bytes = models.BigIntegerField(default=0)
-    """Of the texts that were imported."""
+    """Size of the imported texts."""
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-    """When something was last said in it. A new title, a pin or a change of branch does not count."""
+    """Time of the last message or begun answer. A new title, a pin or a change of branch does not count."""
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["user", "-updated_at"])]
@@ -49,7 +49,7 @@ class Conversation(models.Model):
         return self.title or self.id
 
     def tree(self) -> models.QuerySet[Message]:
-        """All messages with their requests, but not the requests' inputs: each repeats the conversation so far."""
+        """All messages with their requests. Inputs are deferred: each repeats the conversation so far."""
         messages = self.messages.select_related("request").defer("request__input")
         return messages.annotate(key=models.F("delivery__key"))
 
@@ -68,11 +68,11 @@ class Message(models.Model):
     user_text = models.TextField(blank=True)
     request = models.OneToOneField(Request, null=True, on_delete=models.SET_NULL, related_name="message")
     is_imported = models.BooleanField(default=False)
-    """It was said elsewhere: no request made it, and no safety check here has seen it."""
+    """The message comes from another system: no request made it, and no safety check here has seen it."""
     imported_text = models.TextField(blank=True)
-    """Of an answer that was imported."""
+    """Text of an imported answer."""
     imported_model = models.CharField(max_length=128, blank=True)
-    """The model that gave it, as the file names it."""
+    """The imported answer's model, as the file names it."""
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -89,7 +89,7 @@ class Message(models.Model):
 
     @property
     def source(self) -> str:
-        """Where it comes from, as the prompt's segments tell."""
+        """The message's origin, as the prompt's segments name it."""
         return f"{IMPORTED if self.is_imported else 'message:'}{self.pk}"
 
     def as_json(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Message(models.Model):
             "parent_id": self.parent_id,
             "role": self.role,
             "text": self.text,
-            "key": getattr(self, "key", None),  # of a conversation's tree
+            "key": getattr(self, "key", None),  # annotated by Conversation.tree()
             "created_at": self.created_at.isoformat(),
             "request_id": request.id if request else None,
             "is_imported": self.is_imported,
@@ -113,15 +113,15 @@ class Message(models.Model):
 
 
 class Delivery(models.Model):
-    """A message that was sent under a key, so that what is sent again under it is taken once; goes with the message."""
+    """A message sent under an idempotency key, so that a repeat is taken once; deleted with the message."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="deliveries")
     key = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)
-    """SHA-256 of all that was asked."""
+    """SHA-256 of the whole message that was sent."""
     question = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="delivery")
     answer_ids = models.JSONField()
-    """Of those that it got at once; others may have come beside them."""
+    """Ids of the answers started at once with the message; later answers are not listed."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -132,6 +132,6 @@ class Delivery(models.Model):
 
 
 def _status(request: Request) -> str:
-    """The request's; while it is open it streams."""
+    """The request's status; "streaming" while it is open."""
     is_open = request.status in (Request.Status.QUEUED, Request.Status.RUNNING)
     return "streaming" if is_open else request.status

@@ -1,4 +1,4 @@
-"""What the next request would hold, cost and wait for: packed as it would be sent, and then forgotten.
+"""A preview of the next request: its prompt, its cost and its wait. The prompt is packed as it would be sent.
 
 Nothing is stored, queued or generated. Knows nothing of HTTP.
 """
@@ -30,9 +30,9 @@ from webapp.requests.models import Request
 _EXCERPT_CHARS = 120
 _NUM_RECENT = 20
 _LEAST_RECENT = 3
-"""Fewer waits than that say nothing of the next."""
+"""Fewer waits than this do not predict the next."""
 _MOST_MS = 5000
-"""How long a preview keeps the user's next one away, should its process be lost."""
+"""Expiry of a preview's lock, in ms: a lost process blocks the user's next preview no longer than this."""
 
 
 class Busy(Exception):
@@ -40,7 +40,7 @@ class Busy(Exception):
 
 
 def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> dict[str, Any]:
-    """conversation: perhaps one that is not saved. Raises Failure, Busy, RedisError, OperationalError."""
+    """Return the preview. The conversation need not be saved. Raises Failure, Busy, RedisError, OperationalError."""
     with _one_at_a_time(conversation.user_id):
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
         assembled = pack(messages_for(conversation, question), params)
@@ -63,7 +63,7 @@ def _excerpt(segment: Segment) -> dict[str, Any]:
 
 
 def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[str, Any] | None:
-    """By today's prices; None: the model is unpriced. What is not known to be cached costs its full price."""
+    """Cost by today's prices; None: the model is unpriced. Tokens not known to be cached cost the full price."""
     found = prices_in_force(model, timezone.now().date())
     if found is None:
         return None
@@ -78,7 +78,7 @@ def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[st
 
 
 def _wait(conversation: Conversation) -> dict[str, Any]:
-    """What the user's last requests waited for their first text, and how many requests no worker has taken yet."""
+    """The median wait of the user's last requests for their first text, and the number of requests still queued."""
     own = Request.objects.filter(user_id=conversation.user_id, model=conversation.model, is_imported=False)
     told = own.filter(first_text_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
     waits = [us for us in told.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
@@ -92,7 +92,7 @@ def _wait(conversation: Conversation) -> dict[str, Any]:
 
 @contextmanager
 def _one_at_a_time(user_id: int) -> Iterator[None]:
-    """Raises Busy, RedisError."""
+    """Hold the user's preview lock. Raises Busy, RedisError."""
     key = f"{PREFIX}preview:{user_id}"
     if not _client().set(key, 1, nx=True, px=_MOST_MS):
         raise Busy

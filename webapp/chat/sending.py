@@ -1,4 +1,4 @@
-"""Sending: from a message to its started requests. Knows nothing of JSON."""
+"""Sending: turns a message into started requests. Knows nothing of JSON."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Sent:
 
     user_message: Message
     answers: list[Message]
-    """The first is shown, the others are branches beside it."""
+    """The first is shown; the others are branches beside it."""
     is_repeat: bool = False
-    """They were there: the same was sent before."""
+    """The rows existed: the same message was sent before."""
 
 
 def send(
@@ -65,7 +65,7 @@ def send(
 
 
 def _repeat(key: Key) -> Sent:
-    """The first result. Raises QueueUnavailable where that is not sure to stay, KeyReused."""
+    """The first result. Raises QueueUnavailable while that may still be taken back, KeyReused."""
     first = first_result(key)
     if first is None or not all(_has_begun(answer) for answer in first[1]):
         raise QueueUnavailable("the same message is being sent, or was just taken back")
@@ -73,7 +73,7 @@ def _repeat(key: Key) -> Sent:
 
 
 def _has_begun(answer: Message) -> bool:
-    """One that could not be started is taken back."""
+    """True once the answer's request has begun; an answer that could not be started is taken back."""
     request = answer.request
     if request is None:
         return False
@@ -108,10 +108,10 @@ def begin(
     by: Arrival,
     key: Key | None = None,
 ) -> list[Message]:
-    """Save the requests, which have all that the model needs, and the messages that will show their answers; start
-    them. Raises TooManyOpen, QueueUnavailable, AlreadySent.
+    """Save the requests and the messages that will show their answers, then start the requests.
+    Raises TooManyOpen, QueueUnavailable, AlreadySent.
 
-    A question that is new is saved with them. What can be read is read before the write lock is taken.
+    A new question is saved with them. Reads come before the write lock.
     """
     role = Message.Role.ASSISTANT
     answers = [Message(conversation=conversation, parent=question, role=role, request=each) for each in requests]
@@ -133,7 +133,7 @@ def begin(
             started.append(request)
     except Exception:
         logger.exception("%s could not be started", requests[len(started)].pk)
-        # The conversation must not show an answer that will never come, nor some where more were asked for.
+        # The conversation must not show an answer that will never come, nor fewer answers than were asked for.
         undo.run(started)
         raise
     return answers
@@ -158,7 +158,7 @@ def _beginning(text: str, num_chars: int) -> str:
 
 
 def messages_for(conversation: Conversation, question: Message) -> Messages:
-    """Returns the system prompt and the branch that ends in the question.
+    """Return the system prompt and the branch that ends in the question.
 
     Raises AnswerOpen.
     """
@@ -174,7 +174,7 @@ def messages_for(conversation: Conversation, question: Message) -> Messages:
 
 @dataclass(frozen=True)
 class _Undo:
-    """How to leave a conversation as it was before a send that came to nothing."""
+    """Restores a conversation after a send that failed."""
 
     leaf_before: str
     title_before: str

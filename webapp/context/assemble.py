@@ -1,4 +1,4 @@
-"""From messages to the prompt that fits. Plain values in, plain values out: knows nothing of databases or requests."""
+"""Packs messages into a prompt that fits. Plain values in and out: knows nothing of databases or requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SourceMessage:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A prompt that fits, and what did not go into it."""
+    """A prompt that fits, and the messages that were dropped from it."""
 
     prompt: Prompt
     window: int
@@ -33,7 +33,7 @@ class Assembled:
 
 
 class ContextTooLarge(Exception):
-    """The new message alone does not fit; the message has the figures."""
+    """The new message alone does not fit; the exception's text has the figures."""
 
 
 class Assembler:
@@ -45,7 +45,7 @@ class Assembler:
         self._window = window
 
     def assemble(self, messages: Sequence[SourceMessage], max_tokens: int) -> Assembled:
-        """Oldest turns are dropped first; the system prompt and the last message never are.
+        """Return the prompt. Oldest turns are dropped first; the system prompt and the last message never are.
 
         A quarter of the window, or max_tokens if less, is kept free for the answer. Raises ContextTooLarge,
         TemplateError, ValueError (lone surrogates).
@@ -69,7 +69,7 @@ class Assembler:
         )
 
     def restore(self, context: ContextAssembled, prompt: PromptTokenized, max_tokens: int) -> Assembled:
-        """A saved prompt, id by id, whatever today's template would make of it. Raises ContextTooLarge."""
+        """Return a saved prompt, id by id, without today's template. Raises ContextTooLarge."""
         if len(prompt.ids) >= self._window:
             message = f"The saved prompt has {len(prompt.ids):,} tokens; the model's window holds {self._window:,}."
             raise ContextTooLarge(message)
@@ -85,7 +85,7 @@ class Assembler:
         return self._template.render([ChatMessage(m.role, m.content) for m in messages])
 
     def _oldest_turns(self, messages: Sequence[SourceMessage], num_excess: int) -> list[SourceMessage]:
-        """The fewest oldest whole turns (a user message and all that answers it) that free so many tokens."""
+        """The fewest oldest whole turns (a user message and its answers) that free so many tokens."""
         turns: list[SourceMessage] = []
         num_freed = 0
         history = [message for message in messages[:-1] if message.role != "system"]

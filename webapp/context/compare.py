@@ -1,4 +1,4 @@
-"""What became of a prompt since the turn before. Events in, an event out: knows nothing of databases or requests."""
+"""Compares a prompt with the turn before's. Events in, an event out: knows nothing of databases or requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inference.protocol.events import (
 )
 
 MAX_DIFFERING = 8
-"""Tokens that are shown of each side from the first difference on."""
+"""Tokens shown of each side, from the first difference on."""
 _EXCERPT_CHARS = 200
 _NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
 
@@ -27,10 +27,10 @@ _NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
 def compare(
     request_id: str, now: Sequence[AnyEvent], before: Sequence[AnyEvent], answer: Sequence[tuple[int, bytes]]
 ) -> ContextCompared | None:
-    """The prompt of `now` beside that of `before` and the tokens answered to it; None when one of them has no prompt.
+    """Compare the prompt of `now` with the prompt of `before` and its answer; None when one of them has no prompt.
 
-    request_id: of the request before, whose texts the event has: no trace but its own may keep them. The event's `at`
-    is 0: whoever appends it knows when.
+    request_id: the earlier request's. The event holds that request's texts, which only its own trace may keep. The
+    event's `at` is 0: the caller sets it on append.
     """
     prompt, earlier = first(now, PromptTokenized), first(before, PromptTokenized)
     accepted = first(before, RequestAccepted)
@@ -58,7 +58,7 @@ def compare(
 
 
 def is_number(here: Sequence[bytes], there: Sequence[bytes]) -> bool:
-    """Whether both sides go on with a digit, as of a date or a time of day."""
+    """True if both sides continue with a digit, as in a date or a time of day."""
     return all(pieces and pieces[0].lstrip()[:1].isdigit() for pieces in (here, there))
 
 
@@ -68,7 +68,7 @@ def _num_common(ids: Sequence[int], others: Sequence[int]) -> int:
 
 
 def _old_pieces(prompt: PromptTokenized, earlier: PromptTokenized, answer: Sequence[tuple[int, bytes]]) -> list[bytes]:
-    """A generated control token has no bytes; a prompt that holds the same has its name."""
+    """The earlier tokens' pieces. A generated control token has no bytes; its name comes from a prompt that has it."""
     names = dict(zip((*earlier.ids, *prompt.ids), (*earlier.pieces, *prompt.pieces), strict=True))
     return [*earlier.pieces, *(piece or names.get(token, b"") for token, piece in answer)]
 
@@ -101,7 +101,7 @@ def _changes(now: ContextAssembled | None, before: ContextAssembled | None) -> _
 
 
 def _keys(segments: Iterable[Segment]) -> list[tuple[str, str]]:
-    """A message stays what it is when it becomes history."""
+    """Keys without the segment's kind: a message stays the same when it becomes history."""
     return [(segment.source, segment.text) for segment in segments]
 
 

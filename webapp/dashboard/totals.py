@@ -1,4 +1,4 @@
-"""Usage and cost added up from the ledger, by the database."""
+"""Sums of usage and cost from the ledger, computed by the database."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Row:
     num_cached_tokens: int
     num_output_tokens: int
     total_nano: dict[str, int]
-    """By currency, of the requests that had a price."""
+    """Cost by currency of the requests that had a price."""
     num_unpriced: int
 
     @property
     def cost(self) -> str:
-        """In currency units, exact; amounts of two currencies are never added."""
+        """Exact cost in currency units; amounts of two currencies are never added."""
         amounts = [f"{_amount(nano)} {currency}" for currency, nano in sorted(self.total_nano.items())]
         unpriced = ["unpriced"] if self.num_unpriced == self.num_requests else [f"{self.num_unpriced} unpriced"]
         return ", ".join([*amounts, *(unpriced if self.num_unpriced else [])]) or "nothing"
@@ -51,7 +51,7 @@ def _amount(total_nano: int) -> str:
 
 
 def entries_between(start: date, end: date) -> QuerySet[LedgerEntry]:
-    """Both days included, in UTC."""
+    """Entries of these days in UTC, both included."""
     return LedgerEntry.objects.filter(posted_at__date__gte=start, posted_at__date__lte=end)
 
 
@@ -81,7 +81,7 @@ def _rows(entries: QuerySet[LedgerEntry], key: str) -> list[Row]:
 
 
 def _priced(entries: QuerySet[LedgerEntry], *keys: str) -> QuerySet[LedgerEntry, dict[str, Any]]:
-    """What those cost together that are alike in these keys and had a price."""
+    """Total cost of the priced entries, grouped by these keys."""
     priced = entries.exclude(price_version=UNPRICED).values(*keys)
     found: QuerySet[LedgerEntry, dict[str, Any]] = priced.annotate(nano=Sum("total_nano")).order_by(*keys)
     return found

@@ -1,4 +1,4 @@
-"""Reads and validates JSON bodies. Knows nothing of what they are for."""
+"""Reads and validates JSON bodies. Knows nothing of their purpose."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MAX_SAFE_INTEGER = 2**53 - 1
 _MAX_PROTOCOL_CHARS = 32
 _MAX_PHASES = 16
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
-"""RFC 9110, 5.6.2: what a phase may be called; the length is ours."""
+"""A phase's name: a token of RFC 9110, 5.6.2; the length limit is ours."""
 _HALF_PAIR = re.compile(rb"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f]")
 _INVISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}
-"""Unicode categories of what leaves nothing to read: spaces, controls, zero-width characters."""
+"""Unicode categories of invisible characters: spaces, controls, zero-width characters."""
 
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
@@ -48,7 +48,7 @@ _ADVICE = {
 
 
 def read_body(request: HttpRequest, kind: type[Body]) -> Body:
-    """The body as a struct. Raises ApiError."""
+    """Return the body as a struct. Raises ApiError."""
     try:
         data = request.body
     except RequestDataTooBig:
@@ -68,9 +68,9 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
 
 
 def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[str, str | None]:
-    """What is wrong, and with which field; msgspec ends its messages with the path: "- at `$.params.n`".
+    """Return a message for the user, and the field. msgspec ends its messages with the path: "- at `$.params.n`".
 
-    whole: what the path begins at.
+    whole: the name of the path's root.
     """
     message, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")
@@ -89,7 +89,7 @@ def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[s
 
 
 def checked_text(text: str, subject: str = "message", field: str = "text") -> str:
-    """A message's text, or that of another subject which stands in another field. Raises ApiError."""
+    """Check the text of a message, or of another subject in another field, and return it. Raises ApiError."""
     if all(unicodedata.category(char) in _INVISIBLE for char in text):
         raise ApiError(400, "empty", f"The {subject} is empty. Write something first.", field)
     if "\x00" in text:
@@ -107,7 +107,7 @@ def checked_text(text: str, subject: str = "message", field: str = "text") -> st
 
 
 def checked_timing(client: ClientTiming | None) -> ClientTiming | None:
-    """What a browser could have measured, before it is kept with the request. Raises ApiError."""
+    """Check the browser's timing before it is kept with the request, and return it. Raises ApiError."""
     for name, value in msgspec.structs.asdict(client).items() if client is not None else ():
         if isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER:
             raise ApiError(400, "invalid", f"{name} is not a time in µs.", f"client.{name}")

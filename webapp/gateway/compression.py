@@ -1,8 +1,8 @@
-"""Compresses JSON answers for clients that say they take that. Knows nothing of what is in them.
+"""Compresses JSON answers for clients that accept a coding. Knows nothing of the answers' content.
 
-A compressed answer tells by its length how alike its parts are (BREACH): whoever can make a browser ask, put words of
-theirs into the answer and watch its length can guess the rest. So nothing is compressed that another site's page asked
-for, nor any page, which may hold a form's token; and streams go out event by event.
+The length of a compressed answer reveals how alike its parts are (BREACH). An attacker guesses a secret by making a
+browser send requests, placing words into the answers and watching their length. So answers to another site's page
+stay uncompressed. So do HTML pages, which may hold a form's token, and streams, which go out event by event.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
 LEAST_BYTES = 1000
-"""Below it, one packet carries the answer either way."""
+"""Below this size, one packet carries the answer compressed or not."""
 _TYPES = {"application/json"}
 _CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": lambda body: zstandard.compress(body, 5),
     "gzip": lambda body: gzip.compress(body, 5, mtime=0),
 }
-"""In the order in which they are preferred: zstd is smaller in a third of the time."""
+"""Codings in order of preference: zstd is smaller and takes a third of the time."""
 _OWN = {None, "same-origin", "none"}
-"""Sec-Fetch-Site of our own pages, of an address that a person typed, and of clients that are no browsers."""
+"""Values of Sec-Fetch-Site from our own pages, from a typed address, and from clients that are not browsers."""
 
 
 class CompressionMiddleware:
@@ -48,7 +48,7 @@ def _is_compressible(response: HttpResponse) -> bool:
 
 
 def _coding(accepted: str) -> str | None:
-    """The best of those that the header names without refusing them (RFC 9110, section 12.5.3)."""
+    """The best coding that the header names without refusing it (RFC 9110, section 12.5.3)."""
     named = {name.strip().lower(): _quality(more) for name, _, more in (p.partition(";") for p in accepted.split(","))}
     return next((coding for coding in _CODINGS if named.get(coding, 0) > 0), None)
 

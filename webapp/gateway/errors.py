@@ -1,4 +1,4 @@
-"""Errors of the native API: one JSON form, with what to do. Knows nothing of what went wrong."""
+"""Errors of the native API in one JSON form, with advice. Knows nothing of the causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.views import defaults
 
 
 class ApiError(Exception):
-    """An answer other than success."""
+    """An error answer."""
 
     def __init__(self, status: int, code: str, message: str, field: str | None = None, retry_after_s: int = 0) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class ApiError(Exception):
         self.field = field
         self.retry_after_s = retry_after_s
         self.problems = [{"message": message} | ({"field": field} if field else {})]
-        """With all else that is wrong: see all_of."""
+        """This problem and the others that all_of collects."""
 
     def response(self) -> JsonResponse:
         error: dict[str, Any] = {"code": self.code, **self.problems[0]}
@@ -36,19 +36,19 @@ class ApiError(Exception):
 
 
 def all_of(errors: Sequence[ApiError]) -> ApiError:
-    """The first, which also tells of the others: who mends one should hear of all."""
+    """Return the first error with the problems of all, so that a user can fix them at once."""
     first = errors[0]
     first.problems = [problem for error in errors for problem in error.problems]
     return first
 
 
 def not_found(what: str) -> ApiError:
-    """Also for what exists but belongs to somebody else."""
+    """The 404 answer, also for objects that belong to another user."""
     return ApiError(404, "not_found", f"There is no such {what}.")
 
 
 def too_many_open(why: str) -> ApiError:
-    """The user has as many requests open as one may have; they end within seconds."""
+    """The 429 answer: the user has reached the limit of open requests, which end within seconds."""
     return ApiError(429, "too_many_requests", why, retry_after_s=5)
 
 
@@ -56,7 +56,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def api(*methods: str) -> Callable[[View], View]:
-    """A JSON view for signed-in users: checks method and sign-in, turns ApiError into its response."""
+    """Make a JSON view for signed-in users: check method and sign-in, turn ApiError into its response."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -98,7 +98,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's hook for what it refuses itself."""
+    """Django's hook for requests that it refuses itself."""
     if _is_api(request):
         return ApiError(400, "invalid", "The server cannot read this request.").response()
     return defaults.bad_request(request, exception)
@@ -112,7 +112,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's hook for an exception that nobody caught; it has been logged."""
+    """Django's hook for an uncaught exception, which Django has logged."""
     if _is_api(request):
         message = "Something went wrong here; the server's log has the details. Try again."
         return ApiError(500, "internal", message).response()

@@ -1,4 +1,4 @@
-"""Django's ASGI handler with a synchronous middleware chain. Knows nothing of what is behind it."""
+"""Django's ASGI handler with a synchronous middleware chain. Knows nothing of the views."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from django.http.response import HttpResponseBase
 from webapp.gateway.errors import ApiError
 
 NUM_THREADS = 16
-"""Requests that one web process works on at once; streams count only until they begin to flow."""
+"""Requests that one web process handles at once; a stream counts only until its response begins."""
 
 
 class OneHopHandler(ASGIHandler):
-    """Runs all middleware and the view in one of a few threads; streamed responses are still sent by the event loop.
+    """Runs all middleware and the view in one of a few threads; the event loop still sends streamed responses.
 
-    Given an asynchronous chain, Django changes threads before and after every middleware, and WhiteNoise, which is
-    synchronous only, starts an event loop in the midst of it: 4 ms for each request where 1 ms will do. Left to itself
-    it also makes a new thread for every request, which has to open a database connection of its own.
+    With an asynchronous chain, Django changes threads before and after every middleware. WhiteNoise, which is only
+    synchronous, starts an event loop inside it. A request then takes 4 ms instead of 1 ms. By default Django also makes
+    a new thread for every request, and each thread opens its own database connection.
     """
 
     _middleware_chain: Any
 
     def __init__(self) -> None:
         super().__init__()
-        # They would run in a thread made for them; ours are looked after by _in_own_thread.
+        # These receivers would run in a thread of their own; _in_own_thread does their work in ours.
         for receiver in (close_old_connections, reset_queries):
             request_started.disconnect(receiver)
         request_finished.disconnect(close_old_connections)
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Refuses what is too large by its announced length, before Django copies it."""
+        """Refuse a body whose announced length is too large, before Django copies it."""
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             message = f"More than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB cannot be sent here."
@@ -47,7 +47,7 @@ class OneHopHandler(ASGIHandler):
             await super().__call__(scope, receive, send)
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """The chain that ASGIHandler awaits."""
+        """Build the chain that ASGIHandler awaits."""
         super().load_middleware(is_async=False)
         threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="web")
         chain = _in_own_thread(self._middleware_chain)

@@ -1,4 +1,4 @@
-"""The outermost middleware: notes when a request arrived, puts security headers on every response.
+"""The outermost middleware: records a request's arrival and sets security headers on every response.
 
 Knows nothing of views.
 """
@@ -17,7 +17,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'"
 )
-"""Inline styles are allowed because bars and lanes are placed by computed values; scripts only come from us."""
+"""Inline styles are allowed because computed values place bars and lanes; scripts come only from this site."""
 
 
 class SecurityHeadersMiddleware:

@@ -1,4 +1,4 @@
-"""Names that users give to what they keep: one line, each once for its user. Knows nothing of what is named."""
+"""Names of a user's saved objects: one line, unique per user. Knows nothing of the objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_NAME_CHARS = 80
 
 
 class Named(Protocol):
-    """A row whose table takes each name of a user once."""
+    """A row whose table allows each name once per user."""
 
     name: str
 
@@ -20,7 +20,7 @@ class Named(Protocol):
 
 
 def checked_name(text: str, kind: str) -> str:
-    """Without double spaces. kind: what is named, for the sentence. Raises ApiError."""
+    """Return the name without double spaces. kind: the object's kind, for the message. Raises ApiError."""
     name = " ".join(text.split())
     if not name.isprintable() or not 0 < len(name) <= _MAX_NAME_CHARS:
         raise ApiError(400, "invalid", f"A {kind}'s name has 1 to {_MAX_NAME_CHARS} printable characters.", "name")
@@ -28,7 +28,7 @@ def checked_name(text: str, kind: str) -> str:
 
 
 def save_named(row: Named, kind: str) -> None:
-    """Raises ApiError where the user has another of that name."""
+    """Save the row. Raises ApiError where the user has another of that name."""
     try:
         with transaction.atomic():
             row.save()

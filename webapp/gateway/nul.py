@@ -1,4 +1,4 @@
-"""Refuses addresses with a NUL, in this one place: PostgreSQL takes no text that has one, not even to look it up."""
+"""Refuses addresses with a NUL, in this one place. PostgreSQL accepts no text with a NUL, not even in a lookup."""
 
 from __future__ import annotations
 

@@ -13,28 +13,28 @@ from webapp.context.assemble import Assembled, Assembler, SourceMessage
 MAX_TURNS = 12
 MAX_CHARS = 4000
 MAX_CHARS_IN_ALL = 12_000
-"""Each turn's prompt is tokenized anew, and again for each turn that has to go."""
+"""Limit on work: each turn's prompt is tokenized anew, and again for each dropped turn."""
 MIN_WINDOW = 64
 
 
 class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A question and what it was answered with."""
+    """A question and its answer."""
 
     question: str
     answer: str
 
 
 class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A chat, and the window it has to fit into."""
+    """A chat, and the window that it must fit into."""
 
     turns: list[Turn]
     window: int
     reserved: int
-    """Tokens to be kept free for an answer."""
+    """Tokens kept free for an answer."""
     system_prompt: str = ""
 
     def problem(self, window: int) -> tuple[str, str] | None:
-        """Field and what is wrong with it; window: the model's own."""
+        """Return the invalid field and a message; None when all are valid. window: the model's own."""
         texts = [self.system_prompt, *(text for turn in self.turns for text in (turn.question, turn.answer))]
         if not 1 <= len(self.turns) <= MAX_TURNS:
             return "turns", f"Give 1 to {MAX_TURNS} turns."
@@ -50,7 +50,7 @@ class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> list[dict[str, Any]]:
-    """What each turn sends. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates)."""
+    """Return the prompt of each turn. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates)."""
     assembler = Assembler(template, tokenizer, body.window)
     messages = [SourceMessage("system", body.system_prompt, "conversation:system")] if body.system_prompt else []
     sent = []

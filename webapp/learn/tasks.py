@@ -1,4 +1,4 @@
-"""The exhibit's safety checks: made by the lifecycle worker, which has the classifier loaded."""
+"""The exhibit's safety checks, run by the lifecycle worker, which has the classifier loaded."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _EXPIRY_S = 60
 
 
 def check_key(payload: str) -> str:
-    """Hash as a probe's, of the check that is asked for by these very bytes."""
+    """The Redis key of this check's hash, which has a probe's form; equal bytes have the same key."""
     return f"{PREFIX}check:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
 @app.task(name="learn.check")
 def check(payload: str) -> None:
-    """Judge a text (JSON: user, text) as a message and as an answer, and leave both where it was asked for."""
+    """Check a text (JSON: user, text) as a message and as an answer, and save both results under the key."""
     key = check_key(payload)
     client = redis.Redis.from_url(settings.ENVIRONMENT.redis_url)
     client.hset(key, items=_outcome(msgspec.json.decode(payload)["text"]))
@@ -36,7 +36,7 @@ def check(payload: str) -> None:
 
 
 def _outcome(text: str) -> list[str | bytes]:
-    """Names and values of the hash."""
+    """Names and values of the result hash."""
     try:
         guard = services.guard()
         layers = {

@@ -1,4 +1,4 @@
-"""The limit of requests that one user may have open at once. Knows nothing of how a request is started."""
+"""The limit of one user's open requests. Knows nothing of how a request is started."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from webapp.requests.models import MAX_IN_FLIGHT, MAX_STEPPED, Request
 
 
 class TooManyOpen(Exception):
-    """The user has as many requests open, or open in step mode, as one may have."""
+    """The user has reached the limit of open requests, or of those in step mode."""
 
 
 def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
-    """Reserve room for new requests, in the transaction that creates them; returns each one's state of the limit.
+    """Reserve room for new requests, in the transaction that creates them; return each one's state of the limit.
 
     Raises TooManyOpen when they do not all fit.
     """
@@ -28,7 +28,7 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
 
 
 def concurrency_limits(num_free: int, num_new: int) -> list[Limit]:
-    """State of the limit for each of the requests that begin together. Raises TooManyOpen when they do not all fit."""
+    """State of the limit for each request that begins together. Raises TooManyOpen when they do not all fit."""
     if num_new > max(0, num_free):
         raise TooManyOpen(_too_many(num_free, num_new))
     return [
@@ -38,12 +38,12 @@ def concurrency_limits(num_free: int, num_new: int) -> list[Limit]:
 
 
 def lock_user(user_id: int) -> None:
-    """Make transactions of the same user take turns until this one ends.
+    """Block other transactions of the same user until this one ends.
 
     PostgreSQL locks the user's row. On SQLite every writer holds the one write lock already.
     """
     if connection.features.has_select_for_update:
-        # Rows that only refer to the user, bills and requests, are written meanwhile.
+        # Other transactions may meanwhile write rows that refer to the user, such as bills and requests.
         get_user_model().objects.select_for_update(no_key=True).only("pk").get(pk=user_id)
 
 

@@ -1,4 +1,4 @@
-"""How much of a prompt the worker's prefix cache holds at this moment, if that is known soon. Computes nothing."""
+"""Asks the worker how many of a prompt's tokens its prefix cache holds, with a short timeout. Computes nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from inference.protocol.peek import CachePeek, encode_peek
 from webapp.requests.workers import ready_workers
 
 _PATIENCE_S = 0.4
-"""An idle or computing worker answers in some milliseconds; one that does not is not waited for."""
+"""Timeout: an idle or computing worker answers within milliseconds."""
 _EXPIRY_S = 5
 
 
 def num_cached(ids: list[int], model: str, principal: str) -> int | None:
-    """None: not known, because no worker tells, or because there are several, and each has a cache of its own."""
+    """Return the number of cached tokens. None: no worker answered, or there are several, each with its own cache."""
     names = ready_workers(model)
     if names is None or len(names) != 1:
         return None

@@ -12,12 +12,12 @@ from webapp.requests import services
 
 
 def queue_preparation(request_id: str) -> None:
-    """Raises OperationalError, RedisError, OSError."""
+    """Queue the preparation. Raises OperationalError, RedisError, OSError."""
     app.send_task("lifecycle.prepare", args=[request_id])
 
 
 def queue_generation(done: list[AnyEvent], generation: GenerationRequest, after: int) -> None:
-    """Log the preparation's events and call a worker, once: a second call for the same log raises Fenced.
+    """Log the preparation's events and queue the generation, once: a second call for the same log raises Fenced.
 
     after: the log's last seq before them. Raises Fenced, OperationalError, RedisError, OSError.
     """
@@ -25,11 +25,11 @@ def queue_generation(done: list[AnyEvent], generation: GenerationRequest, after:
     queued = GenerationQueued(at=at(), attempt=generation.attempt, queue_depth=num_waiting())
     services.event_log().append(generation.request_id, [*done, queued], generation.attempt, after)
     payload = encode_generation(generation)
-    # Celery writes a message's arguments into its headers a second time, for monitors: a user's text stays out of them.
+    # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task("inference.generate", args=[payload], expires=EXPIRY_S, argsrepr="", kwargsrepr="")
 
 
 def num_waiting() -> int:
-    """Calls that no worker has taken yet."""
+    """Queued generations that no worker has taken yet."""
     with app.connection_or_acquire() as connection:
         return int(connection.default_channel.client.llen("generate"))

@@ -1,6 +1,6 @@
-"""What a fork takes over from another request's answer, read from that one's events.
+"""Computes the tokens that a fork takes over from another request's answer, from that request's events.
 
-Pure: events in, token ids out; says why an answer cannot be forked. Knows nothing of users or conversations.
+Pure: events in, token ids out, or the reason why an answer cannot be forked. Knows nothing of users or conversations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from inference.tokenization.tokenizer import Tokenizer
 
 
 class CannotFork(Exception):
-    """`code` is for programs; `field` names what was sent wrong, None where the request itself cannot be forked."""
+    """`code` is for programs; `field` names the invalid field, None where the request itself cannot be forked."""
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)
@@ -33,28 +33,28 @@ class CannotFork(Exception):
 
 @dataclass(frozen=True)
 class Parent:
-    """A request that can be forked: its prompt and the tokens of its answer that may be seen."""
+    """A request that can be forked: its prompt and its answer's tokens."""
 
     context: ContextAssembled
     prompt: PromptTokenized
     ids: tuple[int, ...]
     num_exact: int
-    """Tokens from the first on whose ids are known: a server elsewhere may not show them all."""
+    """Number of leading tokens whose ids are known: a remote server may not show them all."""
 
 
 @dataclass(frozen=True)
 class Fork:
-    """Where an answer is left, and how the new one begins."""
+    """The position where a fork leaves an answer, and the new answer's first tokens."""
 
     position: int
-    """Tokens before it are the parent's own."""
+    """Number of leading tokens that are the parent's own."""
     ids: tuple[int, ...]
     is_written: bool = False
-    """Whether those from the position on are a person's text, not a token that was chosen."""
+    """True if the tokens from the position on are a person's text, not a chosen token."""
 
 
 def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer, model: str) -> Parent:
-    """`model`: the one that would go on. Raises CannotFork."""
+    """Read the parent from its events. `model`: the one that would continue. Raises CannotFork."""
     made_by = model
     context: ContextAssembled | None = None
     prompt: PromptTokenized | None = None
@@ -85,7 +85,7 @@ def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer, model: str) -> P
 
 
 def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, token_id: int | None) -> Fork:
-    """Keep the tokens before the position, then the one chosen (None: it is drawn). num_ids: the model's own ids.
+    """Keep the tokens before the position, then the chosen one (None: it is sampled). num_ids: the model's own ids.
 
     Raises CannotFork.
     """
@@ -109,7 +109,7 @@ def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, t
 
 
 def check_length(text: str, tokenizer: Tokenizer, window: int, params: SamplingParams) -> None:
-    """Refuses a text that is too long even if it consisted of the longest tokens, before any work is done on it.
+    """Refuse a text that is too long even if it consisted of the longest tokens, before it is tokenized.
 
     Raises CannotFork.
     """
@@ -122,7 +122,7 @@ def check_length(text: str, tokenizer: Tokenizer, window: int, params: SamplingP
 
 
 def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
-    """Let the answer begin with a text: of the parent's tokens those are kept whose bytes it begins with."""
+    """Let the answer begin with a text. The parent's leading tokens are kept as far as their bytes match it."""
     data = text.encode()
     num_kept = num_bytes = 0
     ends = [0]
@@ -139,18 +139,18 @@ def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
 
 
 def _is_within_word(data: bytes, end: int) -> bool:
-    """Whether a cut here would part a character, or a word whose tokens would then be others than the model's own."""
+    """True if a cut here would split a character or a word. A split word's tokens would differ from the model's own."""
     if end == len(data):
         return False
-    if data[end] & 0xC0 == 0x80:  # goes on with a character
+    if data[end] & 0xC0 == 0x80:  # a continuation byte of UTF-8
         return True
-    # No character has more than four bytes; those that are not whole here are not beside the cut.
+    # No character has more than four bytes, so the characters beside the cut are whole here.
     before, after = data[max(0, end - 4) : end].decode(errors="ignore"), data[end : end + 4].decode(errors="ignore")
     return before[-1:].isalnum() and after[:1].isalnum()
 
 
 def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
-    """Raises CannotFork where nothing could follow."""
+    """Check that tokens are left for an answer. Raises CannotFork where nothing could follow."""
     num_kept = len(fork.ids)
     if num_kept >= params.max_tokens:
         message = f"max_tokens must be more than {num_kept}: so many tokens the answer has already."
@@ -161,6 +161,6 @@ def check_room(fork: Fork, parent: Parent, params: SamplingParams) -> None:
 
 
 def shown_text(pieces: Sequence[bytes], stop: Sequence[str]) -> str:
-    """What can be shown of kept tokens: whole characters, without an end that may become a stop text."""
+    """The showable text of kept tokens: whole characters, without an end that may become a stop text."""
     text = Detokenizer().add(b"".join(pieces))
     return text[: len(text) - num_waiting_chars(text, stop)]

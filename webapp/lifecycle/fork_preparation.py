@@ -1,4 +1,4 @@
-"""The first part of a fork's story: take over its parent's prompt, check how its answer begins.
+"""The preparation of a fork: takes over its parent's prompt and checks its answer's beginning.
 
 Nothing is assembled or tokenized again, so that the prefix cache finds the parent's blocks.
 """
@@ -27,7 +27,7 @@ _GONE = "The request whose answer this one goes on from has been deleted, and wi
 
 
 def frames_of(request: Request) -> list[Frame]:
-    """What is known of a request, from its saved trace or, as long as it runs, its log. Raises TraceFileError."""
+    """A request's frames, from its saved trace or, while it runs, its log. Raises TraceFileError."""
     return store.load_frames(request.pk) if request.is_settled else services.event_log().read(request.pk)
 
 
@@ -41,7 +41,7 @@ class ForkPreparation:
         self._ids, self._is_written, self._is_stepped = source.ids, source.is_written, source.is_stepped
 
     def run(self) -> Prepared:
-        """Raises Failure where the parent cannot be gone on from."""
+        """Prepare the fork. Raises Failure where the parent cannot be continued."""
         start_ns = time.perf_counter_ns()
         parent = self._parent()
         taken_over = self._taken_over(parent, (time.perf_counter_ns() - start_ns) // 1000)
@@ -71,7 +71,7 @@ class ForkPreparation:
         return [context, msgspec.structs.replace(parent.prompt, at=at, duration_us=0)]
 
     def _check(self) -> tuple[list[SafetyChecked], Failure | None]:
-        """Check all that the answer begins with: by choosing token after token a person could write anything.
+        """Check the answer's whole beginning: by choosing token after token, a person could write anything.
 
         A person's own text is checked as input, too.
         """

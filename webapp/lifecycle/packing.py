@@ -1,4 +1,4 @@
-"""The one way from messages to a prompt, for what is sent and for what would be. Knows nothing of logs or tasks."""
+"""The one way to pack messages into a prompt, for sending and for previews. Knows nothing of logs or tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webapp.requests.failure import Failure
 
 
 def pack(messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:
-    """Raises Failure."""
+    """Pack the messages into the model's window. Raises Failure."""
     try:
         return services.prompt_services().assembler.assemble(messages, params.max_tokens)
     except ContextTooLarge as error:
@@ -24,7 +24,7 @@ def pack(messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled
 
 
 def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAssembled:
-    """at: when it was assembled, µs since acceptance, the tokenizer's time included in neither figure."""
+    """The event. at: the time of assembly, µs since acceptance. Neither figure includes the tokenizer's time."""
     return ContextAssembled(
         at=at,
         window=assembled.window,
@@ -37,5 +37,5 @@ def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAss
 
 
 def most_output(assembled: Assembled, params: SamplingParams) -> int:
-    """How many tokens the answer may have: as many as were asked for, or as the window has room for."""
+    """Most tokens that the answer may have: the lesser of max_tokens and the window's room."""
     return min(params.max_tokens, assembled.window - len(assembled.prompt.ids))

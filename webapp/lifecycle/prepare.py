@@ -1,4 +1,4 @@
-"""The first part of a request's story: check the input, assemble the context, tokenize. Knows nothing of queues."""
+"""The preparation of a request: checks the input, assembles the context, tokenizes. Knows nothing of queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from webapp.requests.models import IMPORTED, Request
 
 @dataclass(frozen=True)
 class Packed:
-    """An assembled context and when it was."""
+    """An assembled context and its time."""
 
     assembled: Assembled
     at: int
@@ -30,10 +30,10 @@ class Packed:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The result of a preparation."""
+    """The events and the result of a preparation."""
 
     done: list[AnyEvent]
-    """The events that record it, in order."""
+    """The events that record the preparation, in order."""
     result: GenerationRequest | Failure
 
 
@@ -48,7 +48,7 @@ class Preparation:
         self._is_stepped = is_stepped(source)
 
     def run(self) -> Prepared:
-        """Check the input and pack the prompt at the same time: both leave the interpreter free while they compute."""
+        """Check the input and pack the prompt in parallel: both release the interpreter lock while they compute."""
         packing = services.background_pool().submit(self._pack)
         text = self._words(packing)
         check = services.guard().check(text, "input", self._request.principal)
@@ -62,13 +62,13 @@ class Preparation:
         return self._prepared(checked, packed)
 
     def _words(self, packing: Future[Packed]) -> str:
-        """The user's words that no earlier request had checked: the system prompt may have changed since."""
+        """The user's words that no earlier request checked, and the system prompt, which may have changed since."""
         system = [message.content for message in self._messages if message.role == "system"]
         said = [*system, *self._imported(packing), *(message.content for message in self._messages[-1:])]
         return "\n".join(said)
 
     def _imported(self, packing: Future[Packed]) -> list[str]:
-        """What was said elsewhere, whoever is said to have said it, as far as it goes into the prompt."""
+        """The texts of imported messages, of any role, that are in the prompt."""
         history = self._messages[:-1]
         if not any(message.source.startswith(IMPORTED) for message in history) or packing.exception() is not None:
             return []
@@ -92,7 +92,7 @@ class Preparation:
     def _packing_events(self, packed: Packed) -> list[AnyEvent]:
         assembled, prompt = packed.assembled, packed.assembled.prompt
         tokenizer = services.prompt_services().tokenizer
-        # The tokenizer works within assembly, at its end; its time is told apart.
+        # The tokenizer runs at the end of assembly; its time is reported separately.
         us = prompt.encoding_us
         context = context_event(assembled, packed.at - us, packed.duration_us - us)
         tokenized = PromptTokenized(

@@ -1,4 +1,4 @@
-"""The first part of a re-run's story: the saved prompt's ids are taken over, and so is the beginning of its answer."""
+"""The preparation of a re-run: takes over the saved prompt's ids and, of a fork, its answer's first tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webapp.requests.models import Request
 
 
 class SavedPreparation(Preparation):
-    """Prepares a request that has the context, the prompt and, of a fork, the first tokens of its answer."""
+    """Prepares a request that already has its context and prompt and, for a fork, its answer's first tokens."""
 
     def __init__(self, request: Request, source: SavedInput) -> None:
         super().__init__(request, source)

@@ -1,6 +1,6 @@
-"""The last part of a request's story: post the bill, save the trace, then end the log.
+"""The settlement of a request: posts the bill, saves the trace, then ends the log.
 
-A client that has seen the end finds all of it in the database (decision 0030). May run twice: the result is one.
+A client that has seen the end finds all of it in the database (decision 0030). A repeated run has the same result.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _NO_RESULT = {
 
 @dataclass(frozen=True)
 class _Ready:
-    """What could be done before the row was locked."""
+    """The work done before the row is locked."""
 
     frames: list[Frame]
-    """Of the log so far; those that come later are added."""
+    """The log's frames so far; later ones are added."""
     compared: ContextCompared | None
     packing: Packing
 
 
 def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
-    """Converges from wherever an earlier run stopped."""
+    """Settle the request, from wherever an earlier run stopped."""
     if not Request.objects.filter(pk=request_id, finished_at=None).exists():
         return
-    # Before the lock: a Redis that hangs, or a long trace to be read or packed, holds up no other writer.
+    # Before the lock: a Redis that hangs, or a long trace to read or pack, then blocks no other writer.
     frames = services.event_log().read(request_id)
     ready = _Ready(frames, compare_with_turn_before(request_id, frames), Packing(frames))
     with transaction.atomic():  # the row lock (SQLite: the write lock) makes concurrent runs take turns
@@ -66,9 +66,9 @@ def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
 
 
 def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> None:
-    """Save all that the end says; the log gets it once that is committed.
+    """Save the outcome; append the last events to the log once that is committed.
 
-    The log is fenced first, so that what is saved as its last events stands there under the same numbers.
+    The log is fenced first, so that its last events get the same numbers there as in the saved trace.
     """
     log, frames = services.event_log(), ready.frames
     request.attempt += 1
@@ -80,7 +80,7 @@ def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> 
     request.save()
     store.save(request, frames, ready.packing)
     if last:
-        # A process that dies before this leaves a reader the saved trace, which has these events too.
+        # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
@@ -93,14 +93,14 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
 def _missing(
     request: Request, outcome: Outcome, failure: dict[str, str] | None, compared: ContextCompared | None
 ) -> list[AnyEvent]:
-    """What the log still needs to be complete; posts the bill."""
+    """Post the bill, and return the events that the log still needs to be complete."""
     clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
     if outcome.num_events == 0:
         events.append(_beginning(request))
     if compared is not None and not outcome.is_terminal:
         events.append(msgspec.structs.replace(compared, at=clock.at()))
     if any(msgspec.structs.astuple(outcome.usage)):
-        # Also when the log has the bill: its ledger entry may have gone with an earlier run's transaction.
+        # Also when the log has the bill: its ledger entry may have been lost with an earlier run's transaction.
         bill = post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at())
         if outcome.bill is None:
             events.append(bill)
@@ -110,7 +110,7 @@ def _missing(
 
 
 def _beginning(request: Request) -> RequestAccepted:
-    """The first event again, from the row: the log went with its Redis."""
+    """The first event, rebuilt from the row: the log was lost with its Redis."""
     return RequestAccepted(
         at=0,
         request_id=request.id,
@@ -122,14 +122,14 @@ def _beginning(request: Request) -> RequestAccepted:
 
 
 def _terminal(outcome: Outcome, failure: dict[str, str] | None, clock: RequestClock) -> AnyEvent:
-    """An answer that is complete in the log stays complete, whatever became of the worker after it."""
+    """The last event. An answer that is complete in the log stays complete, even if the worker failed after it."""
     if outcome.finish_reason not in (None, "error"):
         return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
     return RequestFailed(at=clock.at(), **(failure or _NO_RESULT))
 
 
 def record(request: Request, outcome: Outcome) -> None:
-    """Set what the log adds up to; the row is not saved yet."""
+    """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
     request.usage = msgspec.to_builtins(outcome.usage)
     request.num_output_tokens = outcome.usage.output
@@ -153,7 +153,7 @@ def record(request: Request, outcome: Outcome) -> None:
 
 
 def _parts(context: ContextAssembled) -> dict[str, Any]:
-    """Of the prompt, in tokens: what the row keeps, so that a conversation is told without reading its traces."""
+    """The prompt's composition in tokens, kept in the row so that a conversation's page reads no traces."""
     kinds: dict[str, int] = {}
     for segment in context.segments:
         kinds[segment.kind] = kinds.get(segment.kind, 0) + segment.end - segment.start
@@ -167,12 +167,12 @@ def _parts(context: ContextAssembled) -> dict[str, Any]:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL keeps no NUL."""
+    """The text without NULs, which PostgreSQL does not store."""
     return text.replace("\x00", "\ufffd")
 
 
 def _status(outcome: Outcome) -> Any:
-    """Of each request exactly one; the page words it from the events by the same rules (`trace/outcome.ts`)."""
+    """The request's final status; the page derives it from the events by the same rules (`trace/outcome.ts`)."""
     if outcome.is_cancelled and outcome.finish_reason in (None, "abort"):
         return Request.Status.STOPPED
     if outcome.failure is not None:

@@ -18,12 +18,12 @@ from webapp.requests.models import Request
 
 
 class QueueUnavailable(Exception):
-    """The queue cannot be reached: nothing was started."""
+    """The queue cannot be reached, so nothing was started."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Facts about a request that only the edge knows."""
+    """Facts about a request that only the HTTP layer knows."""
 
     received_unix_us: int
     surface: str
@@ -71,7 +71,7 @@ def start(
 
 
 def take_back(request: Request) -> None:
-    """Fence and empty the log of a request that is to come to nothing: a worker that has its message does nothing."""
+    """Fence and empty the log of an abandoned request, so that a worker that has its message does nothing."""
     with suppress(RedisError):
         services.event_log().fence(request.pk, request.attempt + 1)
         services.event_log().forget(request.pk)

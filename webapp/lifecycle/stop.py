@@ -1,4 +1,4 @@
-"""Stop: the user wants no more of an answer. Knows nothing of HTTP."""
+"""Stops a request for its user. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before
 
 
 def stop(request: Request) -> None:
-    """Takes effect within one engine step, or at once when no worker has begun; stopping twice is stopping once.
+    """Stop within one engine step, or at once when no worker has begun; a second stop does nothing.
 
     Raises RedisError.
     """
@@ -29,4 +29,4 @@ def stop(request: Request) -> None:
         if not is_started(events):
             end(request, _STOPPED_EARLY.as_json())
     except Fenced:
-        return  # somebody else is ending it
+        return  # another process is ending it

@@ -1,4 +1,4 @@
-"""The lifecycle's Celery tasks, thin entries into prepare and settle, and what its worker does beside them."""
+"""The lifecycle's Celery tasks, thin entries into prepare and settle, and its worker's start-up hooks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_QUEUE = Failure("generation", "queue_unavailable", "The server's queue could
 
 @worker_init.connect
 def _warm(**_: Any) -> None:
-    """Load tokenizer and classifier before the first request has to wait for them."""
+    """Load tokenizer and classifier before the first request, which would wait for them."""
     try:
         services.prompt_services()
         services.guard().check("Hello there.", "input")
@@ -44,12 +44,12 @@ def _start_watch(**_: Any) -> None:
 
 @app.task(name="lifecycle.prepare")
 def prepare(request_id: str) -> None:
-    """Call a worker for a request, or settle it with the reason why not; a second delivery does nothing."""
+    """Prepare a request and queue its generation, or settle it as failed; a second delivery does nothing."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is None:
         return
     frames = services.event_log().read(request_id)
-    if len(frames) != 1:  # beside the gateway's: prepared before, or stopped
+    if len(frames) != 1:  # more than the gateway's frame: prepared before, or stopped
         logger.warning("gave up preparing %s: its log has %d frames", request_id, len(frames))
         return
     try:
@@ -82,7 +82,10 @@ def _preparation(request: Request) -> Preparation | ForkPreparation:
 
 
 def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
-    """after: the log's last seq before the preparation. Raises Fenced when another delivery was quicker."""
+    """Queue the generation, or settle the failure. after: the log's last seq before the preparation.
+
+    Raises Fenced when another delivery was quicker.
+    """
     if isinstance(prepared.result, Failure):
         log = services.event_log()
         if prepared.done:
@@ -104,7 +107,7 @@ def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
 
 @app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
 def end_task(request_id: str, failure: dict[str, str]) -> None:
-    """Whoever still works on the request hears that it is over."""
+    """End the request as failed, and fence its log against a worker that still works on it."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is not None:
         watch.end(request, failure)

@@ -1,4 +1,4 @@
-"""Finds the request before another in its conversation, to compare their prompts. Knows nothing of how they differ."""
+"""Finds the previous request of a conversation, to compare the prompts. Knows nothing of how they differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ logger = logging.getLogger(__name__)
 
 
 class TurnBeforeGone(Exception):
-    """The request before has no trace any more."""
+    """The previous request has no trace any more."""
 
 
 def compare_with_turn_before(request_id: str, frames: Sequence[Frame]) -> ContextCompared | None:
-    """Without that turn's texts. None: there is none whose trace can be read, this request has no prompt, or its log
-    has the comparison."""
+    """Compare the request's prompt with the turn before, without that turn's texts.
+
+    None: no earlier trace can be read, this request has no prompt, or its log has the comparison.
+    """
     events = _events(frames)
     if not any(isinstance(event, PromptTokenized) for event in events) or first(events, ContextCompared) is not None:
         return None
@@ -38,7 +40,7 @@ def compare_with_turn_before(request_id: str, frames: Sequence[Frame]) -> Contex
 
 
 def with_texts(user_id: int, frames: Sequence[Frame], known: ContextCompared) -> ContextCompared:
-    """A recorded comparison of the user's, again, with the texts of the turn before.
+    """Repeat a user's recorded comparison with the texts of the turn before.
 
     Raises TurnBeforeGone; TraceFileError when that turn's trace is damaged.
     """
@@ -50,7 +52,7 @@ def with_texts(user_id: int, frames: Sequence[Frame], known: ContextCompared) ->
 
 
 def _compare(events: Sequence[AnyEvent], trace: Trace) -> ContextCompared | None:
-    """Raises TraceFileError."""
+    """Compare the events with the trace. Raises TraceFileError."""
     turn = decode_turn(bytes(trace.blob))
     return compare(str(trace.pk), events, turn.events, turn.answer)
 
@@ -60,7 +62,7 @@ def _events(frames: Iterable[Frame]) -> list[AnyEvent]:
 
 
 def _trace_before(request_id: str) -> Trace | None:
-    """Of the newest request of the same conversation that had ended before this one was accepted."""
+    """The trace of the conversation's newest request that had ended before this request was created."""
     request = Request.objects.filter(pk=request_id, message__isnull=False).first()
     if request is None:
         return None

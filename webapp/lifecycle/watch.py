@@ -1,6 +1,6 @@
-"""The watchdog: no request stays open when nobody works on it any more.
+"""The watchdog: fails open requests that no worker works on any more.
 
-A thread of every lifecycle worker, not a task for each request: a task that waits for its time dies with its worker.
+It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from webapp.traces.library import retention, sharing
 logger = logging.getLogger(__name__)
 
 _UPKEEP_S = 3600.0
-"""Rules count in days."""
+"""Retention rules count in days, so an hourly check is enough."""
 
 
 def keep_watch() -> None:
-    """Look at all open requests again and again; trouble of its own does not end the watch."""
-    # Often enough to keep the shorter of the two promises.
+    """Check all open requests in a loop; an exception does not end the loop."""
+    # Often enough for the shorter of the two timeouts.
     pause_s = min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
     next_upkeep = time.monotonic()
     while True:
@@ -52,7 +52,7 @@ def keep_watch() -> None:
 
 
 def keep_up() -> int:
-    """Delete what is older than its user's rule or has expired; 0: nothing is left to do."""
+    """Delete expired links, and traces older than their user's rule; return the number of traces, 0 when done."""
     now = timezone.now()
     sharing.clear_expired(now)
     if num_deleted := retention.enforce(now):
@@ -61,7 +61,7 @@ def keep_up() -> int:
 
 
 def attend_all() -> None:
-    """Trouble with one request is no trouble for the others."""
+    """Check every open request; an exception in one does not affect the others."""
     for request in Request.objects.filter(finished_at=None).defer("input"):
         try:
             attend(request)
@@ -70,13 +70,13 @@ def attend_all() -> None:
 
 
 def attend(request: Request) -> None:
-    """Fail an unsettled request on which nobody works."""
+    """Fail an unsettled request that no worker works on."""
     if failure := look(request):
         end(request, failure.as_json())
 
 
 def look(request: Request) -> Failure | None:
-    """What is wrong with an unsettled request; None while it may still end well."""
+    """The failure of an unsettled request; None while it may still end well."""
     environment = settings.ENVIRONMENT
     events = [event for frame in services.event_log().read(request.id) for event in frame.events]
     silent_s = (unix_us() - request.accepted_unix_us - (events[-1].at if events else 0)) / 1e6
@@ -92,7 +92,7 @@ def look(request: Request) -> Failure | None:
 
 
 def _waits_for_choice(events: list[AnyEvent]) -> bool:
-    """Step mode: its worker lives and holds a token that a person is to choose; the worker itself gives up in time."""
+    """Step mode: True while a live worker holds a token for a person to choose; the worker has its own timeout."""
     if any(isinstance(event, GenerationFinished | RequestCancelled) for event in events):
         return False
     tokens = [event for event in events if isinstance(event, TokenProposed | TokenSampled)]
@@ -101,7 +101,7 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
 
 
 def end(request: Request, failure: dict[str, str]) -> None:
-    """Settle it as failed; its log is fenced first, so that a worker that comes back late cannot write."""
+    """Settle the request as failed. Its log is fenced first, so that a late worker cannot write."""
     request.attempt += 1
     request.save(update_fields=["attempt"])
     services.event_log().fence(request.id, request.attempt)

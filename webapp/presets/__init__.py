@@ -1,1 +1,1 @@
-"""Settings of an answer that a user keeps under a name, to apply them to any conversation."""
+"""A user's named settings of an answer, which apply to any conversation."""

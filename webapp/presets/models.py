@@ -9,15 +9,15 @@ from django.db import models
 
 
 class Preset(models.Model):
-    """How answers are to be made, under a name of its user's."""
+    """A user's named settings for answers."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="presets")
     name = models.CharField(max_length=80)
     params = models.JSONField()
-    """SamplingParams as they were when it was saved; a parameter that came later is not in it."""
+    """SamplingParams at the time of saving; a parameter added later is missing."""
     system_prompt = models.TextField(blank=True)
     n = models.PositiveSmallIntegerField(default=1)
-    """Answers to each message."""
+    """Number of answers to each message."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["user", "name"], name="a_preset_once")]

@@ -1,4 +1,4 @@
-"""Where web site and workers meet: one hash in Redis per question. Knows nothing of what is asked."""
+"""Questions from the web site to workers: one Redis hash per question. Knows nothing of their content."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from webapp.celery import app
 
 _EXPIRY_S = 600
 _MAX_WAITING = 32
-"""Probes that may wait: each takes seconds, and nobody waits for minutes."""
+"""Limit of waiting probes: each takes seconds, and users do not wait for minutes."""
 
 
 class Overloaded(Exception):
-    """Too many questions wait already."""
+    """The queue of questions is full."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How far one answer is."""
+    """The state of one answer."""
 
     state: str
     waited_s: float
@@ -33,7 +33,7 @@ class Look:
 
 
 class Board:
-    """One question's place."""
+    """One question's hash in Redis."""
 
     def __init__(self, key: str, task: str = "inference.probe", queue: str = "probes") -> None:
         self._key = key
@@ -41,7 +41,7 @@ class Board:
         self._queue = queue
 
     def look(self) -> Look | None:
-        """None: nobody has asked."""
+        """Return the answer's state; None: the question was not asked."""
         row: Any = _client().hgetall(self._key)
         if b"state" not in row:
             return None
@@ -54,7 +54,7 @@ class Board:
         )
 
     def ask(self, payload: str) -> None:
-        """Hand it to a worker, unless somebody just did. Raises Overloaded."""
+        """Queue the question for a worker, unless it is queued already. Raises Overloaded."""
         client = _client()
         if client.llen(self._queue) >= _MAX_WAITING:
             raise Overloaded
@@ -66,7 +66,7 @@ class Board:
             app.send_task(self._task, args=[payload], queue=self._queue)
 
     def clear(self) -> None:
-        """Whoever asks again begins anew; a worker that comes late finds that nobody waits."""
+        """Delete the question: the next one begins anew, and a late worker finds nothing to answer."""
         _client().delete(self._key)
 
 

@@ -1,4 +1,4 @@
-"""What was seen of a saved request in the model, kept beside its trace and deleted with it."""
+"""Probe results of saved requests, kept beside the trace and deleted with it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import models
 from webapp.traces.models import Trace
 
 _MAX_BYTES = 64 << 20
-"""Of one event's JSON: attention of the largest context in a model of 80 layers with 64 heads is 14 MB."""
+"""Limit on one event's JSON: attention of the largest context in a model of 80 layers with 64 heads is 14 MB."""
 
 
 class Probe(models.Model):
@@ -20,7 +20,7 @@ class Probe(models.Model):
     kind = models.CharField(max_length=16)
     position = models.PositiveIntegerField()
     blob = models.BinaryField()
-    """The event's JSON, a zstd frame."""
+    """The event's JSON as a zstd frame."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["trace", "kind", "position"], name="one_per_look")]
@@ -30,13 +30,13 @@ class Probe(models.Model):
 
 
 def load(request_id: str, kind: str, position: int) -> bytes | None:
-    """The event's JSON; None: nobody has looked yet."""
+    """Return the event's JSON; None: this probe was not made yet."""
     row = Probe.objects.filter(trace_id=request_id, kind=kind, position=position).first()
     return None if row is None else zstandard.decompress(bytes(row.blob), max_output_size=_MAX_BYTES)
 
 
 def save(request_id: str, kind: str, position: int, event: bytes) -> bool:
-    """Beside the trace; False: the request has none yet."""
+    """Save the event beside the trace; False: the request has no trace yet."""
     has_trace = Trace.objects.filter(pk=request_id).exists()
     if has_trace:
         Probe.objects.get_or_create(

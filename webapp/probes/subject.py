@@ -1,4 +1,4 @@
-"""What a probe looks at, read from a request's events. Pure: says why it cannot be looked at."""
+"""Builds a probe's request from a request's events, or gives the reason why it cannot. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotProbe(Exception):
 
 
 def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position: int, principal: str) -> ProbeRequest:
-    """position: an index into prompt and answer together; principal: who looks. Raises CannotProbe."""
+    """Build the probe. position: index into prompt and answer together; principal: the user. Raises CannotProbe."""
     found = list(events)
     accepted = first(found, RequestAccepted)
     prompt = first(found, PromptTokenized)

@@ -1,10 +1,10 @@
-"""Why a request ends before its answer."""
+"""The reason why a request ends before its answer."""
 
 from __future__ import annotations
 
 
 class Failure(Exception):
-    """`stage` and `code` are for programs, the message is for whoever asked."""
+    """`stage` and `code` are for programs, the message is for the user."""
 
     def __init__(self, stage: str, code: str, message: str) -> None:
         super().__init__(message)

@@ -53,12 +53,12 @@ RequestInput = NoInput | MessagesInput | ForkInput | SavedInput
 
 
 def is_stepped(source: RequestInput) -> bool:
-    """Tell whether the reader chooses each token."""
+    """True if the reader chooses each token."""
     return isinstance(source, MessagesInput | ForkInput) and source.is_stepped
 
 
 class InputField(models.JSONField):
-    """A JSON column that holds one kind of struct, or one of several, told apart by `kind`."""
+    """A JSON column that holds a struct, or one of several, which `kind` identifies."""
 
     def __init__(self, *args: Any, struct: Any = None, **kwargs: Any) -> None:
         """struct: the type to decode. Migrations leave it out and see plain JSON."""

@@ -1,4 +1,4 @@
-"""What is known of the model beside its file: how it is best asked, and how large it is. Plain values."""
+"""Facts about the model that its file lacks: recommended settings, and its size. Plain values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from inference.tokenization.bundled import bundled_model
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """With what a new conversation begins."""
+    """The settings of a new conversation, and the model's size."""
 
     default_params: SamplingParams
     default_system_prompt: str = ""
-    """Empty: the model's own template speaks."""
+    """Empty: the model's own template decides."""
     num_params: int | None = None
-    """None: not known here."""
+    """None: unknown."""
 
 
 _NEUTRAL = ModelEntry(SamplingParams(temperature=0.7, top_p=0.95, max_tokens=1024))
@@ -38,6 +38,6 @@ _BUNDLED = ModelEntry(
 
 
 def entry_of(path: Path, has_server: bool) -> ModelEntry:
-    """Of the model in this file; has_server: a server elsewhere computes it, which does not know all our stages."""
+    """The entry of the model in this file. has_server: a remote server computes it and lacks some of our stages."""
     entry = _BUNDLED if path.resolve() == bundled_model().resolve() else _NEUTRAL
     return replace(entry, default_params=_NEUTRAL.default_params) if has_server else entry

@@ -1,4 +1,4 @@
-"""The durable record of one request. The events themselves are in the log and the saved trace."""
+"""The database row of one request. Its events are in the log and the saved trace."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from webapp.requests.input import InputField, NoInput, RequestInput
 MAX_IN_FLIGHT = 8
 """Requests that one user may have open at once."""
 MAX_STEPPED = 2
-"""Of them those in step mode: each keeps a thread of its worker while somebody thinks."""
+"""Limit of open requests in step mode: each occupies a thread of its worker while a person thinks."""
 
 IMPORTED = "import:"
-"""How the source of a message begins that was said elsewhere."""
+"""Prefix of an imported message's source."""
 
 FILTERED = (
     "finished_at",
@@ -47,9 +47,9 @@ class Request(models.Model):
         DONE = "done"
         STOPPED = "stopped"
         WITHHELD = "withheld"
-        """The output check let no more of the answer out."""
+        """The output check withheld the rest of the answer."""
         BLOCKED = "blocked"
-        """The safety policy refused the message, or what the answer was to begin with."""
+        """The safety policy refused the message, or the answer's given beginning."""
         FAILED = "failed"
 
     id = models.CharField(primary_key=True, max_length=32, default=new_request_id, editable=False)
@@ -62,9 +62,9 @@ class Request(models.Model):
     input: models.Field[RequestInput, RequestInput] = InputField(struct=RequestInput, default=NoInput)
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     fork_position = models.PositiveIntegerField(null=True)
-    """Where it left that one's answer; not null: this is a fork, also when the other is gone."""
+    """Position where this fork left the other answer; not null: this is a fork, also when the other is deleted."""
     num_kept_tokens = models.PositiveIntegerField(null=True)
-    """With how many tokens its answer began, those chosen or written included."""
+    """Tokens with which the fork's answer began, including chosen or written ones."""
     params = models.JSONField(default=dict)
     accepted_unix_us = models.BigIntegerField(default=0)
     output_text = models.TextField(blank=True)
@@ -74,35 +74,35 @@ class Request(models.Model):
     finish_reason = models.CharField(max_length=16, blank=True)
     usage = models.JSONField(null=True)
     num_input_tokens = models.BigIntegerField(null=True)
-    """Of the usage, all kinds of input together."""
+    """Input tokens of all kinds in `usage`."""
     num_output_tokens = models.BigIntegerField(null=True)
     context = models.JSONField(null=True)
-    """What its prompt was made of, in tokens: {"window", "num_prompt_tokens", "kinds": {"history": 80}, "num_dropped",
-    "num_dropped_tokens"}; null: it had no prompt, or that was not recorded."""
+    """The prompt's composition in tokens: {"window", "num_prompt_tokens", "kinds": {"history": 80}, "num_dropped",
+    "num_dropped_tokens"}; null: the request had no prompt, or it was not recorded."""
     cost_nano = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     first_token_us = models.BigIntegerField(null=True)
-    """When the first token was sampled, counted as the first text; null also where that was not recorded."""
+    """Time of the first sampled token, counted like first_text_us; null: no token, or not recorded."""
     between_tokens_us = models.JSONField(null=True)
-    """{"mean", "median", "p95", "worst"} of the times from each token to the next; the mean is the time per output
-    token. null: there are fewer than two, or that was not recorded."""
+    """{"mean", "median", "p95", "worst"} of the times from each token to the next, in µs. The mean is the time per
+    output token. null: there are fewer than two tokens, or they were not recorded."""
     first_text_us = models.BigIntegerField(null=True)
-    """When the first text was released, µs since acceptance, without the time a person took to choose tokens."""
+    """Time of the first released text, µs since acceptance, without the time a person took to choose tokens."""
     duration_us = models.BigIntegerField(null=True)
     num_events = models.PositiveIntegerField(default=0)
     safety_verdict = models.CharField(max_length=8, null=True)
-    """The worst of all checks; null: none is recorded."""
+    """The worst verdict of all checks; null: none is recorded."""
     safety_layers = models.JSONField(null=True)
     """The worst verdict of each layer that was checked: {"input": "allow"}."""
     is_imported = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now)
-    """When it was made, also where that was elsewhere and it was imported later."""
+    """Time of creation; for an imported request, its creation on the other server."""
     finished_at = models.DateTimeField(null=True)
-    """When it was settled here; of an imported one, when it was imported."""
+    """Time of settlement here; for an imported request, the time of import."""
 
     class Meta:
-        # The library reads its list in this order and finds in the index alone what a filter asks of a row: the rows
-        # themselves are long, with all that the model was given.
+        # The library reads its list in this order and filters on the index alone. The rows are long: they hold
+        # the model's whole input.
         indexes: ClassVar = [
             models.Index(fields=["user", "-created_at", "-id", *FILTERED], name="library"),
             models.Index(fields=["user", "accepted_unix_us"], condition=models.Q(is_imported=True), name="imported"),
@@ -117,7 +117,7 @@ class Request(models.Model):
 
     @property
     def principal(self) -> str:
-        """Whose it is, as its events tell; also the salt that keeps users' prefix caches apart."""
+        """The request's user, as its events name the user; also the salt that separates users' prefix caches."""
         return f"user:{self.user_id}"
 
     def summary(self) -> dict[str, Any]:
@@ -146,12 +146,12 @@ class Request(models.Model):
         }
 
     def fork(self) -> dict[str, Any]:
-        """Where it left another request's answer."""
+        """The fork's fields, null where the request is no fork."""
         names = {"forked_from": "forked_from_id", "fork_position": "fork_position", "num_kept": "num_kept_tokens"}
         return {name: getattr(self, field) for name, field in names.items()}
 
     def figures(self) -> dict[str, Any]:
-        """What the line below an answer needs of a settled request, so that its trace need not be read."""
+        """Figures of a settled request for the line below its answer, so that no trace is read."""
         names = ("usage", "cost_nano", "currency", "first_text_us")
         figures = {name: getattr(self, name) for name in names}
         return figures | {"finish_reason": self.finish_reason or None, "max_tokens": self.params.get("max_tokens")}

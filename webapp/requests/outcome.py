@@ -1,4 +1,4 @@
-"""What a request's events add up to. Pure: events in, values out."""
+"""Computes a request's outcome from its events. Pure: events in, values out."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from inference.protocol.events import (
 from inference.protocol.request import FinishReason, Usage
 
 VERDICTS = ("allow", "flag", "rewrite", "block")
-"""From the mildest to the worst."""
+"""Verdicts from the mildest to the worst."""
 
 Kind = TypeVar("Kind", bound=AnyEvent)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer and its figures, as far as the log has them."""
+    """The answer and its figures, as far as the log contains them."""
 
     text: str
     usage: Usage
     finish_reason: FinishReason | None
     first_token_us: int | None
-    """When the first token was sampled, counted as the first text."""
+    """Time of the first sampled token, counted like first_text_us."""
     between_tokens_us: dict[str, int] | None
-    """Mean, median, p95 and worst of the times from each token to the next; None: there are fewer than two tokens."""
+    """Mean, median, p95 and worst of the times from token to token, in µs; None: there are fewer than two tokens."""
     first_text_us: int | None
-    """When the first text was released, without the time a person took to choose tokens before it."""
+    """Time of the first released text, µs since acceptance, without the time a person took to choose tokens."""
     duration_us: int
     num_events: int
     bill: BillPosted | None
@@ -58,12 +58,12 @@ class Outcome:
 
     @property
     def safety_verdict(self) -> str | None:
-        """The worst of all; None: nothing was checked."""
+        """The worst verdict of all layers; None: nothing was checked."""
         return max(self.safety_layers.values(), key=VERDICTS.index, default=None)
 
 
 def fold(frames: Sequence[Frame]) -> Outcome:
-    """Add up one request's frames, in order."""
+    """Compute the outcome of one request's frames, in order."""
     events = [event for frame in frames for event in frame.events]
     finished = _last(events, GenerationFinished)
     shown = [event for event in events if isinstance(event, GenerationForked | TextReleased | TextWithheld)]
@@ -86,23 +86,23 @@ def fold(frames: Sequence[Frame]) -> Outcome:
 
 
 def is_started(events: Iterable[AnyEvent]) -> bool:
-    """Tell whether a worker's engine has begun."""
+    """True if a worker's engine has begun."""
     return any(isinstance(event, GenerationStarted) for event in events)
 
 
 def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
-    """µs since acceptance, without what a person took to choose tokens until then."""
+    """Time of the first such event, µs since acceptance, without a person's time for choosing tokens until then."""
     at = next((event.at for event in events if isinstance(event, kind)), None)
     return None if at is None else _unwaited(at, list(_choices(events)))
 
 
 def _unwaited(at: int, choices: Iterable[tuple[int, int]]) -> int:
-    """A time without what a person took to choose tokens until then."""
+    """The time minus a person's time for choosing tokens until then."""
     return at - sum(max(0, min(end, at) - start) for start, end in choices)
 
 
 def _between_tokens(events: Sequence[AnyEvent]) -> dict[str, int] | None:
-    """Tokens of one step, as of a draft that was right, come at once: nothing is between them."""
+    """Statistics of the times between tokens. Tokens of one step, as of an accepted draft, come at the same time."""
     choices = list(_choices(events))
     times = [_unwaited(event.at, choices) for event in events if isinstance(event, TokenSampled)]
     gaps = sorted(after - before for before, after in pairwise(times))
@@ -118,7 +118,7 @@ def _between_tokens(events: Sequence[AnyEvent]) -> dict[str, int] | None:
 
 
 def _choices(events: Iterable[AnyEvent]) -> Iterator[tuple[int, int]]:
-    """Step mode: from when until when each token waited for a person, µs since acceptance; as the inspector has it."""
+    """Step mode: start and end of each token's wait for a person, µs since acceptance, as in the inspector."""
     proposed_at = None
     for event in events:
         if isinstance(event, TokenProposed):

@@ -1,4 +1,4 @@
-"""Refuses sampling parameters that the engine could not keep to, before anything is queued."""
+"""Refuses sampling parameters that the engine could not follow, before anything is queued."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GRAMMAR = ("json_schema", "regex")
 
 
 def checked_params(params: SamplingParams) -> SamplingParams:
-    """Raises ApiError, which names all that is wrong, one thing of each field."""
+    """Check the params and return them. Raises ApiError, which names every problem, one per field."""
     found = [*params.problems(), _id_problem(params), _nul_problem(params)]
     if not any(problem and problem.field in _GRAMMAR for problem in found):
         found.append(_grammar_problem(params))
@@ -28,7 +28,7 @@ def checked_params(params: SamplingParams) -> SamplingParams:
 
 
 def window_notes(params: SamplingParams) -> list[dict[str, str]]:
-    """What will not be done to the letter, though nothing is refused: {"field", "message"} each."""
+    """Notes on params that are accepted but limited by the window: {"field", "message"} each."""
     try:
         window = services.prompt_services().window
     except (TokenizerError, TemplateError):

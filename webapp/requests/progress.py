@@ -1,4 +1,4 @@
-"""How far open requests have come, as their rows tell. Knows nothing of HTTP."""
+"""Updates the status of open requests in their rows. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from webapp.requests.outcome import is_started
 
 
 def note_started(user_id: int) -> None:
-    """Write into the rows which of the user's queued requests a worker has begun.
+    """Mark the user's queued requests that a worker has begun as running.
 
-    Asked before rows are read by their status. The worker has no database, and whoever prepared the request does not
-    wait for it; only its log knows. As long as the log cannot be read, they stay queued.
+    Call it before reading rows by status. Only the log knows the start: the worker has no database, and the
+    preparation does not wait for it. While the log cannot be read, the requests stay queued.
     """
     queued = Request.objects.filter(user_id=user_id, finished_at=None, status=Request.Status.QUEUED)
     try:

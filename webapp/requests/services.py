@@ -1,4 +1,4 @@
-"""What the lifecycle tasks share in one process: log, tokenizer, classifier. Loaded once, on first use."""
+"""Objects that a process's lifecycle tasks share: log, tokenizer, classifier. Loaded once, on first use."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from webapp.requests.model_entry import ModelEntry, entry_of
 
 @dataclass(frozen=True)
 class PromptServices:
-    """The model's own text side, without the model."""
+    """The model's tokenizer, template and limits, without the model."""
 
     tokenizer: Tokenizer
     template: ChatTemplate
     assembler: Assembler
     window: int
     num_ids: int
-    """Token ids from 0 on that mean something to tokenizer and model alike."""
+    """Token ids, counted from 0, that both tokenizer and model know."""
 
 
 @cache
@@ -37,7 +37,7 @@ def event_log() -> EventLog:
 
 @cache
 def background_pool() -> ThreadPoolExecutor:
-    """Threads for work beside a task's own: more than a worker has tasks at once."""
+    """Threads for work in parallel to a task's own: more than a worker has tasks at once."""
     return ThreadPoolExecutor(32, "background")
 
 
@@ -49,7 +49,7 @@ def guard() -> Guard:
 
 @cache
 def model_entry() -> ModelEntry:
-    """Of the model that is served."""
+    """The entry of the served model."""
     return entry_of(settings.ENVIRONMENT.model_path, settings.ENVIRONMENT.has_server)
 
 

@@ -1,4 +1,4 @@
-"""Who is there to generate: the inference workers, by their heartbeats."""
+"""Lists the inference workers by their heartbeats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def workers() -> list[dict[str, Any]] | None:
 
 
 def ready_workers(model: str) -> list[str] | None:
-    """The names of those that have this model loaded; None when Redis cannot be reached."""
+    """Names of the workers that have this model loaded; None when Redis cannot be reached."""
     client, prefix = _client(), worker_key("")
     try:
         keys = list(client.scan_iter(worker_key("*"), count=1000))
@@ -37,7 +37,7 @@ def ready_workers(model: str) -> list[str] | None:
 
 
 def is_alive(name: str) -> bool:
-    """Whether this worker's heart beats. Raises RedisError."""
+    """True while this worker has a heartbeat. Raises RedisError."""
     return bool(_client().exists(worker_key(name)))
 
 

@@ -1,6 +1,6 @@
-"""Keeps a set going: a few runs are open at a time, the next begins when one is settled, and what was lost runs again.
+"""Advances a set. A few runs are open at a time; the next begins when one is settled; lost runs start again.
 
-All there is to know is in the database, so it does not matter which process looks, how often, or which of them died.
+All state is in the database: any process may advance a set, at any time and after any crash.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from webapp.reruns.models import Rerun, Run
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 4
-"""Of the MAX_IN_FLIGHT requests of one user, over all their sets: the other half stays for chatting."""
+"""Open runs of one user over all sets: half of MAX_IN_FLIGHT, the other half stays for chatting."""
 MAX_TRIES = 3
 _LOST = ("no_worker", "worker_lost", "service_stopped", "overloaded")
-"""Failures that are none of the request's own: it runs again."""
+"""Failures that the request did not cause: it runs again."""
 _RETRY_AFTER = timedelta(seconds=10)
-"""As long as a worker that died still looks ready (its heartbeat's expiry): before that a new try would be lost too."""
+"""The heartbeat's expiry: until then a dead worker still looks ready, and a new try would be lost too."""
 
 
 def unfinished() -> QuerySet[Rerun]:
-    """Sets that still have something to start."""
+    """Sets that still have runs to start."""
     waiting = Run.objects.filter(request=None) | _lost(Run.objects.all())
     return Rerun.objects.filter(stopped_at=None, pk__in=waiting.values("rerun_id"))
 
 
 def advance(rerun_ids: Iterable[str]) -> None:
-    """Start what may be started; nothing while no worker is ready, so that a set outlives the worker.
+    """Start the runs that may start. Start nothing while no worker is ready, so that a set outlives the worker.
 
-    Trouble with one set is no trouble for those after it.
+    An exception in one set does not affect the next.
     """
     if not any(worker["state"] == "ready" for worker in workers() or ()):
         return
@@ -59,7 +59,7 @@ def advance(rerun_ids: Iterable[str]) -> None:
 
 
 def _may_begin(rerun_id: str) -> bool:
-    """A look without the lock: most sets wait for room most of the time."""
+    """Check for room without the lock: most sets wait for room most of the time."""
     rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).only("user_id").first()
     if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
         return False
@@ -73,13 +73,13 @@ def _begin(rerun_id: str) -> None:
 
 @transaction.atomic
 def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
-    """Give the next runs their requests; concurrent calls take turns."""
+    """Give the next runs their requests, under the user's lock."""
     user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
     if user_id is None:
         return []
     lock_user(user_id)
     free = num_free(user_id)
-    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # it may have been stopped before the lock
+    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # the set may have been stopped before the lock
     if rerun is None:
         return []
     _lost_long_ago(rerun).update(request=None)
@@ -94,7 +94,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
 
 
 def _num_open(rerun: Rerun) -> int:
-    """Of all the user's sets."""
+    """Open runs of all the user's sets."""
     runs = Run.objects.filter(rerun__user_id=rerun.user_id, request__finished_at=None)
     return runs.exclude(request=None).count()
 
@@ -108,7 +108,7 @@ def _lost(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def will_run_again(rerun: Rerun, run: Run) -> bool:
-    """Whether a failed run gets another request."""
+    """True if a failed run gets another request."""
     is_lost = run.request is not None and run.request.error_code in _LOST
     return is_lost and run.num_tries < MAX_TRIES and rerun.stopped_at is None
 
@@ -126,7 +126,7 @@ def _request(rerun: Rerun, run: Run) -> Request:
 
 
 def _start(run: Run, limit: Limit) -> None:
-    """A process that dies before it gets here leaves an open request, which the watchdog fails and we run again."""
+    """Start a claimed run. If the process dies before this, the watchdog fails the open request and it runs again."""
     request = run.request
     assert request is not None
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
@@ -144,11 +144,11 @@ def _start(run: Run, limit: Limit) -> None:
 
 
 def stop(rerun: Rerun) -> None:
-    """No run begins any more, and those under way end as if each had been stopped. Raises RedisError."""
+    """Stop the set: no further run begins, and the open ones are stopped. Raises RedisError."""
     with transaction.atomic():
         lock_user(rerun.user_id)
         Rerun.objects.filter(pk=rerun.pk, stopped_at=None).update(stopped_at=timezone.now())
     for run in rerun.runs.filter(request__finished_at=None).exclude(request=None).select_related("request"):
-        # One whose log has not begun is stopped by whoever is about to begin it.
+        # If a run's log has not begun, the process that is about to begin it stops the run.
         if run.request is not None and services.event_log().last_seq(run.request.pk):
             stop_request(run.request)

@@ -1,4 +1,4 @@
-"""A saved request run again: the set that was asked for, and each of its runs. The answers are in the runs' traces."""
+"""Sets of runs of a saved request, and each of their runs. The answers are in the runs' traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webapp.requests.models import Request
 
 
 class Rerun(models.Model):
-    """A set of runs of one saved request; keeps what the model was given, so that it needs the request no more."""
+    """A set of runs of one saved request. It keeps the model's input and does not need the request any more."""
 
     class Seeds(models.TextChoices):
         SAME = "same"
@@ -30,13 +30,13 @@ class Rerun(models.Model):
     input: models.Field[SavedInput, SavedInput] = InputField(struct=SavedInput)
     """The input of each run's request."""
     params = models.JSONField()
-    """The saved request's."""
+    """The saved request's params."""
     seeds = models.CharField(max_length=8, choices=Seeds.choices)
     n = models.PositiveSmallIntegerField()
     """Runs of each combination of settings."""
     grid = models.JSONField(default=dict)
     prompt_check = models.JSONField()
-    """How today's tokenizer and template compare with the saved prompt: PromptCheck as JSON."""
+    """The saved prompt compared with today's tokenizer and template: PromptCheck as JSON."""
     created_at = models.DateTimeField(auto_now_add=True)
     stopped_at = models.DateTimeField(null=True)
 
@@ -48,7 +48,7 @@ class Rerun(models.Model):
 
     @property
     def num_planned(self) -> int:
-        """Runs that were asked for; some may be deleted since."""
+        """Number of planned runs; some may be deleted since."""
         return self.n * prod(len(values) for values in self.grid.values())
 
 
@@ -58,7 +58,7 @@ class Run(models.Model):
     rerun = models.ForeignKey(Rerun, on_delete=models.CASCADE, related_name="runs")
     index = models.PositiveSmallIntegerField()
     settings = models.JSONField(default=dict)
-    """What the grid sets for it."""
+    """The grid's settings for this run."""
     params = models.JSONField()
     request = models.OneToOneField(Request, null=True, on_delete=models.CASCADE, related_name="run")
     num_tries = models.PositiveSmallIntegerField(default=0)
@@ -73,11 +73,11 @@ class Run(models.Model):
 
 @receiver(pre_delete, sender=Run)
 def lock_set(instance: Run, **_: Any) -> None:
-    """Make deletions of one set's runs take turns, so that the later one sees that its run is the last."""
+    """Lock the set while a run is deleted, so that the later of two deletions finds its run the last."""
     Rerun.objects.select_for_update().filter(pk=instance.rerun_id).first()
 
 
 @receiver(post_delete, sender=Run)
 def delete_empty_set(instance: Run, **_: Any) -> None:
-    """Delete the set, which has the prompt too, with its last run."""
+    """Delete the set, which also holds the prompt, with its last run."""
     Rerun.objects.filter(pk=instance.rerun_id, runs=None).delete()

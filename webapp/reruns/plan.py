@@ -1,4 +1,4 @@
-"""From what is asked to the parameters of each run. Plain values in, plain values out."""
+"""Expands a grid of settings into each run's parameters. Plain values in, plain values out."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import msgspec
 from inference.protocol.request import SamplingParams
 
 MAX_RUNS = 64
-"""Of one set."""
+"""Limit for one set."""
 _NUM_SEEDS = 2**53
-"""What JavaScript holds exactly."""
+"""JavaScript holds integers up to this exactly."""
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The values that each setting takes; every combination of them is run."""
+    """The values of each setting; every combination is run."""
 
     temperature: tuple[float, ...] = ()
     top_p: tuple[float, ...] = ()
@@ -40,7 +40,7 @@ class Grid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PlanError(ValueError):
-    """`field` is what is wrong with the request."""
+    """The plan is invalid; `field` names the request's field."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """What the grid sets for a run, and all its parameters."""
+    """The grid's settings for a run, and all its parameters."""
 
     settings: dict[str, float]
     params: SamplingParams
@@ -58,10 +58,10 @@ class PlannedRun:
 def plan(
     params: SamplingParams, grid: Grid, n: int, is_fresh: bool, draw: Callable[[], int] | None = None
 ) -> list[Any]:
-    """n runs of each combination, those of one combination side by side. Raises PlanError.
+    """Return n runs of each combination, the runs of one combination in a row. Raises PlanError.
 
-    Fresh seeds are drawn once and used in every combination, so that the same draws meet each of the settings (common
-    random numbers): what differs between two combinations comes from the settings alone.
+    Fresh seeds are drawn once and used in every combination (common random numbers). So a difference between two
+    combinations comes from the settings alone.
     """
     cells = list(_cells(grid, n))
     draw = draw or (lambda: secrets.randbelow(_NUM_SEEDS))

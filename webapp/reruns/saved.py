@@ -1,6 +1,6 @@
-"""What a saved trace says the model was given, and whether today's tokenizer and template would give the same.
+"""Reads the model's input from a saved trace, and compares it with today's tokenizer and template.
 
-The ids of the trace are what is run again, so that it is the saved request also where the template has changed.
+A re-run uses the trace's ids, so that it repeats the saved request even after the template has changed.
 Knows nothing of databases.
 """
 
@@ -29,7 +29,7 @@ from webapp.requests.input import SavedInput
 from webapp.requests.services import PromptServices
 
 WHOLE = "trace"
-"""Source of the message that is all of a prompt."""
+"""Source of a message that holds the whole prompt."""
 
 
 class CannotRerun(Exception):
@@ -42,14 +42,14 @@ class CannotRerun(Exception):
 
 @dataclass(frozen=True)
 class Saved:
-    """A trace's input."""
+    """The model's input in a saved trace."""
 
     model: str
     params: SamplingParams
     context: ContextAssembled
     prompt: PromptTokenized
     forked: GenerationForked | None = None
-    """Of a fork: how its answer begins."""
+    """The beginning of a fork's answer."""
 
     def messages(self) -> list[SourceMessage]:
         """The messages of the prompt's segments, in order."""
@@ -60,10 +60,11 @@ class Saved:
         ]
 
     def as_input(self, is_imported: bool) -> SavedInput:
-        """The input of a run. The pieces follow from the ids and are left out.
+        """Return the input of a run. The pieces follow from the ids and are left out.
 
-        The segments of an imported trace may tell of another text than its ids, and no check has seen either. Then the
-        text of the ids becomes the one message, so that all of it is checked; also where no segment has a message.
+        The segments of an imported trace may differ from the text of its ids, and no check has seen either. Then the
+        text of the ids becomes the only message, so that all of it is checked. The same holds where no segment has a
+        message.
 
         Raises CannotRerun where that is more than can be checked.
         """
@@ -88,7 +89,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class PromptCheck:
-    """The saved prompt beside the one that today's template and tokenizer make of the same messages."""
+    """The saved prompt compared with today's prompt of the same messages."""
 
     num_tokens: int
     num_tokens_now: int | None
@@ -96,14 +97,14 @@ class PromptCheck:
     first_difference: int | None
     """Index of the first token that differs; None: all are equal."""
     is_tokenizer_changed: bool
-    """Its definition is another one, though these ids still mean the same."""
+    """True if the tokenizer's definition has changed, though these ids still mean the same."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def read(events: Iterable[AnyEvent]) -> Saved:
-    """Raises CannotRerun."""
+    """Read the input from a trace's events. Raises CannotRerun."""
     found = list(events)
     accepted = first(found, RequestAccepted)
     context = first(found, ContextAssembled)
@@ -116,7 +117,10 @@ def read(events: Iterable[AnyEvent]) -> Saved:
 
 
 def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
-    """Raises CannotRerun where the ids would mean something else to the model that is here."""
+    """Compare with today's prompt.
+
+    Raises CannotRerun where the ids would mean something else to the model that is here.
+    """
     if saved.model != model:
         raise CannotRerun("other_model", f"The trace is of {saved.model}; the model here is {model}.")
     tokenizer, ids = services.tokenizer, saved.prompt.ids
@@ -144,7 +148,7 @@ def _check_meaning(ids: Sequence[int], pieces: Sequence[bytes], piece_of: Callab
 
 
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
-    """Index of the first place where they are not the same; None: nowhere."""
+    """Index of the first place where the two differ; None: nowhere."""
     differing = (index for index, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
     return next(differing, None if len(a) == len(b) else min(len(a), len(b)))
 

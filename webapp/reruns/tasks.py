@@ -1,4 +1,4 @@
-"""When sets are looked at: as each run settles, and now and then, for what a process that died has left undone."""
+"""Advances sets as each run settles, and every few seconds, to resume after a process that died."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE_S = 3
 
 
 def on_settled(request: Request, **_: Any) -> None:
-    """Receiver of `settled`."""
+    """Receiver of `settled`: queue an advance of the run's set."""
     run = Run.objects.filter(request_id=request.pk).first()
     if run is not None:
         app.send_task("reruns.advance", args=[run.rerun_id])
@@ -38,7 +38,7 @@ def _keep_going(**_: Any) -> None:
 
 
 def keep_going() -> None:
-    """Look at the sets again and again; trouble of its own does not end it."""
+    """Advance unfinished sets in a loop; an exception does not end it."""
     while True:
         time.sleep(_PAUSE_S)
         try:

@@ -1,7 +1,7 @@
 """One WebSocket on which a page follows any number of its user's requests. Knows nothing of the events' meaning.
 
-A connection for each request would cost a handshake and a sign-in at the very moment when the request is prepared,
-and HTTP/1.1 browsers open six at most.
+A connection per request would cost a handshake and a sign-in just when the request is prepared. HTTP/1.1 browsers
+also open six at most.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Follow(msgspec.Struct, forbid_unknown_fields=True, tag="follow"):
 
 
 class Unfollow(msgspec.Struct, forbid_unknown_fields=True, tag="unfollow"):
-    """Send no more of these."""
+    """Send no more of this request."""
 
     tag: _Seq
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True, tag="ack"):
-    """So many messages of this connection have arrived."""
+    """The number of this connection's messages that have arrived."""
 
     num_messages: _Seq
 
@@ -59,7 +59,7 @@ _decode = msgspec.json.Decoder(Follow | Unfollow | Ack).decode
 
 
 class Refused(Exception):
-    """What is asked for is not this reader's to have."""
+    """The reader may not have the requested frames."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -67,12 +67,12 @@ class Refused(Exception):
 
 
 class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """WS /events."""
+    """WS /events: forwards frames of the requests that the page follows."""
 
     async def connect(self) -> None:
         self._window = Window()
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        # A connection that is not accepted is answered with 403.
+        # A connection that is not accepted gets a 403.
         await (self.accept() if self.scope["user"].is_authenticated else self.close())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -94,7 +94,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             task.add_done_callback(lambda _: self._tasks.pop(message.tag))
 
     async def _forward(self, follow: Follow) -> None:
-        """All frames of one request, and how it ended."""
+        """Send all frames of one request, then its end."""
         try:
             end = await self._send_frames(follow)
             await self._window.room()
@@ -109,7 +109,10 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")
 
     async def _send_frames(self, follow: Follow) -> dict[str, Any]:
-        """The message after the last frame. Raises Overflow, ReaderStopped; `follow.after` is how far it came."""
+        """Send the frames and return the message after the last; `follow.after` is the last seq sent.
+
+        Raises Overflow, ReaderStopped.
+        """
         session_key = self.scope["session"].session_key
         try:
             request = await read(lambda: _find(session_key, follow.request_id))
@@ -125,7 +128,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return {"end": True}
 
     async def _send(self, tag: int, content: bytes | dict[str, Any]) -> None:
-        """A JSON object, marked."""
+        """Send a JSON object with its tag."""
         encoded = content if isinstance(content, bytes) else json.dumps(content).encode()
         message = b'{"tag":%d,%s' % (tag, encoded[1:])
         self._window.sent(len(message))
@@ -137,7 +140,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 
 def _find(session_key: str | None, request_id: str) -> Request:
-    """A request of the session's user; who has signed out meanwhile has none. Raises Refused."""
+    """A request of the session's user, who must still be signed in. Raises Refused."""
     asking = HttpRequest()
     asking.session = import_string(f"{settings.SESSION_ENGINE}.SessionStore")(session_key)
     user = get_user(asking)

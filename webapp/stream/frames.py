@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class WireFrame:
-    """A frame as it is sent."""
+    """An encoded frame."""
 
     last_seq: int
     json: bytes
@@ -53,12 +53,12 @@ def hub() -> Hub:
 
 
 class Unreadable(Exception):
-    """There are no events to send; the message says why."""
+    """There are no events to send; the message gives the reason."""
 
 
 def find_request(user_id: int | None, request_id: str) -> Request | None:
-    """The user's own request, without its input and answer; None for everybody else's."""
-    if user_id is None or "\x00" in request_id:  # PostgreSQL takes no NUL, not even to look it up
+    """The user's own request, without its input and answer; None for another user's."""
+    if user_id is None or "\x00" in request_id:  # PostgreSQL accepts no NUL, not even in a lookup
         return None
     try:
         return Request.objects.only("user_id", "finished_at").get(pk=request_id, user_id=user_id)
@@ -67,9 +67,9 @@ def find_request(user_id: int | None, request_id: str) -> Request | None:
 
 
 async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None]:
-    """Ends after the terminal frame. Raises Unreadable; Overflow when the connection does not keep up."""
+    """Yield frames up to the terminal one. Raises Unreadable; Overflow when the connection does not keep up."""
     while not request.is_settled:
-        # Somebody who has seen the terminal event already must not wait for another.
+        # A reader that has the terminal event already must not wait for another.
         last = await hub().last(request.id) if after else None
         if last is not None and last.last_seq <= after and _is_terminal(last):
             return
@@ -79,7 +79,7 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
                 yield WireFrame(after, entry.frame)
                 if _is_terminal(entry):
                     return
-        # Silence: the log may have gone, before the trace was saved or since.
+        # Silence: the log may be gone, before the trace was saved or since.
         found = await read(partial(find_request, request.user_id, request.id))
         if found is None:
             raise Unreadable("The request was deleted.")
@@ -89,7 +89,7 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
 
 
 def _saved(request_id: str, after: int) -> list[Frame]:
-    """What of the saved trace comes after a seq."""
+    """The saved trace's frames after a seq."""
     try:
         whole = load_frames(request_id)
     except TraceFileError as error:
@@ -98,7 +98,7 @@ def _saved(request_id: str, after: int) -> list[Frame]:
     if not whole:
         raise Unreadable("The trace of this request was deleted.")
     if whole[-1].last_seq < after:
-        # The reader's log was lost and begun again; its end comes under a number that is new to the reader.
+        # The reader's log was lost and began again; send its end under a number that is new to the reader.
         ends = [
             event for frame in whole for event in frame.events if isinstance(event, RequestFinished | RequestFailed)
         ]
@@ -107,7 +107,7 @@ def _saved(request_id: str, after: int) -> list[Frame]:
 
 
 def packed(frames: list[Frame]) -> list[Frame]:
-    """The same events in fewer frames: of a long answer each message costs more than what is in it."""
+    """The same events in fewer frames: in a long answer, a message costs more than its content."""
     found: list[Frame] = []
     events: list[AnyEvent] = []
     for frame in frames:
@@ -121,7 +121,7 @@ def packed(frames: list[Frame]) -> list[Frame]:
 
 
 async def read(query: Callable[[], _T]) -> _T:
-    """The query's result from a shared thread, which keeps its connection; a stream that stays open keeps neither."""
+    """Run the query in a shared thread, which keeps its connection. An open stream holds neither."""
 
     def run() -> _T:
         close_old_connections()

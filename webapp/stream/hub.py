@@ -1,7 +1,7 @@
 """One reader of the event logs per web process, fanned out to its connections. Knows nothing of HTTP or WebSockets.
 
-A connection that does not keep up loses its place in the hub, never its data: it is told to resume after the last
-frame it was given.
+A connection that does not keep up loses its place in the hub, never its data. It resumes after the last frame that it
+received.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import redis.asyncio as redis
 from inference.eventlog.keys import PREFIX, Entry, log_key, parse_entry
 
 MAX_QUEUED_BYTES = 1 << 20
-"""What one connection may have waiting in this process."""
+"""Limit of one connection's queue in this process."""
 SILENCE_S = 5.0
-"""After this the log itself is looked at: it may have expired, or gone with its Redis."""
+"""Silence after which the log itself is checked: it may have expired, or been lost with its Redis."""
 _BLOCK_MS = 5_000
 _PAGE_ENTRIES = 32
 _MAX_CONNECTIONS = 32
@@ -50,13 +50,13 @@ class Subscriber:
         self._has_news.set()
 
     async def get(self) -> Entry | None:
-        """The next entry; None when none came for a while. Raises Overflow."""
+        """Return the next entry; None after SILENCE_S. Raises Overflow."""
         while not self._entries:
             if self._is_overflown:
                 raise Overflow
             self._has_news.clear()
             try:
-                async with asyncio.timeout(SILENCE_S):  # wait_for would make a task of it, for every frame
+                async with asyncio.timeout(SILENCE_S):  # wait_for would make a task for every frame
                     await self._has_news.wait()
             except TimeoutError:
                 return None
@@ -69,7 +69,7 @@ class Hub:
     """Watches the logs that have subscribers with one blocking read."""
 
     def __init__(self, redis_url: str) -> None:
-        # redis-py's types describe every protocol version's replies at once, which no reader of one can use.
+        # redis-py's types describe the replies of every protocol version at once, which no reader of one can use.
         pool: Any = redis.BlockingConnectionPool.from_url(redis_url, max_connections=_MAX_CONNECTIONS, timeout=10)
         self._client: Any = redis.Redis.from_pool(pool)
         self._wake_key = f"{PREFIX}wake:{uuid4().hex}"
@@ -78,10 +78,12 @@ class Hub:
         self._task: asyncio.Task[None] | None = None
 
     async def entries(self, request_id: str, after: int) -> AsyncGenerator[Entry, None]:
-        """Entries after a seq, first those in the log, then those to come; never twice. Ends when none came for a
-        while. Raises Overflow."""
+        """Yield entries after a seq, each once: first those in the log, then new ones.
+
+        Ends after SILENCE_S without an entry. Raises Overflow.
+        """
         key, subscriber = log_key(request_id), Subscriber()
-        # First at the reader's own pace, so that its queue does not fill while it catches up.
+        # Read the log at the reader's own pace first, so that its queue does not fill while it catches up.
         async for entry in self._stored(key, after):
             after = entry.last_seq
             yield entry
@@ -99,7 +101,7 @@ class Hub:
             self._unsubscribe(key, subscriber)
 
     async def _stored(self, key: str, after: int) -> AsyncIterator[Entry]:
-        """What the log has now, a page at a time: a long log is never in memory as a whole."""
+        """Yield the log's present entries, a page at a time: a long log is never in memory as a whole."""
         is_more = True
         while is_more:
             rows = await self._client.xrange(key, min=f"({after}-0" if after else "-", count=_PAGE_ENTRIES)
@@ -115,7 +117,7 @@ class Hub:
         return parse_entry(*rows[0]) if rows else None
 
     async def _subscribe(self, key: str, subscriber: Subscriber, after: int) -> bool:
-        """Whether the hub is further in this log than the subscriber, who reads what is between by itself."""
+        """Subscribe; True if the hub may be ahead of the subscriber, which must then read the gap itself."""
         is_behind = key in self._positions
         self._positions.setdefault(key, f"{after}-0")
         self._subscribers.setdefault(key, set()).add(subscriber)

@@ -1,7 +1,7 @@
-"""Lets WebSockets in only from pages of this very address. Knows nothing of users.
+"""Accepts WebSockets only from pages of this site's own address. Knows nothing of users.
 
-Channels compares host names alone, and cookies do not know of ports either: a page of another program on the same
-machine would be let in.
+Channels compares host names alone, and cookies ignore ports too. It would accept a page of another program on the same
+machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from channels.security.websocket import WebsocketDenier
 
 
 class OwnOrigin:
-    """ASGI middleware: the Origin must be the site's public one, or have the host and port that were connected to.
+    """ASGI middleware: the Origin must be the site's public one, or have the host and port of the connection.
 
     public_url: scheme and host; None: no proxy is in front.
     """

@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 15.0
 MAX_CONNECTION_BYTES = 4 << 20
-"""Daphne buffers without bound for a reader that stops, and SSE has no acknowledgements: so much is sent on one
-connection, then the reader has to come back, which browsers do by themselves."""
+"""Limit of one connection: Daphne buffers without bound for a reader that stops, and SSE has no acknowledgements.
+After it the reader must reconnect, which browsers do by themselves."""
 
 
 async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
@@ -61,14 +61,14 @@ async def _body(
     except Overflow:
         yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
     except (RedisError, Unreadable) as error:
-        # No `end`: the reader comes back by itself, and later each time.
+        # Without `end` the reader reconnects by itself, with growing pauses.
         logger.warning("the log of %s cannot be read: %s", request_id, error)
     finally:
         await source.aclose()  # type: ignore[attr-defined]
 
 
 async def _with_pauses(source: AsyncIterator[WireFrame], first: WireFrame | None) -> AsyncIterator[WireFrame | None]:
-    """The first frame and the source's others, and None whenever it has been silent for a while."""
+    """Yield the first frame, then the source's others, and None after each KEEP_ALIVE_S of silence."""
     step: asyncio.Future[WireFrame] | None = None
     try:
         if first is not None:

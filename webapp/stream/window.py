@@ -1,4 +1,4 @@
-"""How much a reader may leave unacknowledged. Knows nothing of frames or connections."""
+"""Limits the bytes that a reader has not acknowledged. Knows nothing of frames or connections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 
 MAX_UNACKED_BYTES = 1 << 20
-"""Daphne buffers without bound for a reader that stops: what is sent is counted here until it says it has it."""
+"""Daphne buffers without bound for a reader that stops, so sent bytes count here until they are acknowledged."""
 PATIENCE_S = 5.0
 
 
@@ -15,7 +15,7 @@ class ReaderStopped(Exception):
 
 
 class Window:
-    """The messages of one connection that were sent and not yet acknowledged."""
+    """The sent but unacknowledged messages of one connection."""
 
     def __init__(self) -> None:
         self._sizes: deque[int] = deque()
@@ -29,7 +29,7 @@ class Window:
         self._count(num_bytes)
 
     def acknowledged(self, num_messages: int) -> None:
-        """The reader has had so many messages since the connection began."""
+        """Count the reader's messages as received: num_messages since the connection began."""
         while self._sizes and self._num_acked < num_messages:
             self._num_acked += 1
             self._count(-self._sizes.popleft())

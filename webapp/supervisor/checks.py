@@ -1,4 +1,4 @@
-"""What must be true before anything is started; each problem is one line that says what to do."""
+"""Checks before anything is started; each problem is one line with advice."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _MIN_FREE_BYTES = 200 << 20
 
 
 class CannotStart(Exception):
-    """The message is for people."""
+    """The product cannot start; the message is for the operator."""
 
 
 def check_port(host: str, port: int) -> None:
-    """Raises CannotStart."""
+    """Check that the port is valid and free. Raises CannotStart."""
     if not 0 < port < 65536:
         raise CannotStart(f"PORT is {port}; use a number from 1 to 65535.")
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -30,7 +30,7 @@ def check_port(host: str, port: int) -> None:
 
 
 def check_disk(data: Path) -> None:
-    """Raises CannotStart."""
+    """Check the free space of the data folder's disk. Raises CannotStart."""
     free = shutil.disk_usage(data).free
     if free < _MIN_FREE_BYTES:
         raise CannotStart(
@@ -39,7 +39,7 @@ def check_disk(data: Path) -> None:
 
 
 def lock(data: Path, address: str) -> int:
-    """Hold the data folder for this process, which is reached by the address; the lock ends with it.
+    """Lock the data folder for this process, and write its address into the lock. The lock ends with the process.
 
     Raises CannotStart.
     """
@@ -54,7 +54,7 @@ def lock(data: Path, address: str) -> int:
 
 
 def running_address(data: Path) -> str | None:
-    """Of the product that holds the data folder; None: none does, or it did not say."""
+    """Address of the product that holds the data folder; None: none does, or its address is unknown."""
     try:
         with (data / "lock").open(encoding="utf-8") as file:
             try:

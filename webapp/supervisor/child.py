@@ -1,4 +1,4 @@
-"""One child process that cannot outlive us. Knows nothing of what it runs."""
+"""One child process that cannot outlive the supervisor. Knows nothing of its program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Child:
             if os.getppid() != parent:  # the parent died before the line above
                 os._exit(1)
 
-        if log_path.exists():  # what the start before wrote may tell why it ended
+        if log_path.exists():  # the previous run's log may hold the reason for its end
             log_path.replace(log_path.with_suffix(".log.1"))
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
@@ -45,12 +45,12 @@ class Child:
         return self._process.poll()
 
     def send(self, number: signal.Signals) -> None:
-        """To the whole group, so that grandchildren hear it too."""
+        """Send a signal to the whole group, so that grandchildren get it too."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended by then."""
+        """Wait for the end; False after the timeout."""
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -58,7 +58,7 @@ class Child:
         return True
 
     def ending(self) -> str:
-        """How it ended, and why where its log tells: one that was killed had no time to."""
+        """The exit status with the log's last line, or the signal: a killed process had no time to log."""
         status = self.exit_status
         assert status is not None
         if status < 0:
@@ -66,6 +66,6 @@ class Child:
         return f"ended ({status}): {self.last_line()}"
 
     def last_line(self) -> str:
-        """Of its log: usually the reason why it died."""
+        """The log's last line, usually the reason for the exit."""
         lines = self.log_path.read_text("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else "(its log is empty)"

@@ -1,4 +1,4 @@
-"""Requests that are open when nobody can finish them any more: at a stop, and at the start after one that was none."""
+"""Ends requests that no process can finish any more: at a stop, and at the start after a crash."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ _FAILURE = {
 
 
 def is_ours_alone() -> bool:
-    """Only of the data folder's own database (by its lock): in another, open requests may be those of instances that
-    run. There the watchdog finds the ones on which nobody works."""
+    """True for the data folder's own database, which its lock protects.
+
+    In another database, open requests may belong to running instances. There the watchdog ends the abandoned ones.
+    """
     return settings.ENVIRONMENT.database_url is None
 
 
@@ -27,7 +29,7 @@ def num_open() -> int:
 
 
 def end_leftovers(redis_url: str) -> int:
-    """Ask for each to be ended as failed; returns how many there are."""
+    """Queue the end of each open request as failed; return their number."""
     request_ids = list(_open().values_list("pk", flat=True)) if is_ours_alone() else []
     if not request_ids:
         return 0

@@ -20,13 +20,13 @@ _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", 
 
 
 class Product:
-    """Starts each child; the order is the caller's."""
+    """Starts each child process; the caller decides the order."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self.logs = environment.data / "logs"
         self.logs.mkdir(exist_ok=True)
-        # In a folder of our own with a short path: a socket's may have 107 bytes at most.
+        # A temporary folder with a short path: a socket's path may have 107 bytes at most.
         self.runtime = Path(tempfile.mkdtemp(prefix="sightglass-"))
         self.redis_url = f"unix://{self.runtime / 'redis.sock'}?db=0"
         self._env = os.environ | {
@@ -34,7 +34,7 @@ class Product:
             "SIGHTGLASS_DATA": str(environment.data),
             "DJANGO_SETTINGS_MODULE": "webapp.settings",
             "PYTHONPATH": str(ROOT),
-            # The classifier's small products gain nothing from threads that the engine needs.
+            # The classifier's small matrix products gain nothing from threads, which the engine needs.
             "OPENBLAS_NUM_THREADS": "1",
         }
 
@@ -57,7 +57,7 @@ class Product:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
 
     def start_sender(self) -> Child | None:
-        """None: there is nowhere to send traces to."""
+        """Start the sender; None: no OTLP endpoint is set."""
         if self._environment.otlp is None:
             return None
         return self._worker("sender", "webapp.traces.export.sender", "otlp", 2)
@@ -71,8 +71,8 @@ class Product:
         return self._child("web", command)
 
     def answers_http(self) -> bool:
-        """Whether the site and all behind it are ready."""
-        # By a name that the site accepts, and never through a proxy that the environment names.
+        """True if the site and its parts are ready."""
+        # Use a name that the site accepts, and bypass any proxy that the environment names.
         name = self._environment.allowed_hosts[0].lstrip(".").replace("*", "localhost")
         probe = Request(f"{self._environment.address}/readyz", headers={"Host": name})
         try:

@@ -1,4 +1,4 @@
-"""Starts the product, watches it, stops it: all children together, always."""
+"""Starts, watches and stops the product, always with all children together."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from webapp.supervisor.product import Product
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 3.5
-"""Then whoever is left is killed: with no request open there is nothing to lose."""
+"""After this the remaining processes are killed: with no request open, nothing is lost."""
 _WORKERS = ("inference", "probes", "sender")
 _SETTLE_S = 2.5
-"""For requests that are open at a stop to be ended; whatever has not been by then is ended by the next start."""
+"""Time at a stop for open requests to be ended; the next start ends the rest."""
 _OWN_END_S = 1.0
-"""Of it, for the inference worker to end those that it has begun."""
+"""Part of _SETTLE_S in which the inference worker ends the requests that it has begun."""
 _SHOW_S = 0.2
-"""For the ends to reach the pages that show them."""
+"""Time for the ends to reach the pages."""
 _WEB_S = 1.0
-"""For the web server, which would wait for pages that hold a connection."""
+"""Time for the web server to stop; it would wait longer for pages with an open connection."""
 _DISPENSABLE = ("probes", "sender")
-"""Answers are made without them."""
+"""Processes that answers do not need."""
 _PATIENCE_S = 1.0
-"""A second signal within this time is the same Ctrl-C, passed on by `make`; a later one means: at once."""
+"""A second signal within this time is the same Ctrl-C, passed on by `make`; a later one kills all children."""
 _PROGRESS_STEP = 20
-"""Percent of the model between two lines."""
+"""Percent of the model's loading between two printed lines."""
 
 
 class Interrupted(Exception):
-    """Somebody asked us to stop."""
+    """A signal asked the supervisor to stop."""
 
 
 class Supervisor:
-    """Owns the children; the one place that ends them."""
+    """Owns the child processes, and alone ends them."""
 
     def __init__(self, product: Product, say: Callable[[str], None]) -> None:
         self._product = product
@@ -81,7 +81,7 @@ class Supervisor:
         self._wait(lambda: _answers(client))
         if num_left := end_leftovers(self._product.redis_url):
             self._say(f"requests left open by the last run, now marked as failed: {num_left}")
-        # The longest wait first: the model loads while the others start.
+        # Start the slowest first: the model loads while the others start.
         self._children.append(self._product.start_inference())
         self._children.append(self._product.start_lifecycle())
         self._children.append(self._product.start_web())
@@ -97,7 +97,7 @@ class Supervisor:
 
         self._wait(is_loaded)
         self._wait(self._product.answers_http)
-        # Nobody waits for these: they take no time from the start of the others.
+        # These start last, because answers do not need them: they do not delay the others.
         self._children.append(self._product.start_probes())
         if sender := self._product.start_sender():
             self._children.append(sender)
@@ -119,7 +119,7 @@ class Supervisor:
             self._children.remove(child)
 
     def _stop(self) -> None:
-        """First the engine, whose answers end with it; what shows the ends, and what settles them, stays for longer."""
+        """Stop the engine, which ends its answers, before the processes that show and settle those ends."""
         self._stop_asked_at = self._stop_asked_at or time.monotonic()
         deadline = self._stop_asked_at + _STOP_TIMEOUT_S
         self._send(_WORKERS)
@@ -127,7 +127,7 @@ class Supervisor:
             time.sleep(_SHOW_S)
         self._send(("web",))
         self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
-        # What came in meanwhile has no worker.
+        # Requests that came in meanwhile have no worker.
         self._end_requests(0)
         self._send(("lifecycle",))
         self._wait_for((*_WORKERS, "lifecycle"), deadline)
@@ -136,11 +136,11 @@ class Supervisor:
         shutil.rmtree(self._product.runtime, ignore_errors=True)
 
     def _end_requests(self, patience_s: float) -> bool:
-        """Wait until none is open, and after so long end them ourselves; whether there were any."""
+        """Wait until no request is open, and end the rest after patience_s; True if any were open."""
         start, were_any, is_asked = time.monotonic(), False, False
         while self._is_alive("lifecycle") and self._is_alive("redis") and time.monotonic() < start + _SETTLE_S:
             try:
-                # Of another database nobody knows whose they are: the worker ends its own, and hands over their ends.
+                # In another database, a request's worker is unknown: ours ends its own requests and queues their ends.
                 is_any = num_open() > 0 if is_ours_alone() else self._is_alive("inference")
                 if not is_any:
                     break
@@ -165,7 +165,7 @@ class Supervisor:
     def _wait_for(self, names: Sequence[str], deadline: float) -> None:
         for child in [child for child in self._children if child.name in names]:
             child.wait(max(0.1, deadline - time.monotonic()))
-            child.send(signal.SIGKILL)  # whoever is left of its group
+            child.send(signal.SIGKILL)  # the remaining processes of its group
             child.wait(_STOP_TIMEOUT_S)
 
 
@@ -177,7 +177,7 @@ def _answers(client: redis.Redis) -> bool:
 
 
 def _worker_status(client: redis.Redis) -> str:
-    """One line on the model. Raises CannotStart when it cannot be loaded."""
+    """One line on the model's loading. Raises CannotStart when it cannot be loaded."""
     for key in client.scan_iter(worker_key("*")):
         fields = client.hgetall(key)
         if fields.get("state") == "failed":

@@ -1,4 +1,4 @@
-"""The saved events of a settled request, and what its owner keeps with them in the library."""
+"""The saved events of a settled request, and its owner's marks in the library."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Trace(models.Model):
 
 
 class Import(models.Model):
-    """By what the same events are known again when they are imported once more."""
+    """Digests of an imported trace, by which a second import of the same events is found."""
 
     trace = models.OneToOneField(Trace, on_delete=models.CASCADE, related_name="imported", primary_key=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     events_sha256 = models.CharField(max_length=64)
     redacted_sha256 = models.CharField(max_length=64)
-    """Of what the events are without their texts."""
+    """Digest of the events' redacted form."""
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["user", "events_sha256"], name="an_import_once")]
@@ -41,11 +41,11 @@ class Import(models.Model):
 
 
 class Entry(models.Model):
-    """How a saved trace stands in the library. Beside the trace: a search must not read past its events."""
+    """A saved trace's entry in the library. It has its own table, so that a search does not read the events."""
 
     trace = models.OneToOneField(Trace, on_delete=models.CASCADE, related_name="entry", primary_key=True)
     search_text = models.TextField(blank=True)
-    """Title, question and answer, by which it is found."""
+    """Title, question and answer, for the search."""
     is_pinned = models.BooleanField(default=False)
     note = models.TextField(blank=True)
 
@@ -57,7 +57,7 @@ class Entry(models.Model):
 
 
 class Tag(models.Model):
-    """A word that the owner put to a trace."""
+    """A tag of a trace, set by its owner."""
 
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="tags")
     name = models.CharField(max_length=40)
@@ -71,7 +71,7 @@ class Tag(models.Model):
 
 
 class SavedView(models.Model):
-    """A filter of the library under a name of its user's."""
+    """A user's named filter of the library."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
     name = models.CharField(max_length=80)
@@ -86,7 +86,7 @@ class SavedView(models.Model):
 
 
 class Share(models.Model):
-    """A link by which anybody may look at one trace until it expires. Only a hash of its token is kept."""
+    """A link that opens one trace without sign-in until it expires. Only a hash of its token is kept."""
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="shares")
     token_sha256 = models.CharField(max_length=64, unique=True)
@@ -99,7 +99,7 @@ class Share(models.Model):
 
 
 class RetentionRule(models.Model):
-    """After how many days a user's traces are deleted; who has none keeps them for good."""
+    """The days after which a user's traces are deleted; without a rule they are kept for good."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     keep_days = models.PositiveIntegerField()

@@ -1,7 +1,7 @@
-"""A trace as it is kept: without texts of any other request. Pure: frames in, frames out.
+"""Removes other requests' texts from a trace before it is saved. Pure: frames in, frames out.
 
-What was edited away since the turn before is deleted with that turn. A trace that quoted it would keep it, wherever it
-has gone meanwhile; so none does, and the quotes are read from the other trace as long as that is there (decision 19).
+A text that was edited away since the turn before is deleted with that turn. A later trace must not quote it, or it
+would outlive that. The quotes are read from the other trace while it exists (decision 19).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webapp.context.compare import is_number
 
 
 def own(frames: Sequence[Frame]) -> list[Frame]:
-    """The same frames; of the prompt before, counts, places and sources are left."""
+    """The same frames; of the earlier prompt they keep only counts, places and sources."""
     return [replace(frame, events=tuple(map(own_event, frame.events))) for frame in frames]
 
 
@@ -24,7 +24,7 @@ def own_event(event: AnyEvent) -> AnyEvent:
 
 
 def without_texts(compared: ContextCompared) -> ContextCompared:
-    """What it tells of the other request but for its texts."""
+    """The comparison without the other request's texts."""
     is_known = compared.is_number is None and compared.there
     return replace(
         compared,

@@ -20,22 +20,22 @@ _SEARCH_CHARS = 20_000
 
 
 def save(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> None:
-    """Save a settled request's events, without texts of any other request; replaces an earlier save.
+    """Save a settled request's events, without texts of any other request. Replaces an earlier save.
 
-    packing: of these frames' tokens, where they were packed before; it is used up.
+    packing: the packing of these frames' tokens, if they were packed before; it is used up.
     """
     keep(request, pack(request, frames, packing))
 
 
 def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> bytes:
-    """What `save` keeps, which takes a while; of a request that need not be in the database yet."""
+    """Encode the trace for `keep`, which takes a while; the request need not be in the database yet."""
     if packing is None or not packing.has_tokens_of(frames):
         packing = Packing(frames)
     return packing.finish(own(frames), request.summary())
 
 
 def keep(request: Request, blob: bytes) -> None:
-    """Save what `pack` has made, and the text by which it is found."""
+    """Save the result of `pack`, and the search text."""
     prompt = request.input.messages[-1].content if request.input.messages else ""
     Trace.objects.update_or_create(request=request, defaults={"blob": blob})
     text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
@@ -43,7 +43,7 @@ def keep(request: Request, blob: bytes) -> None:
 
 
 def load_frames(request_id: str) -> list[Frame]:
-    """The saved frames, the browser's own timing last; empty when there is no trace."""
+    """Return the saved frames, the browser's own timing last; empty when there is no trace."""
     trace = Trace.objects.filter(pk=request_id).first()
     if trace is None:
         return []
@@ -55,16 +55,16 @@ def load_frames(request_id: str) -> list[Frame]:
 
 
 def add_observed(request: Request, client: ClientTiming) -> bool:
-    """Keep the browser's own timing of a settled request; False when it is there already or there is no trace."""
+    """Save the browser's own timing of a settled request; False when it exists already or there is no trace."""
     event = RequestObserved(at=unix_us() - request.accepted_unix_us, client=client)
     unobserved = Trace.objects.filter(pk=request.pk, observed__isnull=True, request__is_imported=False)
     return bool(unobserved.update(observed=msgspec.to_builtins(event)))
 
 
 def delete(request: Request) -> None:
-    """The trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
+    """Delete the trace of a settled request, and the texts kept for it; an answer in a conversation stays there.
 
-    The bill and the usage are the ledger's, and stay.
+    The bill and the usage are in the ledger, and stay.
     """
     request_id = request.pk
     with transaction.atomic():
@@ -77,6 +77,6 @@ def delete(request: Request) -> None:
 
 
 def delete_untraced(conversation_id: str) -> None:
-    """The answers of a conversation that is about to go whose traces have gone: nothing would show them any more."""
+    """Delete a conversation's settled requests without a trace, before it is deleted: nothing would show them then."""
     answers = Request.objects.filter(message__conversation=conversation_id)
     answers.filter(finished_at__isnull=False, trace=None).delete()

@@ -1,4 +1,4 @@
-"""Deleting accounts in the admin: one with entries in the ledger stays, and it is said what to do instead."""
+"""Deletion of accounts in the admin: an account with ledger entries stays, with advice on what to do instead."""
 
 from __future__ import annotations
 

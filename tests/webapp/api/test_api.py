@@ -1,4 +1,4 @@
-"""The native API without a worker: who may see what, and what bad input gets."""
+"""The native API without a worker: access rights, and answers to bad input."""
 
 from __future__ import annotations
 

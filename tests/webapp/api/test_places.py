@@ -1,4 +1,4 @@
-"""Where a row of the library stands: which of several answers, which run of which set, and sets as one row each."""
+"""Places of the library's rows: index among several answers, index in a set of runs, and sets as one row each."""
 
 from __future__ import annotations
 

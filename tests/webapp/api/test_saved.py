@@ -1,4 +1,4 @@
-"""The saved trace as the page fetches it: the kept bytes, whole or not at all, and for its owner alone."""
+"""The saved trace as the page fetches it: the stored bytes, whole or not at all, and for its owner alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small files as other systems export them, made up after their form."""
+"""Small sample files in other systems' export formats."""
 
 from __future__ import annotations
 

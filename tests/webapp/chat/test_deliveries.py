@@ -1,4 +1,4 @@
-"""A message that is sent again under its key: one question, one request, one bill, whatever became of the reply."""
+"""A message sent again under its key: one question, one request, one bill, even if the first reply was lost."""
 
 from __future__ import annotations
 

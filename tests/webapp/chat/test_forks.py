@@ -1,4 +1,4 @@
-"""Forking over the API: whose, from where, with what, and what the worker is then asked for."""
+"""Forking over the API: ownership, places, refusals, and the generation that the worker gets."""
 
 from __future__ import annotations
 

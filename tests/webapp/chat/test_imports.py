@@ -1,4 +1,4 @@
-"""Files of other systems: what is read of them, and what is refused with which sentence."""
+"""Files of other systems: the conversations read from them, and the message of each refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would be sent, before it is: the same as is sent then, and nothing of it kept."""
+"""The preview of a message equals the prompt that is sent later, and nothing of it is kept."""
 
 from __future__ import annotations
 

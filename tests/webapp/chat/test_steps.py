@@ -1,4 +1,4 @@
-"""Step mode over the API: whose, which token, and that nobody who thinks is taken for lost."""
+"""Step mode over the API: ownership, choice of tokens, and no timeout while a person thinks."""
 
 from __future__ import annotations
 

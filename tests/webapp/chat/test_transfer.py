@@ -1,4 +1,4 @@
-"""Conversations taken away and brought over the API: whose, in which form, and each once."""
+"""Export and import of conversations over the API: ownership, formats, and no duplicates."""
 
 from __future__ import annotations
 

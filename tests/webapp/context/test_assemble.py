@@ -1,4 +1,4 @@
-"""Packing the window: oldest turns go first, the newest message stays, segments tile the prompt."""
+"""Packing the window: oldest turns are dropped first, the newest message stays, segments tile the prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prompt has in common with the turn before, and which of its segments are new, changed or gone."""
+"""The prompt compared with the turn before: the common tokens, and the new, changed and removed segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exhibits ask of the server."""
+"""The JSON API of the exhibits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request as the gateway leaves it."""
+"""One request in the state in which the gateway leaves it."""
 
 from __future__ import annotations
 

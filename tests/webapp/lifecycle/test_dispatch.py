@@ -1,4 +1,4 @@
-"""From a saved request to the call of a worker: once, and not at all for what is refused, stopped or deleted."""
+"""A saved request is queued for a worker once, and never when it is refused, stopped or deleted."""
 
 from __future__ import annotations
 

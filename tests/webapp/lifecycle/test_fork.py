@@ -1,4 +1,4 @@
-"""What a fork takes over: the parent's own tokens as far as they were not edited, and why some cannot be forked."""
+"""Tokens that a fork takes over: the parent's own as far as they were not edited; and reasons to refuse a fork."""
 
 from __future__ import annotations
 

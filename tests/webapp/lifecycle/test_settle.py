@@ -1,4 +1,4 @@
-"""Settling converges: whatever was done before, there is one bill, one ledger entry, one end and one trace."""
+"""Settling converges: after any earlier run there is one bill, one ledger entry, one end and one trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the turn before said is told from its own trace, to its owner, until it is deleted."""
+"""The turn before's texts come from its own trace, only for its owner, and until it is deleted."""
 
 from __future__ import annotations
 

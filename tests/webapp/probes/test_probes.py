@@ -1,4 +1,4 @@
-"""The probes' API: who may look at what, what is refused and why; and a real worker that looks."""
+"""The probes' API: access rights, refusals and their reasons, and a probe by a real worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each kind of input comes back from the database as it went in, and so does a row of before the kinds had names."""
+"""Each kind of input survives the database, and so does a row from before the kinds had names."""
 
 from __future__ import annotations
 

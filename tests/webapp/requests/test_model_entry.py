@@ -1,4 +1,4 @@
-"""A model that is not known has nothing of its own, and a server elsewhere is asked only for what it can do."""
+"""An unknown model gets neutral settings, and a remote server gets only settings that it supports."""
 
 from __future__ import annotations
 

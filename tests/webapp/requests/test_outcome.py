@@ -1,4 +1,4 @@
-"""What a request's events add up to where a person chose its tokens."""
+"""The outcome of a request's events when a person chose its tokens."""
 
 from __future__ import annotations
 

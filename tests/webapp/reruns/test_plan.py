@@ -1,4 +1,4 @@
-"""Every combination is run n times, within limits, and is the saved request but for what the grid sets."""
+"""Every combination runs n times, within limits, and equals the saved request except for the grid's settings."""
 
 from __future__ import annotations
 

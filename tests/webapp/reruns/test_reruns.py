@@ -1,4 +1,4 @@
-"""Running a saved request again: whose it is, what is started and when, and what a dead worker or a stop does to it."""
+"""Re-runs of a saved request: ownership, the start of runs, and the effects of a dead worker and of a stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the web process's log after links were opened: that they were, and not by which token."""
+"""The web process's log after links were opened shows the visits, without their tokens."""
 
 from __future__ import annotations
 

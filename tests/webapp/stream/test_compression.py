@@ -1,4 +1,4 @@
-"""What is compressed, for whom, and how long it may be kept: over a real connection."""
+"""Compression over a real connection: which answers, for which clients, and their cache headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams over real sockets: nothing is missed or doubled, and a reader that stops costs a bounded amount."""
+"""Streams over real sockets: no event is lost or doubled, and a stopped reader costs a bounded amount."""
 
 from __future__ import annotations
 

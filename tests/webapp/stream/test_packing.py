@@ -1,4 +1,4 @@
-"""A saved trace's frames on the wire: fewer, and the same events under the same numbers."""
+"""A saved trace's frames on the wire: fewer frames, with the same events under the same numbers."""
 
 from __future__ import annotations
 

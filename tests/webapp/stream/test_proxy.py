@@ -1,4 +1,4 @@
-"""Behind a proxy that ends TLS, by what such a proxy sends; and that its word counts only where one is said to be."""
+"""A site behind a TLS proxy, with such a proxy's headers, which count only where a proxy is configured."""
 
 from __future__ import annotations
 

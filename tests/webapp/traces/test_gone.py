@@ -1,4 +1,4 @@
-"""What is deleted is gone: from the log, from sets of runs, from conversations, and from the database's file."""
+"""Deleted data is gone: from the log, from sets of runs, from conversations, and from the database's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace has its own texts alone: none of the request that it was compared with, wherever it came from."""
+"""A trace holds only its own texts: none of the request that it was compared with, from any source."""
 
 from __future__ import annotations
 

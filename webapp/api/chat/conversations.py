@@ -38,13 +38,13 @@ from webapp.traces import store
 _MAX_LISTED = 500
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _NUM_SEEDS = 2**53
-"""What JavaScript holds exactly."""
+"""JavaScript holds integers up to this exactly."""
 
 
 class NewConversation(msgspec.Struct, forbid_unknown_fields=True):
-    """A field that is left out is as the model's entry has it.
+    """The settings of a new conversation. A field that is left out takes its value from the model's entry.
 
-    `params` stand as a whole: where some are given, the rest have the neutral values of SamplingParams.
+    `params` are taken as a whole: fields missing in given `params` have the neutral values of SamplingParams.
     """
 
     model: str | None = None
@@ -68,7 +68,7 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     params: SamplingParams | None = None
     n: int | None = None
     params_each: tuple[SamplingParams, ...] | None = None
-    """In place of params and n: each answer's own settings, so that they can race."""
+    """Each answer's own settings, so that the answers can race; replaces params and n."""
     client: ClientTiming | None = None
     is_stepped: bool = False
 
@@ -96,7 +96,7 @@ def conversations(request: HttpRequest) -> HttpResponse:
     rows = Conversation.objects.filter(user_id=user_id(request))
     if words := request.GET.get("q", ""):
         rows = rows.filter(Q(title__icontains=words) | Q(pk__in=_saying(user_id(request), words)))
-    # One whose first message was refused has nothing to show, not even a title.
+    # A conversation whose first message was refused has nothing to show, not even a title.
     open_requests = Request.objects.filter(message__conversation=OuterRef("pk"), finished_at=None)
     rows = rows.annotate(is_streaming=Exists(open_requests))
     rows = rows.exclude(leaf_id="", title="").order_by("-is_pinned", "-updated_at")[:_MAX_LISTED]
@@ -104,7 +104,7 @@ def conversations(request: HttpRequest) -> HttpResponse:
 
 
 def _summary(row: Conversation) -> dict[str, Any]:
-    is_streaming: bool = row.is_streaming  # type: ignore[attr-defined]  # annotated where they are listed
+    is_streaming: bool = row.is_streaming  # type: ignore[attr-defined]  # annotated by conversations()
     return {
         "id": row.pk,
         "title": row.title,
@@ -115,7 +115,7 @@ def _summary(row: Conversation) -> dict[str, Any]:
 
 
 def _saying(owner: int, words: str) -> QuerySet[Message, str]:
-    """The conversations in whose questions or answers the words stand."""
+    """Ids of the owner's conversations with these words in a question or an answer."""
     said = Q(user_text__icontains=words) | Q(request__output_text__icontains=words)
     said |= Q(imported_text__icontains=words)
     return Message.objects.filter(said, conversation__user_id=owner).values_list("conversation_id", flat=True)
@@ -128,7 +128,7 @@ def _create(request: HttpRequest) -> HttpResponse:
 
 
 def new_conversation(owner: int, body: NewConversation) -> Conversation:
-    """Not saved yet. Raises ApiError."""
+    """Return a conversation that is not saved yet. Raises ApiError."""
     model = body.model or settings.ENVIRONMENT.model_name
     if model != settings.ENVIRONMENT.model_name:
         message = f"There is no model {model!r}; use {settings.ENVIRONMENT.model_name!r}."
@@ -145,14 +145,14 @@ def new_conversation(owner: int, body: NewConversation) -> Conversation:
 
 @api("POST")
 def check(request: HttpRequest) -> HttpResponse:
-    """Whether settings could be kept to, before they are, and what they will not do; nothing is saved."""
+    """Check a new conversation's settings and return notes on their limits in this window; saves nothing."""
     body = read_body(request, NewConversation)
     check_settings(body)
     return JsonResponse({"notes": window_notes(body.params)})
 
 
 def check_settings(body: NewConversation) -> None:
-    """Raises ApiError, which names all that is wrong."""
+    """Check all settings. Raises ApiError, which names every invalid one."""
     errors: list[ApiError] = []
     checks: list[Callable[[], object]] = [
         lambda: _checked_prompt(body.system_prompt),
@@ -202,7 +202,7 @@ def _change(found: Conversation, body: ConversationChange) -> None:
         found.leaf_id = body.leaf_id
     if body.is_pinned is not None:
         found.is_pinned = body.is_pinned
-    # What is not meant stays: a message may be sent at the same moment.
+    # Other fields stay untouched: a message may be sent at the same moment.
     found.save(update_fields=[name for name in body.__struct_fields__ if getattr(body, name) is not None])
 
 
@@ -229,7 +229,7 @@ def messages(request: HttpRequest, conversation_id: str) -> HttpResponse:
 
 
 def _key(request: HttpRequest, found: Conversation, body: NewMessage) -> Key | None:
-    """Under which the message is sent; what the browser measured meanwhile makes it no other message."""
+    """Return the message's idempotency key. Its digest leaves out the browser's timing, which differs in a retry."""
     text = request.headers.get("Idempotency-Key")
     if text is None:
         return None
@@ -258,7 +258,7 @@ def regenerate(request: HttpRequest, message_id: str) -> HttpResponse:
 
 @api("POST")
 def fork(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Go on from a place in an answer as another answer to the same message."""
+    """Fork an answer: begin another answer to the same message with the first one's beginning."""
     timing = ServerTiming(request)
     body = read_body(request, NewFork)
     parent = find(request, request_id)
@@ -282,7 +282,7 @@ def _place(body: NewFork) -> Place:
 
 
 def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParams:
-    """Without others, the parent's own, its seed included: the same token then gives the same answer."""
+    """The given params; without them the parent's, its seed included: the same token then gives the same answer."""
     if given is None:
         return msgspec.convert(parent.params or {}, SamplingParams)
     return msgspec.structs.replace(checked_params(given), seed=_seeds(given.seed, 1)[0])
@@ -306,21 +306,21 @@ def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | 
 
 
 def _num_answers(body: NewMessage | Regeneration, found: Conversation) -> int:
-    """Nobody chooses the tokens of several answers at once."""
+    """The number of answers to begin; step mode allows only one. Raises ApiError."""
     if body.is_stepped and (body.n or 1) > 1:
         raise ApiError(400, "invalid", "n must be 1 where each token is to be chosen.", "n")
     return 1 if body.is_stepped else found.n if body.n is None else _checked_n(body.n)
 
 
 def _params(found: Conversation, given: SamplingParams | None, n: int) -> list[SamplingParams]:
-    """Of each answer: they differ in their seeds."""
+    """Each answer's params, which differ in the seed."""
     params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
     seeds = _seeds(params.seed, n)
     return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
 
 
 def _params_each(body: NewMessage) -> list[SamplingParams] | None:
-    """Where each answer has its own; one that names no seed gets one."""
+    """Each answer's own params, with a seed drawn where none is given; None without `params_each`."""
     if body.params_each is None:
         return None
     if body.params is not None or body.n is not None or body.is_stepped:
@@ -372,11 +372,11 @@ def _as_json(found: Conversation) -> dict[str, Any]:
 
 
 def _so_far(message: Message) -> dict[str, str]:
-    """What was released of an answer that is being written, so that a page that is opened now begins with it."""
+    """The text released so far of a running answer, so that a page opened now begins with it."""
     request = message.request
     if request is None or request.is_settled:
         return {}
     try:
         return {"text": fold(services.event_log().read(request.pk)).text}
     except RedisError:
-        return {}  # it comes with the events
+        return {}  # the text comes with the events

@@ -1,4 +1,4 @@
-"""POST …/preview: what would be sent, before it is. Knows nothing of how it is packed."""
+"""POST …/preview: the prompt that a message would send, before it is sent. Does not know how it is packed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _STATUS = {"prompt_too_long": 409, "model_unavailable": 503}
 
 
 class Draft(msgspec.Struct, forbid_unknown_fields=True):
-    """A message that may be sent next."""
+    """A draft of the next message."""
 
     text: str
     parent_id: str | None = None
     params: SamplingParams | None = None
     system_prompt: str | None = None
-    """Of a conversation that has not begun; else its own is used. None: that of the model's entry."""
+    """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
 
 
 @api("POST")
 def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpResponse:
-    """200; 409 prompt_too_long, answer_open; 429 busy where the user's last one is still being made."""
+    """200; 409 prompt_too_long, answer_open; 429 busy while the user's last preview is still being made."""
     body = read_body(request, Draft)
     text = checked_text(body.text)
     found = find_conversation(request, conversation_id) if conversation_id else _new(request, body)
@@ -45,7 +45,7 @@ def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpRes
 
 
 def _new(request: HttpRequest, body: Draft) -> Conversation:
-    """As the first message would make it; it is not saved."""
+    """Return the conversation that the first message would create; saves nothing."""
     if body.parent_id is not None:
         raise not_found("message")
     given = {name: value for name in ("system_prompt", "params") if (value := getattr(body, name)) is not None}

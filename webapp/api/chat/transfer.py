@@ -1,4 +1,4 @@
-"""The chat's JSON API: conversations taken away as files, and brought from other systems."""
+"""The chat's JSON API: conversations exported as files, and imported from other systems."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from webapp.chat.imports.tree import ImportProblem, grow
 from webapp.gateway.errors import ApiError, user_id
 
 _MAX_NAMED = 50
-"""Conversations, and problems, that a report names."""
+"""Conversations that an import report names; the same limit for skipped ones."""
 _MAX_NAME_CHARS = 80
 
 
 @api("GET")
 def export(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    """`format`: `json` (the default), which import reads again, or `markdown`."""
+    """Return the conversation as a file. `format`: `json` (the default), which import reads again, or `markdown`."""
     found = find_conversation(request, conversation_id)
     form = request.GET.get("format", "json")
     if form == "json":
@@ -43,7 +43,7 @@ def export(request: HttpRequest, conversation_id: str) -> HttpResponse:
 
 @api("POST")
 def import_conversations(request: HttpRequest) -> HttpResponse:
-    """What became of each conversation of the file."""
+    """Import the file's conversations and report on each."""
     owner, file = user_id(request), _file(request)
     try:
         found = _read(owner, _name(file), bytes(file.read()))
@@ -77,13 +77,13 @@ def _file(request: HttpRequest) -> UploadedFile[bytes]:
 
 
 def _name(file: UploadedFile[bytes]) -> str:
-    """As sentences name it."""
+    """The file's name for messages: printable, shortened; "The file" where it has none."""
     shown = "".join(char for char in file.name or "" if char.isprintable())
     return shown[:_MAX_NAME_CHARS] or "The file"
 
 
 class _Found:
-    """What a file holds."""
+    """The conversations of a file: rows to save, and items to skip with the reason."""
 
     def __init__(self) -> None:
         self.rows: list[Rows] = []
@@ -95,7 +95,7 @@ class _Found:
 
 
 def _read(owner: int, name: str, data: bytes) -> _Found:
-    """Raises ImportFileError."""
+    """Read the file's conversations into rows; nothing is saved. Raises ImportFileError."""
     found, now = _Found(), timezone.now().timestamp()
     num_bytes = num_messages = 0
     for item in read_file(name, data):
@@ -111,7 +111,7 @@ def _read(owner: int, name: str, data: bytes) -> _Found:
         num_messages += len(rows.messages)
         if num_messages > MAX_FILE_MESSAGES:
             raise ImportFileError(f"{name} has more than {MAX_FILE_MESSAGES:,} messages. Split it.")
-        check_room(num_bytes, MAX_USER_BYTES)  # so much may be in memory
+        check_room(num_bytes, MAX_USER_BYTES)  # the limit of memory for one file
         found.rows.append(rows)
         found.sources[item.source] += 1
     return found

@@ -1,6 +1,6 @@
-"""A conversation as a whole: of each answer what its prompt was made of, what it cost and how long it took.
+"""A conversation as a whole: the prompt's composition, the cost and the duration of each answer.
 
-All figures were kept when the requests were settled: no log and no trace is read.
+All figures come from the requests' rows, written when they were settled: no log and no trace is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXCERPT_CHARS = 200
 
 @api("GET")
 def turns(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    """Of the branch that is shown, oldest first; `others` are the answers beside it, which cost as much."""
+    """List the turns of the shown branch, oldest first. `others` are the costs of the answers in other branches."""
     found = find_conversation(request, conversation_id)
     messages = list(found.tree())
     leaf = next((each for each in messages if each.pk == found.leaf_id), None)
@@ -47,7 +47,7 @@ def _answers(messages: Iterable[Message]) -> list[Message]:
 
 
 def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> dict[str, Any]:
-    """Without a request nothing is known: it was imported, or its trace was deleted."""
+    """One answer's turn. Figures are null without a request: the answer was imported, or its trace was deleted."""
     request = answer.request
     is_settled = request is not None and request.is_settled
     return {
@@ -66,7 +66,7 @@ def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> dic
 
 
 def _unpriced(answers: Iterable[Message]) -> set[str]:
-    """Those for which no price was in force: their cost is unknown, and not nothing."""
+    """Ids of requests for which no price was in force: their cost is unknown, not zero."""
     ids = [each.request_id for each in answers if each.request_id]
     return set(
         LedgerEntry.objects.filter(request_id__in=ids, price_version=UNPRICED).values_list("request_id", flat=True)

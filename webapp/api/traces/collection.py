@@ -1,4 +1,4 @@
-"""The trace library's JSON API for more than one trace: saved views, tags, and what is done to a selection."""
+"""The trace library's JSON API for several traces: saved views, tags, and actions on a selection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from webapp.traces.models import SavedView
 _MAX_VIEWS = 100
 _MAX_QUERY_CHARS = 2000
 _MAX_ARCHIVED_BYTES = 14 << 20
-"""As they are saved; as zipped JSON they take about twice that, and can be imported again."""
+"""Size as saved. As zipped JSON, traces take about twice that, and can still be imported again."""
 
 
 class NewView(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,7 +108,7 @@ def choices(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def change_tags(request: HttpRequest) -> HttpResponse:
-    """Of all that are selected."""
+    """Add and remove tags of all selected traces."""
     body = read_body(request, TagChange)
     add, remove = checked_tags(body.add, "add"), checked_tags(body.remove, "remove")
     found = selected(user_id(request), body)
@@ -118,7 +118,7 @@ def change_tags(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def delete(request: HttpRequest) -> HttpResponse:
-    """All that are selected; open requests stay."""
+    """Delete all selected traces; open requests stay."""
     found = selected(user_id(request), read_body(request, Selection))
     for each in found:
         store.delete(each)
@@ -127,7 +127,7 @@ def delete(request: HttpRequest) -> HttpResponse:
 
 @api("POST")
 def archive(request: HttpRequest) -> HttpResponseBase:
-    """A form's fields `selection` (JSON as for the others) and `redact`: all in one zip file, sent as it is made."""
+    """Stream the selected traces as one zip file. Form fields: `selection` (JSON, as elsewhere) and `redact`."""
     is_redacted = checked_flag(request.POST.get("redact"))
     try:
         selection = msgspec.json.decode(request.POST.get("selection", ""), type=Selection)
@@ -148,7 +148,7 @@ def archive(request: HttpRequest) -> HttpResponseBase:
 
 
 async def _archived(found: list[Request], is_redacted: bool) -> AsyncIterator[bytes]:
-    """One trace after the other, each read and packed in a thread."""
+    """Yield the zip file's bytes, trace by trace; a thread reads and packs each."""
     writer = BundleWriter(is_redacted)
     for request in found:
         yield await read(partial(_add, writer, request, is_redacted))
@@ -170,7 +170,7 @@ def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
 
 
 def selected(owner: int, selection: Selection) -> list[Request]:
-    """Raises ApiError."""
+    """The selected requests of the owner. Raises ApiError."""
     try:
         return library.select(owner, selection)
     except FilterError as error:

@@ -1,4 +1,4 @@
-"""The trace library's JSON API: files from anybody, each validated as a whole before anything is kept."""
+"""The trace library's JSON API: untrusted files, each validated as a whole before anything is kept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @api("POST")
 def import_file(request: HttpRequest) -> HttpResponse:
-    """RequestSummary of the trace, or of each of an archive's; `is_known`: it was in the user's library already."""
+    """RequestSummary of the trace, or of each trace of an archive. `is_known`: the user's library had it already."""
     owner, data = user_id(request), _read(request)
     try:
         if data.startswith(bundle.MAGIC):
@@ -60,9 +60,9 @@ def _read(request: HttpRequest) -> bytes:
 
 
 def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
-    """All or none: read twice, because no more than one of its traces is to be in memory. Raises TraceFileError.
+    """Import all traces or none. Reads the file twice, to hold only one trace in memory. Raises TraceFileError.
 
-    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    A crash may leave some of the traces saved; a second import finds them as known.
     """
     for bundled, archive in bundle.read_bundle(data):
         try:
@@ -82,12 +82,12 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
 
 
 def _take_back(taken: list[dict[str, Any]]) -> None:
-    # One transaction for all would keep every other writer waiting while each is read and packed.
+    # One transaction for all traces would block every other writer while each is read and packed.
     Request.objects.filter(pk__in=[each["id"] for each in taken if not each["is_known"]]).delete()
 
 
 def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> dict[str, Any]:
-    """Raises TraceFileError. What its owner has put to one that is known stays as it is."""
+    """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
     accepted, outcome = foreign.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
@@ -95,8 +95,8 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         return summary(known) | {"is_known": True}
     request = _request(owner, archive, accepted, outcome)
     blob = store.pack(request, archive.frames)
-    with transaction.atomic():  # short, whatever the file: on SQLite everybody waits for it
-        lock_user(owner)  # the same file twice at once is one trace
+    with transaction.atomic():  # short for any file: on SQLite all other writers wait for it
+        lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
             _keep(request, blob, told, bundled)
@@ -104,7 +104,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
 
 
 def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:
-    """Not saved yet."""
+    """Return the trace's request, not saved yet."""
     title = str(archive.summary.get("title", "")).replace("\x00", "")[:200] or "Imported trace"
     request = Request(
         user_id=owner,
@@ -113,7 +113,7 @@ def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: O
         title=title,
         is_imported=True,
         accepted_unix_us=accepted.accepted_unix_us,
-        # The clock of the server where it was made may have been ahead of ours.
+        # The other server's clock may have been ahead of ours.
         created_at=min(timezone.now(), _EPOCH + timedelta(microseconds=accepted.accepted_unix_us)),
     )
     record(request, outcome)

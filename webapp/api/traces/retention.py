@@ -1,4 +1,4 @@
-"""How long a user's traces are kept: the rule, and what it would delete before it is set."""
+"""The JSON API of the retention rule, with a preview of the traces that a rule would delete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET", "PUT")
 def retention(request: HttpRequest) -> HttpResponse:
-    """GET: the rule in force; with `?keep_days=` what that rule would delete now. PUT sets it, null ends it."""
+    """GET: the rule, and how many traces it (or `?keep_days=`) would delete now. PUT: set it; null ends it."""
     owner = user_id(request)
     if request.method == "PUT":
         _set(owner, read_body(request, Rule).keep_days)

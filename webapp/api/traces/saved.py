@@ -1,4 +1,4 @@
-"""The saved trace as it is kept, for the page, which reads the columns itself: nothing is decoded or encoded here."""
+"""The saved trace in its stored form. The page reads the columns itself: no event is decoded or encoded here."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from webapp.traces.file.archive import packed, unpacked
 from webapp.traces.models import Trace
 
 OBSERVED = "Sightglass-Observed"
-"""Header with the request.observed event, which comes after the trace was saved, as JSON."""
+"""Header with the request.observed event as JSON; that event arrives after the trace was saved."""
 
 
 @api("GET")
 def saved(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The msgpack of a .sgtrace file. 404 while there is none; 409 where it is damaged."""
+    """The msgpack of a .sgtrace file. 404 while there is no trace; 409 when it is damaged."""
     trace = Trace.objects.filter(pk=find(request, request_id).pk).first()
     if trace is None:
         raise not_found("saved trace")

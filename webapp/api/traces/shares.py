@@ -1,4 +1,4 @@
-"""Links to traces: their owner's JSON API, and the page that a link opens for anybody."""
+"""Links to traces: their owner's JSON API, and the page that a link opens without sign-in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webapp.traces.library import sharing
 from webapp.traces.models import Share, Trace
 
 _PRIVATE = {
-    # Nobody keeps it, lists it, or learns the address from where the reader goes next.
+    # No cache keeps the page, no search engine lists it, and no later site learns the address.
     "Cache-Control": "private, no-store",
     "X-Robots-Tag": "noindex, nofollow, noarchive, nosnippet",
     "Referrer-Policy": "no-referrer",
@@ -39,14 +39,14 @@ class NewShare(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET")
 def shares(request: HttpRequest) -> HttpResponse:
-    """All the user's links that can still be opened."""
+    """List all the user's links that can still be opened."""
     rows = sharing.shares_of(user_id(request), timezone.now())
     return JsonResponse({"shares": [_as_json(row) for row in rows]})
 
 
 @api("GET", "POST")
 def shares_of_trace(request: HttpRequest, request_id: str) -> HttpResponse:
-    """A new link's path is in the answer and never shown again."""
+    """GET: the trace's links. POST: make one; only this answer shows its path."""
     found, now = find(request, request_id), timezone.now()
     rows = sharing.shares_of(user_id(request), now).filter(trace_id=found.pk)
     if request.method == "GET":
@@ -73,7 +73,7 @@ def _checked_lifetime(seconds: int) -> timedelta:
 
 @api("DELETE")
 def share(request: HttpRequest, share_id: int) -> HttpResponse:
-    """At once: the link opens nothing from now on."""
+    """Delete the link, which opens nothing from now on."""
     if not Share.objects.filter(pk=share_id, trace__request__user_id=user_id(request)).delete()[0]:
         raise not_found("link")
     return HttpResponse(status=204)
@@ -92,7 +92,7 @@ def _as_json(row: Share) -> dict[str, Any]:
 
 @require_safe
 def shared(request: HttpRequest, token: str) -> HttpResponse:
-    """GET /shared/<token>: the inspector with this one trace in it, which asks the server for nothing."""
+    """GET /shared/<token>: the inspector with this one trace inside; it sends no request to the server."""
     found = sharing.opened(token, timezone.now())
     response = render(request, "share_gone.html", status=404) if found is None else _page(request, found)
     for name, value in _PRIVATE.items():
@@ -118,7 +118,7 @@ def _page(request: HttpRequest, found: Share) -> HttpResponse:
 
 
 def _zipped(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Thousands of tokens with their candidates are megabytes of JSON, which shrink to a tenth."""
+    """Gzip the page: thousands of tokens with candidates are megabytes of JSON, which shrink to a tenth."""
     patch_vary_headers(response, ("Accept-Encoding",))
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         response.content = gzip.compress(response.content, compresslevel=5)

@@ -34,7 +34,7 @@ _SEND_TIMEOUT_S = 5.0
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True):
-    """What is given is changed."""
+    """The marks to change; a field that is left out stays."""
 
     is_pinned: bool | None = None
     note: str | None = None
@@ -43,8 +43,10 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 
 @api("GET")
 def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests that meet every filter, in the order of `sort` (newest first); `cursor` continues a list, and
-    with `is_folded` a set of runs is one row."""
+    """The user's requests that meet every filter, in the order of `sort` (newest first).
+
+    `cursor` continues a list. With `is_folded`, a set of runs is one row.
+    """
     asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
     try:
         met = conditions((name, text) for name, text in asked if name not in _NO_FILTERS)
@@ -67,7 +69,7 @@ def traces(request: HttpRequest) -> HttpResponse:
 
 
 def listed(rows: list[Request]) -> list[dict[str, Any]]:
-    """ListedTrace of the native API: the summary, and what its owner put to it; null while there is no trace."""
+    """ListedTrace of the native API: the summary and its owner's marks, which are null while there is no trace."""
     marks, found = library.marks(rows), places(rows)
     return [row.summary() | found[row.pk] | {"marks": marks.get(row.pk)} for row in rows]
 
@@ -92,7 +94,7 @@ def trace(request: HttpRequest, request_id: str) -> HttpResponse:
 
 
 def _change(found: Request, body: Change) -> HttpResponse:
-    """Pin, note and tags; answers with the row."""
+    """Change pin, note and tags; return the row."""
     entry = Entry.objects.filter(pk=found.pk).first()
     if entry is None:
         raise not_found("saved trace")
@@ -115,7 +117,7 @@ def checked_note(text: str) -> str:
 
 
 def checked_tags(given: Iterable[str], field: str) -> list[str]:
-    """Without spaces around and doubles. Raises ApiError."""
+    """The tags without surrounding spaces and duplicates. Raises ApiError."""
     names = list(dict.fromkeys(" ".join(name.split()) for name in given))
     if len(names) > library.MAX_TAGS:
         raise ApiError(400, "invalid", f"A trace may have at most {library.MAX_TAGS} tags.", field)
@@ -128,7 +130,7 @@ def checked_tags(given: Iterable[str], field: str) -> list[str]:
 
 @api("GET")
 def export(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The saved trace as a file; `format` names one of FORMATS, by default our own; `redact=true`: without texts."""
+    """The saved trace as a file. `format` names one of FORMATS, by default our own; `redact=true` removes texts."""
     found = find(request, request_id)
     form = FORMATS.get(request.GET.get("format", "sgtrace"))
     if form is None:
@@ -152,12 +154,12 @@ def export(request: HttpRequest, request_id: str) -> HttpResponse:
 
 @api("POST")
 def send(request: HttpRequest, request_id: str) -> HttpResponse:
-    """To the operator's OTLP endpoint, where one is set."""
+    """Send the trace to the operator's OTLP endpoint; 409 where none is set."""
     found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
     if endpoint is None:
         raise ApiError(409, "not_configured", "Nowhere to send it to: the operator has set no OTLP endpoint.")
     if found.is_imported:
-        # Anybody may have made it up, and its ids may be those of another request.
+        # An imported trace may be forged, and its ids may be those of another request.
         raise ApiError(409, "imported", "An imported trace is not sent: it tells nothing of this server.")
     try:
         frames = store.load_frames(found.pk)
@@ -169,7 +171,7 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
 
 
 def checked_flag(text: str | None, field: str = "redact") -> bool:
-    """Raises ApiError."""
+    """The flag's value; False when absent or empty. Raises ApiError."""
     if text not in (None, "", "true", "false"):
         raise ApiError(400, "invalid", f"{field} must be true or false, not {text!r}.", field)
     return text == "true"

@@ -44,7 +44,7 @@ class _Conversation(msgspec.Struct):
 
 
 def read(data: bytes) -> Draft:
-    """Raises msgspec.ValidationError, msgspec.DecodeError."""
+    """Read one conversation. Raises msgspec.ValidationError, msgspec.DecodeError."""
     found = msgspec.json.decode(data, type=_Conversation)
     return Draft(
         title=found.title or "",
@@ -70,7 +70,7 @@ def _is_hidden(message: _Message) -> bool:
 
 
 def _role(message: _Message) -> Role:
-    """A tool's result is a piece of the answer that asked for it."""
+    """The message's role; a tool's result is a piece of the answer that called the tool."""
     roles: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "assistant"}
     return roles.get(message.author.role, "")
 

@@ -51,7 +51,7 @@ _MARKS = {
 
 
 def read(data: bytes) -> Draft:
-    """Raises msgspec.ValidationError, msgspec.DecodeError."""
+    """Read one conversation. Raises msgspec.ValidationError, msgspec.DecodeError."""
     found = msgspec.json.decode(data, type=_Conversation)
     return Draft(
         title=found.name or "",
@@ -63,7 +63,7 @@ def read(data: bytes) -> Draft:
 
 
 def _nodes(found: _Conversation) -> Iterator[Node]:
-    """Where no message names its parent, as in older exports, each follows the one before."""
+    """Yield the messages as nodes. Without parent ids, as in older exports, each message follows the previous one."""
     is_tree = any(message.parent_message_uuid for message in found.chat_messages)
     before: str | None = None
     for message in found.chat_messages:
@@ -79,7 +79,7 @@ def _pieces(message: _Message) -> Iterator[str]:
     blocks = list(map(_block, message.content or []))
     yield from blocks if any(blocks) else [message.text or ""]
     for attachment in message.attachments or []:
-        # A long text that was pasted has no name.
+        # A long pasted text has no name.
         if attachment.extracted_content:
             yield f"{marks.file_name(attachment.file_name)}{attachment.extracted_content}"
         else:

@@ -1,4 +1,4 @@
-"""Files of other systems: which conversations they hold. Bytes in, drafts out; a file may come from anybody."""
+"""Finds the conversations in other systems' files. Bytes in, drafts out; files are untrusted."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from webapp.chat.imports.tree import Draft, ImportProblem
 from webapp.gateway.body import in_words
 
 MAX_BYTES = 32 << 20
-"""Of the file as it is sent."""
+"""Size of the uploaded file."""
 MAX_UNPACKED_BYTES = 128 << 20
-"""Of a zip file's conversations."""
+"""Size of a zip file's unpacked conversations."""
 MAX_CONVERSATIONS = 5_000
 _MAX_FILES = 100
 _MAX_CONVERSATION_BYTES = 16 << 20
 _MAX_BRACKETS = 5_000_000
-"""Of a file's lists of conversations, outside texts: 2.5 s of the scan. An export of 128 MiB has about 3.5 million."""
+"""Brackets outside strings, in all lists of a file: 2.5 s of scanning. An export of 128 MiB has about 3.5 million."""
 _MAX_TITLE_CHARS = 60
 _ZIP = b"PK"
 _NAME = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -42,30 +42,30 @@ _WRONG = (
     OSError,
     ValueError,
 )
-"""What zipfile may raise of a file that somebody else has made."""
+"""Exceptions that zipfile may raise for an untrusted file."""
 _NEXT = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}])', re.DOTALL)
-"""What opens or closes next, over all texts; one that does not end goes on to the file's end."""
+"""Match up to the next bracket outside strings; an unterminated string extends to the file's end."""
 
 
 class ImportFileError(Exception):
-    """Why nothing of a file is imported, as one sentence."""
+    """Nothing of a file is imported; the message gives the reason in one sentence."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One conversation of a file: what it was read as, or why it cannot be."""
+    """One conversation of a file: its draft, or the problem that prevents one."""
 
     place: str
-    """E.g. `conversations.json, conversation 4`."""
+    """Place in the file, e.g. `conversations.json, conversation 4`."""
     title: str
     source: str
-    """The system that it comes from."""
+    """Name of the system that it comes from."""
     draft: Draft | None
     problem: str = ""
 
 
 class _Outline(msgspec.Struct):
-    """Just enough of a conversation to tell where it comes from."""
+    """The fields of a conversation that identify its system."""
 
     title: Any = None
     name: Any = None
@@ -83,7 +83,7 @@ class _Kind:
 
 
 def read_file(name: str, data: bytes) -> Iterator[Item]:
-    """All conversations of a JSON file, or of a zip file's JSON files. Raises ImportFileError, at whatever is wrong."""
+    """Yield all conversations of a JSON file, or of a zip file's JSON files. Raises ImportFileError."""
     num_found, brackets = 0, count(1)
     for file, content in _files(name, data):
         for number, piece in enumerate(_conversations(file, content, brackets), 1):
@@ -116,7 +116,7 @@ def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> bytes:
-    """No more is read than there is room for, whatever size the file claims. Raises ImportFileError and as zipfile."""
+    """Read at most num_left bytes, whatever size the file claims. Raises ImportFileError and as zipfile."""
     if info.compress_type not in _PACKINGS:
         raise ImportFileError(f"{info.filename} is packed in a way that is not read: store or deflate it.")
     too_large = f"{info.filename} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB, the most that is read."
@@ -130,7 +130,7 @@ def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> 
 
 
 def _conversations(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[bytes]:
-    """The objects of a list, or the one object that the file is; each as it stands there, not parsed yet."""
+    """Yield the objects of a list, or the file's single object, as unparsed bytes."""
     data = data.removeprefix(b"\xef\xbb\xbf").strip()
     if data[:1] == b"{":
         yield data
@@ -141,7 +141,7 @@ def _conversations(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[
 
 
 def _objects(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[bytes]:
-    """brackets: counts those of all files, from 1."""
+    """Yield the objects of a list. brackets: counts the brackets of all files, from 1."""
     depth, start, end, at = 0, 0, 1, 0
     while (found := _NEXT.match(data, at)) is not None:
         at = found.end()
@@ -171,7 +171,7 @@ def _check_between(file: str, gap: bytes) -> None:
 
 
 def _read(place: str, data: bytes) -> Item:
-    """What is wrong with one conversation concerns no other."""
+    """Read one conversation; its problem, if any, goes into the item, so that the others are still read."""
     title, kind = "", None
     try:
         if len(data) > _MAX_CONVERSATION_BYTES:
@@ -196,7 +196,7 @@ def _title(title: object) -> str:
 
 
 def _kind(outline: _Outline) -> _Kind:
-    """By its form, whatever the file is called. Raises ImportProblem."""
+    """Identify the system by the conversation's fields, not by the file's name. Raises ImportProblem."""
     if outline.format == FORMAT:
         return _Kind("Sightglass", own.read)
     if bytes(outline.mapping):

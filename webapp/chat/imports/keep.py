@@ -1,4 +1,4 @@
-"""Keeps what was imported: all of a file's conversations or none, each once."""
+"""Saves imported conversations: all of a file's or none, each once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.admission import lock_user
 
 MAX_USER_BYTES = 256 << 20
-"""Of all texts that one user may have imported."""
+"""Limit on the bytes of all imported texts of one user."""
 MAX_FILE_MESSAGES = 100_000
 _TURN_MESSAGES = 1_000
-"""Saved in one transaction: on SQLite all other writers wait meanwhile."""
+"""Messages saved in one transaction: on SQLite all other writers wait meanwhile."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of the conversations of a file."""
+    """The conversations kept from a file, and the number already known."""
 
     conversations: list[Conversation]
     num_messages: int
@@ -38,7 +38,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Rows:
-    """A conversation as it is saved."""
+    """The rows of one imported conversation."""
 
     conversation: Conversation
     messages: list[Message]
@@ -46,7 +46,7 @@ class Rows:
 
 
 def rows_of(owner: int, brought: Brought, now: float) -> Rows:
-    """Not saved yet. now: what is dated by nothing is from then. Raises ImportProblem."""
+    """Return the rows, not saved yet. now: the date where the file has none. Raises ImportProblem."""
     begun = now if brought.draft.created_at is None else brought.draft.created_at
     times = _times(brought, begun)
     system_prompt = brought.draft.system_prompt.replace("\x00", "").strip()
@@ -71,7 +71,7 @@ def rows_of(owner: int, brought: Brought, now: float) -> Rows:
 
 
 def _times(brought: Brought, begun: float) -> list[float]:
-    """Of each message; one without a date is as old as the message that it answers."""
+    """Each message's time; a message without a date gets its parent's time."""
     times = list[float]()
     for each in brought.messages:
         before = begun if each.parent is None else times[each.parent]
@@ -85,7 +85,7 @@ def _digest(brought: Brought) -> str:
 
 
 def _messages(conversation: Conversation, brought: Brought, times: list[float]) -> list[Message]:
-    """Siblings stand in the order of their times, so that no two may have the same."""
+    """Make the messages with distinct times, because siblings are ordered by time."""
     made, num_at = list[Message](), Counter[float]()
     for each, at in zip(brought.messages, times, strict=True):
         is_question = each.role == "user"
@@ -114,16 +114,16 @@ def _num_bytes_free(owner: int) -> int:
 
 
 def check_room(num_bytes: int, num_free: int) -> None:
-    """Raises ImportFileError."""
+    """Check the user's free space. Raises ImportFileError."""
     if num_bytes > num_free:
         told = f"{MAX_USER_BYTES >> 20} MiB of texts; {max(0, num_free) >> 20} MiB are free"
         raise ImportFileError(f"You can import {told}. Delete imported conversations, or import a smaller file.")
 
 
 def keep(owner: int, rows: Sequence[Rows]) -> Kept:
-    """All that is not here already, or nothing. Raises ImportFileError.
+    """Save all conversations that are not known already, or none. Raises ImportFileError.
 
-    Of an import that the machine's end cuts short, what was kept stays, and is known when it is done again.
+    A crash may leave some of the conversations saved; a second import finds them as known.
     """
     kept = list[Rows]()
     try:
@@ -137,7 +137,7 @@ def keep(owner: int, rows: Sequence[Rows]) -> Kept:
 
 
 def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
-    """Some conversations each, with about as many messages as are saved at once."""
+    """Yield batches of conversations, each with about as many messages as one transaction saves."""
     turn, num_messages = list[Rows](), 0
     for each in rows:
         turn.append(each)
@@ -150,7 +150,7 @@ def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
 
 def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     with transaction.atomic():
-        lock_user(owner)  # the same file twice at once is imported once
+        lock_user(owner)  # two simultaneous imports of the same file make one copy
         new = _unknown(owner, rows)
         check_room(sum(each.conversation.num_imported_bytes for each in new), _num_bytes_free(owner))
         Conversation.objects.bulk_create([each.conversation for each in new])
@@ -164,7 +164,7 @@ def _take_back(kept: Sequence[Rows]) -> None:
 
 
 def _unknown(owner: int, rows: Sequence[Rows]) -> list[Rows]:
-    """Also a conversation that stands twice in the file is one."""
+    """The conversations that are not imported yet; one that appears twice in the file counts once."""
     digests = [each.conversation.import_digest for each in rows]
     imported = Conversation.objects.filter(user_id=owner, import_digest__in=digests)
     known = set(imported.values_list("import_digest", flat=True))
@@ -177,7 +177,7 @@ def _unknown(owner: int, rows: Sequence[Rows]) -> list[Rows]:
 
 
 def _is_here(owner: int, draft: Draft) -> bool:
-    """Whether it was exported from a conversation of the user's that still has all of it."""
+    """True if it was exported from a conversation of this user that still has all its messages."""
     if not draft.id:
         return False
     here = Message.objects.filter(conversation_id=draft.id, conversation__user_id=owner)

@@ -1,4 +1,4 @@
-"""What stands for that which is not imported, and the dates of other systems. Plain values."""
+"""Placeholders for content that is not imported, and the dates of other systems. Plain values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 
 
 def left_out(kind: str) -> str:
-    """Of a kind that the program does not know."""
+    """The placeholder for content of an unknown kind."""
     return f"[{_short(kind) or 'part'} left out]"
 
 
@@ -29,7 +29,7 @@ def _short(name: object) -> str:
 
 
 def moment(value: float | str | None) -> float | None:
-    """Seconds since 1970 of a number (s, ms or ns) or of an ISO date; None: it is none that can be."""
+    """Seconds since 1970 from a number (s, ms or ns) or an ISO date; None: not a plausible date."""
     try:
         at = value if isinstance(value, int | float) else _of_iso(value or "")
     except (ValueError, OverflowError):

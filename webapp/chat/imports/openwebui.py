@@ -50,12 +50,12 @@ class _Row(msgspec.Struct):
 
 
 def read(data: bytes) -> Draft:
-    """Of a row with its chat. Raises msgspec.ValidationError, msgspec.DecodeError."""
+    """Read a row with its chat. Raises msgspec.ValidationError, msgspec.DecodeError."""
     return _draft(msgspec.json.decode(data, type=_Row))
 
 
 def read_chat(data: bytes) -> Draft:
-    """Of a chat alone. Raises as read."""
+    """Read a chat without a row. Raises as read."""
     return _draft(_Row(msgspec.json.decode(data, type=_Chat)))
 
 
@@ -74,7 +74,7 @@ def _draft(row: _Row) -> Draft:
 
 
 def _nodes(chat: _Chat) -> Iterator[Node]:
-    """The tree; of a chat that has none, the list."""
+    """Yield the tree's nodes; without a tree, the list's."""
     if chat.history is not None and chat.history.messages:
         for key, message in chat.history.messages.items():
             yield _node(key, message.parent_id, message)
@@ -114,7 +114,7 @@ def _part(part: object) -> str:
 
 
 def without_details(text: str) -> str:
-    """Without the reasoning and the calls of tools that it keeps within an answer as foldable HTML."""
+    """Replace reasoning and tool calls, which Open WebUI keeps inside an answer as foldable HTML."""
     for kind, mark in (("reasoning", marks.REASONING), ("tool_calls", marks.TOOL_CALL)):
         text = _without(text, f'<details type="{kind}"', mark)
     return text

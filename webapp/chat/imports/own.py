@@ -39,7 +39,7 @@ class _Conversation(msgspec.Struct):
 
 
 def read(data: bytes) -> Draft:
-    """Raises ImportProblem, msgspec.ValidationError, msgspec.DecodeError."""
+    """Read one conversation. Raises ImportProblem, msgspec.ValidationError, msgspec.DecodeError."""
     found = msgspec.json.decode(data, type=_Conversation)
     if found.version != VERSION:
         raise ImportProblem(f"It is of version {found.version}; this server reads version {VERSION}.")

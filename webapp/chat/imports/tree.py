@@ -1,7 +1,7 @@
-"""From a file's messages to a tree of questions and answers. Plain values: knows nothing of files or databases.
+"""Builds a tree of questions and answers from a file's messages. Plain values: knows nothing of files or databases.
 
-Other systems keep more nodes than we do: hidden prompts, calls of tools and their results, several pieces of one
-answer. Nodes without a text of their own are left out, and pieces in a row become one answer.
+Other systems keep more nodes than we do: hidden prompts, tool calls and their results, several pieces of one answer.
+Nodes without a text of their own are left out, and consecutive pieces become one answer.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from inference.protocol.request import SamplingParams
 Role = Literal["user", "assistant", ""]
 
 MAX_MESSAGES = 10_000
-"""Of one conversation, with all branches."""
+"""Limit for one conversation, with all branches."""
 MAX_TEXT_CHARS = 8 << 20
-"""Of one conversation: an answer whose pieces branch is told once for each branch."""
+"""Limit for one conversation; an answer whose pieces branch counts once for each branch."""
 MAX_MESSAGE_CHARS = 1 << 20
 
 
 class ImportProblem(Exception):
-    """Why something cannot be imported, as one sentence; the place stands before it."""
+    """A conversation cannot be imported; the message gives the reason, and a report puts the place before it."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One message as the file has it."""
+    """One message of the file."""
 
     id: str
     parent: str | None
     role: Role
-    """Empty: it only holds others together."""
+    """Empty: the node has no message and only links others."""
     text: str
     at: float | None = None
     """Seconds since 1970; None: unknown."""
@@ -41,14 +41,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Draft:
-    """A conversation as the file has it."""
+    """A conversation of the file."""
 
     title: str
     nodes: Sequence[Node]
     id: str = ""
-    """Of a conversation that was exported by Sightglass, perhaps by this very server."""
+    """Id of a conversation exported by Sightglass, perhaps by this server; else empty."""
     shown: str | None = None
-    """The node at whose branch its reader was."""
+    """The node on the branch that was shown; None: unknown."""
     created_at: float | None = None
     updated_at: float | None = None
     system_prompt: str = ""
@@ -59,7 +59,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class BroughtMessage:
-    """A question or an answer; its parent stands before it."""
+    """A question or an answer; its parent comes before it in the list."""
 
     parent: int | None
     role: Role
@@ -76,13 +76,13 @@ class Brought:
     title: str
     messages: tuple[BroughtMessage, ...]
     leaf: int
-    """The message with which the branch ends that is shown."""
+    """Index of the last message of the shown branch."""
     draft: Draft
-    """For what is kept as it is in the file: dates, system prompt, pin and settings."""
+    """Source of the values kept as in the file: dates, system prompt, pin and settings."""
 
 
 def grow(draft: Draft) -> Brought:
-    """Raises ImportProblem."""
+    """Build the tree of questions and answers. Raises ImportProblem."""
     _check(draft.nodes)
     tree = _Tree(draft.nodes)
     messages = tuple(_messages(tree))
@@ -114,7 +114,7 @@ class _Run:
     before: _Run | None
     num_chars: int
     base: int | None
-    """The message that it answers."""
+    """Index of the message that it answers."""
 
     def whole(self) -> str:
         pieces = list[str]()
@@ -126,14 +126,14 @@ class _Run:
 
 
 class _Tree:
-    """The nodes with a text, each below the nearest such node above it."""
+    """The nodes with a text; the parent of each is the nearest such node above it."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.children: dict[str | None, list[Node]] = {}
         self.places: dict[str, int] = {}
-        """Of a node, the message that it became."""
+        """Index of the message made of a node, by node id."""
         self._parents: dict[str, str | None] = {}
-        """Of each node, those without a text too, the nearest above it that has one."""
+        """The nearest node with a text above each node, by node id; nodes without a text included."""
         self._said = {node.id for node in nodes if is_said(node)}
         self._hang(nodes)
         if len(self._parents) < len(nodes):
@@ -155,7 +155,7 @@ class _Tree:
             waiting += [(child, here) for child in reversed(below.get(node.id, []))]
 
     def place_of(self, node_id: str | None) -> int | None:
-        """The message that the nearest node with a text became, at this one or above it."""
+        """Index of the message made of this node, or of the nearest node with a text above it."""
         if node_id is not None and node_id not in self._said:
             node_id = self._parents.get(node_id)
         return None if node_id is None else self.places.get(node_id)
@@ -167,13 +167,13 @@ def is_said(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Step:
-    """A node whose turn it is, and what stands above it."""
+    """A node to visit, with the message above it."""
 
     node: Node
     parent: int | None = None
-    """The message above."""
+    """Index of the message above."""
     run: _Run | None = None
-    """The answer above, where this node goes on with it."""
+    """The answer above, if this node continues it."""
 
 
 def _messages(tree: _Tree) -> list[BroughtMessage]:
@@ -205,7 +205,7 @@ def _run(step: _Step) -> _Run:
 
 
 def _leaf(messages: Sequence[BroughtMessage], shown: int | None) -> int:
-    """The end of the branch on which a message lies, the newest where it parts; None: of the last message."""
+    """The end of the branch through a message, by the newest child at each fork; for None, the last message."""
     if shown is None:
         return len(messages) - 1
     last_child = {message.parent: index for index, message in enumerate(messages)}

@@ -1,5 +1,5 @@
-"""The kinds of file as which a trace leaves, and those as which it comes back. Frames in, bytes out,
-and back; of the world it knows only the built page that an HTML file holds."""
+"""The file formats for export and import of a trace. Frames in, bytes out, and back; reads nothing but the built page
+that an HTML file holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Format:
     suffix: str
     content_type: str
     encode: Callable[[Sequence[Frame], dict[str, Any]], bytes]
-    """Frames and the request's summary to the file's bytes. Raises TraceFileError or PageNotBuilt."""
+    """Encodes frames and the request's summary. Raises TraceFileError or PageNotBuilt."""
 
 
 FORMATS = {
@@ -36,6 +36,6 @@ FORMATS = {
 
 
 def decode_file(data: bytes) -> Archive:
-    """A trace file, a JSON trace or a page, told apart by how it begins. Raises TraceFileError."""
+    """Decode a trace file, a JSON trace or a page, identified by its first byte. Raises TraceFileError."""
     read = {b"{": decode_json, b"<": decode_html}.get(data.lstrip()[:1], archive.decode)
     return read(data)

@@ -1,8 +1,8 @@
 """A trace as OpenTelemetry spans, in the JSON encoding of OTLP. Pure: frames in, JSON out.
 
-Attributes follow the semantic conventions for generative AI (`gen_ai.*`, in development); what these have no name for
-is `sightglass.*`. The conventions make prompts and answers opt-in, so no text of either leaves unless it is asked for.
-What the log does not tell is left out.
+Attributes follow the semantic conventions for generative AI (`gen_ai.*`, in development); our own are `sightglass.*`.
+The conventions make prompts and answers opt-in, so the spans have no text of either by default.
+Values that the log lacks are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INTERNAL, _CLIENT = 1, 3
 _ERROR = 2
 _TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
 _TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, CacheLookedUp)
-"""Moments that become events of the whole request's span."""
+"""Events of the log that become events of the whole request's span."""
 
 _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
     PrefillAdvanced: ("start", "end", "num_sequences", "num_batched_tokens"),
@@ -51,16 +51,16 @@ _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
     RequestCancelled: ("by",),
     GenerationPreempted: ("num_tokens", "num_blocks"),
 }
-"""Which fields of an event become attributes: none that holds text of prompt or answer."""
+"""Fields of an event that become attributes; none holds text of prompt or answer."""
 
 Attributes = dict[str, Any]
 
 
 def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
-    """The body of a `POST /v1/traces`. The same log gives the same ids, so that sending it twice makes no two traces.
+    """Return the body of a `POST /v1/traces`. The same log gives the same ids: a second sending makes no second trace.
 
-    has_texts: with the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the log
-    does not hold request.accepted, which has the name and the time of all.
+    has_texts: include the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the
+    log lacks request.accepted, which holds the name and the time of the whole.
     """
     log = Log(frames)
     accepted = log.first(RequestAccepted)
@@ -73,7 +73,7 @@ def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
 
 
 class _Spans:
-    """The spans of one request: one for all of it, and below that one per stage's work."""
+    """The spans of one request: one for the whole, with children for the work of its stages."""
 
     def __init__(self, log: Log, accepted: RequestAccepted, texts: Attributes) -> None:
         self._log = log
@@ -98,7 +98,7 @@ class _Spans:
             if isinstance(event, _TELLING)
         ]
         if failure := _error(self._log):
-            # Its message may quote what was asked for, such as a grammar.
+            # The failure's message may quote the request, such as a grammar.
             span["status"] = {"code": _ERROR, "message": failure.message if self._texts else failure.code}
         return span
 
@@ -125,14 +125,14 @@ class _Spans:
 
 
 def _decode(log: Log) -> Iterator[Span]:
-    """One span for all tokens: thousands of them say no more to a tracing system."""
+    """One span for all tokens: a span for each would add nothing in a tracing system."""
     tokens = log.all(TokenSampled)
     if tokens:
         yield Span("decode", "decode", tokens[0].at, tokens[-1].at)
 
 
 def _error(log: Log) -> RequestFailed | None:
-    """A refusal is policy, not an error."""
+    """The request's failure; None also for a refusal, which is policy and not an error."""
     failure = log.first(RequestFailed)
     return None if failure is None or failure.code == "blocked" else failure
 
@@ -164,7 +164,7 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
 
 
 def _of_times(outcome: Outcome) -> Attributes:
-    """Without what a person took to choose tokens."""
+    """The latencies, without a person's time for choosing tokens."""
     between = outcome.between_tokens_us or {}
     return {
         "sightglass.time_to_first_token_us": outcome.first_token_us,
@@ -177,7 +177,7 @@ def _of_times(outcome: Outcome) -> Attributes:
 
 
 def _texts(log: Log, params: SamplingParams) -> Attributes:
-    """The conventions' JSON of messages, each a role and its parts; and the settings that quote or fix the answer."""
+    """Messages as the conventions' JSON, each with a role and parts, and the settings that quote or fix the answer."""
     context, finished = log.first(ContextAssembled), log.first(GenerationFinished)
     answer = "".join(event.text for event in log.all(TextReleased))
     said = [segment for segment in context.segments if segment.kind != "template"] if context else []
@@ -201,7 +201,7 @@ def _part(text: str) -> Attributes:
 
 
 def _of_params(params: SamplingParams) -> Attributes:
-    """What is off is left out."""
+    """The params' attributes, without settings that are off."""
     return {
         "gen_ai.output.type": "json" if params.json_schema is not None else None,
         "gen_ai.request.temperature": float(params.temperature),
@@ -214,7 +214,7 @@ def _of_params(params: SamplingParams) -> Attributes:
 
 
 def _of_usage(usage: Usage, is_cache_known: bool) -> Attributes:
-    """By the conventions the input counts the cached tokens too."""
+    """The usage's attributes. By the conventions, the input includes the cached tokens."""
     written = usage.cache_write_5m + usage.cache_write_1h
     return {
         "gen_ai.usage.input_tokens": usage.uncached_input + usage.cache_read + written,
@@ -229,7 +229,7 @@ def _of_event(event: msgspec.Struct) -> Attributes:
 
 
 def _attributes(known: Attributes) -> list[dict[str, Any]]:
-    """Without those whose value is None."""
+    """Attributes in OTLP's form, without those whose value is None."""
     return [{"key": key, "value": _value(value)} for key, value in known.items() if value is not None]
 
 

@@ -1,6 +1,6 @@
 """Sends a trace to the operator's OTLP/HTTP endpoint (opentelemetry.io/docs/specs/otlp, binary protobuf).
 
-The address is a setting and nothing that a user says becomes part of it.
+The address is a setting, and no user's input becomes part of it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from webapp.environment import OtlpEndpoint
 from webapp.traces.export.otel import to_otlp
 
 logger = logging.getLogger(__name__)
-# It logs each address at INFO, and the endpoint's may hold a password.
+# httpx logs each address at INFO, and the endpoint's may hold a password.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
 _TRY_AGAIN = (429, 502, 503, 504)
-"""By the specification; all other errors are for good."""
+"""Status codes to retry, by the specification; all other errors are permanent."""
 _IDS = ("traceId", "spanId", "parentSpanId")
 _MAX_SAID = 200
 
 
 class OtlpError(Exception):
-    """The endpoint did not take it; the message, for the operator, says why.
+    """The endpoint did not take the trace; the message gives the operator the reason.
 
-    said: the same without the endpoint's own words, which are nobody else's business.
+    said: the message for other users, without the endpoint's own words.
     """
 
     def __init__(self, said: str, words: str = "") -> None:
@@ -45,7 +45,7 @@ class OtlpError(Exception):
 
 
 class Unavailable(OtlpError):
-    """It may take it later."""
+    """The endpoint may take the trace later."""
 
     def __init__(self, said: str, words: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(said, words)
@@ -53,7 +53,7 @@ class Unavailable(OtlpError):
 
 
 def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> int:
-    """How many spans were sent. Raises Unavailable, OtlpError; TraceFileError as to_otlp does."""
+    """Send the trace and return the number of spans. Raises Unavailable, OtlpError; TraceFileError as to_otlp does."""
     message = to_protobuf(to_otlp(frames, endpoint.has_texts))
     headers = endpoint.headers | {"Content-Type": "application/x-protobuf"}
     try:
@@ -70,7 +70,7 @@ def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> i
 
 
 def to_protobuf(otlp_json: bytes) -> ExportTraceServiceRequest:
-    """The same message; OTLP's JSON has ids in hexadecimal, where protobuf's own JSON has base64."""
+    """Convert the message. OTLP's JSON has ids in hexadecimal, where protobuf's own JSON has base64."""
     message = ExportTraceServiceRequest()
     ParseDict(json.loads(otlp_json, object_hook=_with_base64_ids), message)
     return message
@@ -86,11 +86,11 @@ def _said(answer: httpx.Response) -> tuple[str, str]:
 
 
 def _check_all_taken(answer: httpx.Response) -> None:
-    """Success may be partial: what was rejected must not be sent again."""
+    """Check for a partial success: rejected spans must not be sent again."""
     try:
         partial = ExportTraceServiceResponse.FromString(answer.content).partial_success
     except DecodeError:
-        return  # in whatever form the endpoint says that all is well
+        return  # an unknown form of success
     if partial.rejected_spans or partial.error_message:
         said = f"The OTLP endpoint rejected {partial.rejected_spans} spans"
         error = OtlpError(said, partial.error_message[:_MAX_SAID])

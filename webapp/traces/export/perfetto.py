@@ -1,8 +1,8 @@
 """A trace for Perfetto (ui.perfetto.dev) and chrome://tracing. Pure: frames in, JSON out.
 
 Follows the Trace Event Format, JSON object form: metadata (`M`) names process and lanes, `X` are spans, `i` moments,
-`C` counters; times are µs since the epoch, so that traces of one machine can be laid side by side. What the log does
-not tell is left out.
+`C` counters. Times are µs since the epoch, so that traces of one machine can be compared. Values that the log lacks
+are left out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from webapp.traces.file.columns import MAX_EVENTS
 
 _PID = 1
 _MAIN = _PID
-"""Thread id of what is the process's as a whole; 0 is the idle task's in Perfetto."""
+"""Thread id for the process as a whole; 0 is the idle task's in Perfetto."""
 _LANES_PER_STAGE = MAX_EVENTS
-"""Thread ids of a stage: its first, and those after it for spans that overlap, which one thread cannot hold."""
+"""Thread ids per stage: one thread cannot hold overlapping spans."""
 
 
 def to_perfetto(frames: Sequence[Frame]) -> bytes:
@@ -56,7 +56,7 @@ def _other(log: Log) -> dict[str, Any]:
 
 
 def _laid(found: Sequence[Span]) -> Iterator[tuple[int, Span]]:
-    """Each span, in the order of their start, with its thread id: the first lane of its stage that is free by then."""
+    """Yield each span, in the order of their start, with its thread id: the first free lane of its stage."""
     lanes = {stage: _Lanes((rank + 1) * _LANES_PER_STAGE) for rank, stage in enumerate(STAGES)}
     for span in found:
         lane = lanes[span.stage]
@@ -64,13 +64,13 @@ def _laid(found: Sequence[Span]) -> Iterator[tuple[int, Span]]:
 
 
 class _Lanes:
-    """One stage's thread ids, of which each has one span at a time."""
+    """One stage's thread ids; each holds one span at a time."""
 
     def __init__(self, first: int) -> None:
         self.first = first
         self._num_used = 0
         self._busy: list[tuple[int, int]] = []
-        """A heap of when each lane in use is free again, and the lane."""
+        """Heap of (end, lane) for each lane in use."""
         self._free: list[int] = []
 
     def take(self, start: int, end: int) -> int:
@@ -108,7 +108,7 @@ def _event(span: Span, tid: int, zero: int) -> dict[str, Any]:
 
 
 def _scalars(event: msgspec.Struct) -> dict[str, Any]:
-    """Its known single values; lists are for the JSON export. Bytes are text where they are UTF-8."""
+    """The event's single values; lists are for the JSON export. Bytes become text where they are UTF-8."""
     values = {name: value for name, value in msgspec.structs.asdict(event).items() if name != "at"}
     return {
         name: value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value

@@ -1,9 +1,9 @@
-"""A trace without what was said in it. Pure: frames in, frames out.
+"""Removes texts and tokens from a trace. Pure: frames in, frames out.
 
-Each event names the fields that are kept, in `kept` beside its struct. Everything else is left at its default or
-replaced, so that a field that is added later is left out until its author has decided that it tells nothing. Kept are
-times, counts, structure and probabilities. Texts become a notice, tokens a mark of one width, and ids of tokens their
-places, which say nothing about which token stood there. What remains is still a fingerprint: see docs/decisions/0016.
+Each event names its kept fields, in `kept` beside its struct. Every other field gets its default or a replacement. So
+a new field is left out until its author decides that it reveals nothing. Times, counts, structure and probabilities
+are kept. Texts become a notice, and tokens a mark of one width. Token ids become their places, which do not reveal
+the tokens. The result is still a fingerprint: see docs/decisions/0016.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from inference.protocol.request import SamplingParams, Usage
 
 TEXT = "[redacted]"
 MARK = "\u25ae "
-"""Stands for each token that has bytes, in the answer's text and among the candidates; the space lets lines break."""
+"""Replaces each token that has bytes, in the answer's text and among the candidates; the space lets lines break."""
 _SPECIAL_IDS = 100_000
-"""Where the places of control tokens begin, which have no bytes."""
+"""First place of control tokens, which have no bytes."""
 
 _KEPT_OF_PARAMS = (
     "repetition_penalty frequency_penalty presence_penalty dry_multiplier dry_base dry_allowed_length "
     "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition"
 )
 _KEPT_OF_USAGE = "uncached_input cache_read cache_write_5m cache_write_1h output"
-"""Of the protocol's other values; each event and each value inside one names its own in `kept`."""
+"""Kept fields of Usage; each event, and each value inside one, names its own in `kept`."""
 
 _KEPT_OF_SUMMARY = (
     "id status surface model created_at cost_nano currency finish_reason num_events duration_us first_token_us "
@@ -40,11 +40,11 @@ _KEPT_OF_PARTS = {
     "safety": "verdict layers",
     "between_tokens_us": "mean median p95 worst",
 }
-"""Of the summary's parts, each an object or None."""
+"""Kept fields of the summary's parts, each an object or None."""
 
 
 def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
-    """Without events that are not known here; the others are numbered on."""
+    """Redact the frames. Events without `kept` are dropped; the others are renumbered without a gap."""
     redaction = _Redaction(frames)
     found: list[ev.Frame] = []
     seq = 1
@@ -57,7 +57,7 @@ def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
 
 
 def redact_summary(summary: dict[str, Any]) -> dict[str, Any]:
-    """RequestSummary without its texts, and without where else the request stands."""
+    """RequestSummary without its texts, and without the request's places in chat and runs."""
     found = _named(summary, _KEPT_OF_SUMMARY) | {"title": "Redacted request"}
     for part, names in _KEPT_OF_PARTS.items():
         if part in summary:
@@ -72,7 +72,7 @@ def _named(values: dict[str, Any], names: str) -> dict[str, Any]:
 
 
 class _Redaction:
-    """One trace's; knows which tokens have bytes, because the answer's text is marks of these."""
+    """Redacts one trace; knows which tokens have bytes, because each of them becomes a mark in the answer's text."""
 
     def __init__(self, frames: Sequence[ev.Frame]) -> None:
         events = [event for frame in frames for event in frame.events]
@@ -84,7 +84,7 @@ class _Redaction:
         return kept
 
     def _replaced(self, event: ev.AnyEvent) -> dict[str, Any]:
-        """What stands for the fields that are not kept, where a notice will not do."""
+        """Replacements for fields that are not kept and cannot be a notice."""
         match event:
             case ev.RequestAccepted():
                 return {"params": _kept(event.params)}
@@ -115,7 +115,7 @@ class _Redaction:
         return {}
 
     def _marks(self, event: ev.TextReleased) -> str:
-        """One for each token that was released with it and has bytes; where none is recorded, a notice."""
+        """One mark for each token with bytes that was released with the text; a notice where no token is recorded."""
         before, self._num_released = self._num_released, max(self._num_released, event.num_tokens)
         if not self._has_bytes:
             return _notice(event.text)
@@ -127,7 +127,7 @@ def _sources(parts: tuple[ev.Segment, ...] | tuple[ev.Dropped, ...]) -> tuple[An
 
 
 def _token(token: ev.TokenSampled) -> dict[str, Any]:
-    """Candidates keep their order, so that probabilities stay where they were; ids are places in it."""
+    """Replacements in a token. Candidates keep their order, so that probabilities stay in place; ids become places."""
     pieces = dict(zip(token.candidate_ids, token.candidate_pieces, strict=True)) | {token.id: token.piece}
     place_of = {each: place + (0 if pieces[each] else _SPECIAL_IDS) for place, each in enumerate(pieces)}
     return {
@@ -171,7 +171,7 @@ def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 @cache
 def _notices(kind: type[msgspec.Struct]) -> dict[str, str]:
-    """For texts that must be there."""
+    """Notices for required texts."""
     return {field.name: TEXT for field in msgspec.structs.fields(kind) if field.type is str and field.required}
 
 

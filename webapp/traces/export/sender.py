@@ -2,7 +2,7 @@
 
 It runs as `celery -A webapp.traces.export.sender worker -Q otlp`.
 
-A worker and a queue of its own: an endpoint that hangs keeps no thread from those that make answers.
+It has its own worker and queue, so that an endpoint that hangs takes no thread from the lifecycle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What lasted and what happened in a request, stage by stage, for other programs' viewers. Pure: events in, spans out.
+"""A request's spans and moments by stage, for other programs' viewers. Pure: events in, spans out.
 
-The same spans as on the page's timeline (`frontend/src/trace/timing/spans.ts`). Where the log does not tell a beginning
-or an end there is no span.
+They equal the spans of the page's timeline (`frontend/src/trace/timing/spans.ts`). A stage whose beginning or end the
+log lacks has no span.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Span:
     start: int
     end: int | None
     event: AnyEvent | None = None
-    """Of which it tells; None where several events make it."""
+    """The span's event; None where several events make it."""
 
 
 class Log:
-    """One request's events, with those that occur once at hand."""
+    """One request's events, with access by type."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self.events = [event for frame in frames for event in frame.events]
@@ -95,7 +95,7 @@ def _between(stage: str, name: str, start: int | None, end: int | None) -> Itera
 
 
 def _browser_spans(log: Log) -> Iterator[Span]:
-    """On the server's clock, by the offset that the browser estimated."""
+    """The browser's spans on the server's clock, by the offset that the browser estimated."""
     accepted, observed = log.first(RequestAccepted), log.first(RequestObserved)
     if accepted is None:
         return
@@ -130,7 +130,7 @@ def _stage_spans(log: Log) -> Iterator[Span]:
 
 
 def _queue_spans(log: Log, queued: GenerationQueued) -> Iterator[Span]:
-    """The wait for a worker, and the one in its engine: how long the worker had it is told with its admission."""
+    """The waits for a worker and in its engine. GenerationStarted holds how long the request waited in the worker."""
     started, end, over = log.first(GenerationStarted), _admitted_at(log), log.terminal
     if started is None or end is None:
         yield from _between("queue", "waiting for the engine", queued.at, None if over is None else over.at)
@@ -151,7 +151,7 @@ def _admitted_at(log: Log) -> int | None:
 
 
 def _event_spans(log: Log) -> Iterator[Span]:
-    """One span or mark per event, but for those that only bound others."""
+    """One span or mark per event, except events that only bound other spans."""
     last_token: TokenSampled | None = None
     preempted: GenerationPreempted | None = None
     for event in log.events:
@@ -172,8 +172,10 @@ def _event_spans(log: Log) -> Iterator[Span]:
 
 
 def _token_span(token: TokenSampled, before: TokenSampled | None) -> Span:
-    """A mark for the first, which comes out of the prefill's last step. Where the step's duration is unknown it began
-    when the token before arrived."""
+    """A token's span; a mark for the first, which the prefill's last step produces.
+
+    Without a known step duration, the span begins at the previous token.
+    """
     name = f"token {token.position + 1}: {token.piece.decode('utf-8', 'backslashreplace')!r}"
     if token.is_special:
         name = f"token {token.position + 1}: control token"
@@ -204,5 +206,5 @@ def _lasting(stage: str, name: str, event: AnyEvent, duration_us: int) -> Span:
 
 
 def kind(event: AnyEvent) -> str:
-    """Its type as on the wire, such as `token.sampled`."""
+    """The event's type as on the wire, such as `token.sampled`."""
     return str(event.__struct_config__.tag)

@@ -1,4 +1,4 @@
-"""Sending each settled request's trace to the operator's OTLP endpoint, again and again while that cannot take it."""
+"""Tasks that send each settled request's trace to the operator's OTLP endpoint, with retries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from webapp.traces.file.archive import TraceFileError
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 10_000
-"""Traces that wait for a worker: where none was started, Redis must not fill up."""
+"""Limit of waiting traces: without a sender worker, Redis must not fill up."""
 MAX_TRIES = 8
 TIMEOUT_S = 10.0
 _LONGEST_PAUSE_S = 600.0
 
 
 def on_settled(request: Request, **_: Any) -> None:
-    """Receiver of `settled`: queues it and is done."""
+    """Receiver of `settled`: queue the trace for sending."""
     if _client().llen(QUEUE) >= MAX_WAITING:
         logger.warning("%s is not sent: %d wait already; does a worker of queue otlp run?", request, MAX_WAITING)
         return
@@ -35,7 +35,7 @@ def on_settled(request: Request, **_: Any) -> None:
 
 @app.task(name="traces.send", bind=True, max_retries=MAX_TRIES - 1)
 def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
-    """Tried again for some minutes while the endpoint cannot take it; then the log has the reason."""
+    """Send a trace, with retries for some minutes while the endpoint is unavailable; then log the reason."""
     endpoint = settings.ENVIRONMENT.otlp
     if endpoint is None:
         return

@@ -1,7 +1,7 @@
-"""The saved trace: a file that replays anywhere. Pure: frames in, bytes out, and back.
+"""The saved trace's file format, which replays anywhere. Pure: frames in, bytes out, and back.
 
 Form: the magic `SGTRACE1`, the SHA-256 of what follows, a zstd frame of msgpack {version, summary, sizes, is_token,
-events, columns}. A file may come from anybody, so reading it is bounded and everything is validated.
+events, columns}. A file is untrusted, so reading it is bounded and everything is validated.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from webapp.traces.file.columns import MAX_EVENTS, TokenColumns
 MAGIC = b"SGTRACE1"
 MAX_BYTES = 32 << 20
 MAX_UNPACKED_BYTES = 32 << 20
-"""8,192 tokens with 20 candidates each unpack to about 4 MiB. Objects take up to ten times their bytes here."""
+"""8,192 tokens with 20 candidates each unpack to about 4 MiB. As Python objects they take up to ten times that."""
 MAX_SUMMARY_BYTES = 64 << 10
 _DIGEST_BYTES = 32
 _LEVEL = 15
-"""A sixth smaller than 9; beyond it time grows and nothing else."""
+"""Level 15 gives files a sixth smaller than level 9; higher levels only take longer."""
 _USUAL_REST_BYTES = 64 << 10
-"""Of what comes after the tokens; a guess, by which zstd sizes its tables."""
+"""Estimated bytes after the tokens, by which zstd sizes its tables."""
 
 
 _WRONG = (
@@ -43,11 +43,11 @@ _WRONG = (
     OverflowError,
     RecursionError,
 )
-"""What reading events that somebody else has written may raise."""
+"""Exceptions that reading untrusted events may raise."""
 
 
 class TraceFileError(Exception):
-    """The file is not a trace that we can read; the message says why."""
+    """The file is not a readable trace; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -59,24 +59,34 @@ class Archive:
 
 
 class _Rest(msgspec.Struct, forbid_unknown_fields=True):
-    """All but the generated tokens."""
+    """The document without the generated tokens."""
 
     version: int
     summary: msgspec.Raw
     sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
     """Events per frame."""
     is_token: bytes
+<<<<<<< HEAD
     """Per event, in order: 1 for token.sampled, which stand in `columns`."""
+=======
+    """One byte per event, in order: 1 for token.sampled, which is in the columns."""
+>>>>>>> wt-wa
     events: bytes
     """JSON of all other events, in order."""
 
 
 class _Document(_Rest, forbid_unknown_fields=True):
+<<<<<<< HEAD
     columns: TokenColumns
+=======
+    columns: TokenColumns | None = None
+    tokens: former_columns.TokenColumns | None = None
+    """Tokens of traces saved before `columns` existed."""
+>>>>>>> wt-wa
 
 
 class Packing:
-    """A file in the making: its generated tokens, which are most of it, are packed before the rest is known."""
+    """Builds a trace file. The generated tokens, which are most of it, are packed before the rest is known."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         tokens = [event for event in _events(frames) if isinstance(event, TokenSampled)]
@@ -90,11 +100,11 @@ class Packing:
         self._body = self._compressor.compress(pairs) + self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 
     def has_tokens_of(self, frames: Sequence[Frame]) -> bool:
-        """Whether these frames, which go on where the others ended, have no more tokens."""
+        """True if these frames, which continue the packed ones, have no further tokens."""
         return self._num_tokens == sum(isinstance(event, TokenSampled) for event in _events(frames))
 
     def finish(self, frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
-        """The bytes of the trace file, once; frames: those that were there at first, and more without tokens."""
+        """Return the trace file; callable once. frames: the packed ones, and further ones without tokens."""
         events = _events(frames)
         rest = _Rest(
             version=PROTOCOL_VERSION,
@@ -108,12 +118,12 @@ class Packing:
 
 
 def encode(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
-    """The bytes of a trace file."""
+    """Return the bytes of a trace file."""
     return Packing(frames).finish(frames, summary)
 
 
 def _map_head(num_pairs: int) -> bytes:
-    """Of a msgpack map of up to 15 pairs, which follow it one after the other (its specification's fixmap)."""
+    """The head of a msgpack map of up to 15 pairs, which follow it (the specification's fixmap)."""
     return bytes([0x80 | num_pairs])
 
 
@@ -126,7 +136,7 @@ def _file(body: bytes) -> bytes:
 
 
 def decode(data: bytes) -> Archive:
-    """Raises TraceFileError."""
+    """Read a trace file. Raises TraceFileError."""
     document = _document(unpacked(data))
     if document.version != PROTOCOL_VERSION:
         raise TraceFileError(f"The trace has version {document.version}; this server reads version {PROTOCOL_VERSION}.")
@@ -138,16 +148,16 @@ def decode(data: bytes) -> Archive:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a later request is compared with."""
+    """The parts of a trace with which a later request is compared."""
 
     events: tuple[AnyEvent, ...]
-    """All but the generated tokens."""
+    """All events but the generated tokens."""
     answer: list[tuple[int, bytes]]
-    """The ids and bytes of the tokens a fork took over, and then of the generated ones."""
+    """Ids and bytes of the tokens that a fork took over, then of the generated ones."""
 
 
 def decode_turn(data: bytes) -> Turn:
-    """The same file without its tokens' candidates, which are most of it. Raises TraceFileError."""
+    """Read a trace file without its tokens' candidates, which are most of it. Raises TraceFileError."""
     document = _document(unpacked(data))
     try:
         events = decode_events(document.events)
@@ -157,7 +167,7 @@ def decode_turn(data: bytes) -> Turn:
 
 
 def packed(data: bytes) -> bytes:
-    """The zstd frame of a trace file that is whole. Raises TraceFileError."""
+    """The zstd frame of a trace file, after its checksum is verified. Raises TraceFileError."""
     if len(data) > MAX_BYTES:
         raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
     if data[: len(MAGIC)] != MAGIC:

@@ -2,8 +2,8 @@
 
 Form: a zip file of `<request_id>.json`, each a trace as jsonfile.py makes it, and last `manifest.json`: {"format",
 "version", "is_redacted", "traces": [{"file", "request_id", "sha256", "num_bytes", "is_pinned", "note", "tags"}],
-"problems": [{"request_id", "message"}]}. It is written as it is sent, so that no more than one trace is in memory; a
-file may come from anybody, so reading it is bounded and everything is validated.
+"problems": [{"request_id", "message"}]}. It is written as it is sent, so that only one trace is in memory. A file is
+untrusted, so reading it is bounded and everything is validated.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MAX_MANIFEST_BYTES = 16 << 20
 _MANIFEST = "manifest.json"
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _WRONG = (zipfile.BadZipFile, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
-"""What zipfile may raise of a file that somebody else has made; ValueError: names that are no UTF-8, odd offsets."""
+"""Exceptions that zipfile may raise for an untrusted file; ValueError: names that are not UTF-8, odd offsets."""
 
 
 class Bundled(msgspec.Struct, forbid_unknown_fields=True):
-    """One trace of a bundle, and what its owner put to it."""
+    """One trace of a bundle, with its owner's marks."""
 
     file: str
     request_id: str
@@ -46,14 +46,14 @@ class Bundled(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Problem(msgspec.Struct, forbid_unknown_fields=True):
-    """Why a trace that was selected is not in the bundle."""
+    """The reason why a selected trace is not in the bundle."""
 
     request_id: str
     message: str
 
 
 class Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    """What a bundle holds."""
+    """The content of a bundle."""
 
     format: str
     version: int
@@ -63,7 +63,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BundleWriter:
-    """Gives the zip file's bytes piece by piece."""
+    """Writes the zip file and returns its bytes piece by piece."""
 
     def __init__(self, is_redacted: bool) -> None:
         self._sink = _Sink()
@@ -71,7 +71,7 @@ class BundleWriter:
         self._manifest = Manifest(format=FORMAT, version=VERSION, is_redacted=is_redacted, traces=[], problems=[])
 
     def add(self, request_id: str, trace: bytes, marks: dict[str, object]) -> bytes:
-        """A JSON trace; marks: is_pinned, note and tags."""
+        """Add a JSON trace and return the new bytes. marks: is_pinned, note and tags."""
         file, digest = f"{request_id}.json", hashlib.sha256(trace).hexdigest()
         known = {"file": file, "request_id": request_id, "sha256": digest, "num_bytes": len(trace)}
         self._manifest.traces.append(msgspec.convert(known | marks, Bundled))
@@ -88,7 +88,7 @@ class BundleWriter:
 
 
 class _Sink:
-    """What zipfile writes to when it cannot seek."""
+    """A write-only file for zipfile, which cannot seek in it."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -107,7 +107,7 @@ class _Sink:
 
 
 def read_bundle(data: bytes) -> Iterator[tuple[Bundled, Archive]]:
-    """One trace after the other. Raises TraceFileError, at whichever is wrong."""
+    """Yield the traces one after the other. Raises TraceFileError, at the first that is wrong."""
     try:
         file = zipfile.ZipFile(io.BytesIO(data))
         manifest = _read_manifest(file)

@@ -1,4 +1,4 @@
-"""token.sampled events from columns, which may come from anybody: nothing is made of counts that are out of bounds.
+"""Reads token.sampled events from untrusted columns: counts are checked before any list is built.
 Knows nothing of files."""
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from webapp.traces.file.columns import (
 from webapp.traces.file.numbers import Numbers, unpack
 
 _MOST_LATER_BYTES = 1024
-"""Per token, of the fields that came after this form."""
+"""Limit per token, for the fields that were added after this form."""
 
 
 def from_columns(columns: TokenColumns) -> list[TokenSampled]:
-    """Inverse of to_columns. Raises KeyError, IndexError, ValueError, TypeError or StopIteration on columns that do not
-    fit together."""
+    """Inverse of to_columns.
+
+    Raises KeyError, IndexError, ValueError, TypeError or StopIteration on columns that do not fit together.
+    """
     num_tokens = columns.num_tokens
     if not 0 <= num_tokens <= MAX_EVENTS:
         raise ValueError("too many tokens")
@@ -57,7 +59,7 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
 
 
 def generated(columns: TokenColumns) -> list[tuple[int, bytes]]:
-    """Each token's id and bytes alone; raises as from_columns does."""
+    """Only each token's id and bytes; raises as from_columns does."""
     if not 0 <= columns.num_tokens <= MAX_EVENTS:
         raise ValueError("too many tokens")
     pieces = _pieces(columns)
@@ -75,21 +77,21 @@ def _fields(columns: TokenColumns, ids: list[list[int]], logits: list[list[float
 
 
 def _integers(values: list[Any], is_optional: bool = False) -> list[Any]:
-    """Raises ValueError where they are something else."""
+    """Check that all values are integers. Raises ValueError where they are something else."""
     if any(type(value) is not int and not (is_optional and value is None) for value in values):
         raise ValueError("a column of integers that holds something else")
     return values
 
 
 def _floats(values: list[Any], is_optional: bool = False) -> list[Any]:
-    """Floats of values that may all have been whole. Raises ValueError where one is missing."""
+    """Convert the values to floats: a column of whole numbers has integers. Raises ValueError where one is missing."""
     if not is_optional and None in values:
         raise ValueError("a column with a gap")
     return [None if value is None else float(value) for value in values]
 
 
 def _counts(column: Numbers, num: int, most: int) -> list[int]:
-    """How many entries of another column each one has; nothing is made of a sum that is too large."""
+    """Each element's number of entries in another column. Raises ValueError when the sum is too large."""
     counts = _integers(unpack(column, num))
     if (counts and min(counts) < 0) or sum(counts) > most:
         raise ValueError("too many entries")
@@ -102,7 +104,7 @@ def _runs(values: list[Any], counts: list[int]) -> Iterator[list[Any]]:
 
 
 def _pieces(columns: TokenColumns) -> dict[int, bytes]:
-    """By id, in the order of the columns."""
+    """Pieces by id, in the order of the columns."""
     if not 0 <= columns.num_ids <= MAX_PIECES:
         raise ValueError("too many pieces")
     ids = _integers(unpack(columns.ids, columns.num_ids))
@@ -145,7 +147,7 @@ def _chains(
 
 
 def _stage(packed: StageColumns, raw: list[list[float]], before: list[float | None]) -> list[SamplerStage]:
-    """One stage of each token. raw: their candidates' logits."""
+    """One stage of each token. raw: the logits of the tokens' candidates."""
     if packed.name not in get_args(StageName):
         raise ValueError("a stage of an unknown name")
     num = len(raw)

@@ -1,4 +1,4 @@
-"""token.sampled events to columns. Knows nothing of files."""
+"""Converts token.sampled events to columns. Knows nothing of files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webapp.traces.file.numbers import pack
 
 
 def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
-    """Plain values for msgpack."""
+    """The tokens as columns of plain values for msgpack."""
     listed = [token for each in tokens for token in each.candidate_ids]
     ids, num_repeated = _ordered_ids(tokens, listed)
     pieces = _pieces(tokens)
@@ -41,7 +41,7 @@ def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
 
 
 def _ordered_ids(tokens: Sequence[TokenSampled], listed: list[int]) -> tuple[list[int], int]:
-    """Every id, and how many of them are not those that are listed once."""
+    """All ids, with those listed as a candidate exactly once at the end; and the number of the others."""
     counts = Counter(listed)
     counts.update(each.id for each in tokens if each.id not in each.candidate_ids)
     unlisted = counts.keys() - set(listed)
@@ -63,7 +63,7 @@ def _expected(tokens: Sequence[TokenSampled]) -> list[float]:
 
 
 def _pack_chain(tokens: Sequence[TokenSampled]) -> list[StageColumns]:
-    """The stages of tokens that have the same."""
+    """The stages of tokens whose stages have the same names."""
     before: list[float | None] = [token.log_normalizer for token in tokens]
     found = []
     for stages in zip(*(token.stages or () for token in tokens), strict=True):

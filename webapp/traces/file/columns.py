@@ -1,7 +1,7 @@
 """The form of token.sampled events as columns: one per field instead of one object per token.
 
-Neighbouring values of one field are alike and compress well; a token's bytes are kept once per id. The browser reads
-this form too (`frontend/src/trace/saved/columns.ts`). Knows nothing of files.
+Neighbouring values of one field are similar and compress well. A token's bytes are stored once per id. The browser
+reads this form too (`frontend/src/trace/saved/columns.ts`). Knows nothing of files.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from inference.protocol.events import TokenSampled
 from webapp.traces.file.numbers import Numbers
 
 MAX_EVENTS = 1 << 17
-"""More than a trace can have: two per token of the longest answer. Lists are bounded before their objects are made."""
+"""Above any trace's number: two per token of the longest answer. Lists are bounded before their objects are made."""
 MAX_CANDIDATES = MAX_EVENTS * 21
-"""The recorded ones of every token, and the chosen one where it is none of them: what was saved can be read."""
+"""Each token's recorded candidates, plus the chosen token if it is not among them: every saved trace is readable."""
 MAX_STAGES = 1 << 18
 MAX_PIECES = 1 << 18
 INTEGERS = ("at", "position", "id", "is_special", "is_shown", "rank", "step_us", "batch_size")
 FLOATS = ("entropy", "u", "low", "high", "log_normalizer", "logprob")
 DELTAS = ("at", "position")
 OPTIONAL = ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "step_us", "batch_size")
-"""May be unknown."""
+"""Fields whose value may be unknown."""
 KNOWN = {*INTEGERS, *FLOATS, "piece", "candidate_ids", "candidate_logits", "candidate_pieces", "stages"}
 LATER = [name for name in TokenSampled.__struct_fields__ if name not in KNOWN]
-"""Fields that came after this form."""
+"""Fields that were added after this form."""
 
 
 class StageColumns(msgspec.Struct, array_like=True):
@@ -37,41 +37,41 @@ class StageColumns(msgspec.Struct, array_like=True):
     num_candidates: Numbers
     mass: Numbers
     log_normalizer: Numbers
-    """Relative to that of the stage before, or the model's own."""
+    """Relative to the previous stage's, or to the model's own."""
     first: Numbers
     num_logits: Numbers
-    """Unknown: this stage has none."""
+    """Number of logits per token; unknown: the stage has none."""
     logits: Numbers
-    """Relative to the raw ones."""
+    """Relative to the raw logits."""
     num_masked: Numbers
     masked: Numbers
 
 
 class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Columns of one entry per token, but where another count is said."""
+    """Columns with one entry per token, unless stated otherwise."""
 
     num_tokens: int
     fields: Annotated[dict[str, Numbers], msgspec.Meta(max_length=64)]
-    """By the event's names; `logprob` is relative to the raw logit less the normaliser, where the token is listed."""
+    """Columns by field name; `logprob` is relative to the raw logit minus the normaliser, where the token is listed."""
     num_candidates: Numbers
     candidates: Numbers
-    """One entry per candidate: its id's place in `ids`, from 1; 0: the next of those that occur but once."""
+    """One entry per candidate: its id's place in `ids`, from 1; 0: the next id that occurs only once."""
     candidate_logits: Numbers
     ids: Numbers
-    """Every id, the most frequent first; those that occur but once stand last, as they come."""
+    """Every id, the most frequent first; ids that occur only once come last, in order of occurrence."""
     num_ids: int
     num_repeated: int
     num_bytes: Numbers
-    """Of each id's piece."""
+    """Length of each id's piece."""
     pieces: bytes
     chains: Annotated[list[Annotated[list[StageColumns], msgspec.Meta(max_length=16)]], msgspec.Meta(max_length=4096)]
-    """The lists of stages that occur, told apart by their names."""
+    """The distinct lists of stages, distinguished by the stages' names."""
     chain: Numbers
-    """Which of them a token has; unknown: its stages are not reported."""
+    """Index of the token's list in `chains`; unknown: its stages are not reported."""
     later: bytes
-    """JSON `[[index, {field: value}]]` of what else is not as by default."""
+    """JSON `[[index, {field: value}]]` of later fields that differ from their defaults."""
 
 
 def expected_logprob(token: int, ids: Sequence[int], logits: Sequence[float], log_normalizer: float | None) -> float:
-    """The log-probability but for rounding; 0 where it does not follow from the candidates."""
+    """The log-probability up to rounding; 0 where it does not follow from the candidates."""
     return logits[ids.index(token)] - (log_normalizer or 0.0) if token in ids else 0.0

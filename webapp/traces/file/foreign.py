@@ -1,4 +1,4 @@
-"""Whether somebody else's trace can be kept: it has a beginning and an end, and its figures fit. Pure."""
+"""Checks that an imported trace has a beginning and an end, and that its figures fit. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from webapp.requests.outcome import Outcome, fold
 from webapp.traces.file.archive import Archive, TraceFileError
 
 _MAX_FIGURE = 2**53
-"""The last integer up to which a browser counts exactly."""
+"""A browser holds integers up to this exactly."""
 _MAX_CODE_CHARS = 32
 _CURRENCY_CHARS = 3
 
 
 def check(archive: Archive) -> tuple[RequestAccepted, Outcome]:
-    """The trace's first event and what it adds up to. Raises TraceFileError."""
+    """Return the trace's first event and its outcome. Raises TraceFileError."""
     first = archive.frames[0].events[0] if archive.frames else None
     if not isinstance(first, RequestAccepted):
         raise TraceFileError("The trace does not begin with request.accepted.")

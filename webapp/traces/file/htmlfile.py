@@ -1,8 +1,8 @@
-"""A trace as one HTML file that replays with no server, and back. Pure but for reading the built page.
+"""A trace as one HTML file that replays without a server, and back. Pure except for reading the built page.
 
-The page is the front end's own inspector (`frontend/src/replay.ts`), its script and style inlined, the frames beside
-them as JSON with the SHA-256 of its bytes. Its content security policy lets that one script run and lets it load
-nothing. A file may come from anybody: of it only the JSON is read, and that is validated.
+The page is the front end's own inspector (`frontend/src/replay.ts`). It holds the script and style inline, and the
+frames as JSON with the SHA-256 of its bytes. Its content security policy allows only that script, and no loading. A
+file is untrusted: only its JSON is read, and that is validated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILT = Path(__file__).parents[2] / "static" / "app" / "replay"
 
 _TRACE_BEGINS = b'id="trace">'
 _DIGEST_CHARS = 100
-"""Characters before the trace that hold its checksum."""
+"""Characters before _TRACE_BEGINS that hold the checksum."""
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -47,7 +47,7 @@ _PAGE = """<!doctype html>
 
 
 class PageNotBuilt(Exception):
-    """The front end was built without the page that replays."""
+    """The front end was built without the replay page."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ReplayPage:
 
 
 def read_page(folder: Path = BUILT) -> ReplayPage:
-    """Raises PageNotBuilt."""
+    """Read the built page. Raises PageNotBuilt."""
     try:
         return ReplayPage(*((folder / name).read_text("utf-8") for name in ("replay.js", "replay.css")))
     except OSError as error:
@@ -76,10 +76,10 @@ def policy(page: ReplayPage) -> str:
 def to_html(
     page: ReplayPage, frames: Sequence[Frame], summary: dict[str, Any], shared: dict[str, Any] | None = None
 ) -> bytes:
-    """The bytes of the file: the summary's title and every frame; shared: what is said of the link it came by."""
+    """The HTML file with the summary's title and all frames. shared: facts about the share link; None: no link."""
     title = str(summary.get("title") or "Request")
     text = msgspec.json.encode({"title": title, "frames": frames} | ({"shared": shared} if shared else {})).decode()
-    # In JSON a less-than sign stands only in texts, where it may be written as an escape.
+    # In JSON a less-than sign occurs only in strings, where it may be escaped.
     trace = text.replace("<", "\\u003c")
     parts = {
         "policy": policy(page),
@@ -121,5 +121,5 @@ def decode_html(data: bytes) -> Archive:
 
 
 def _script(page: ReplayPage) -> str:
-    """So that nothing in it ends the element it stands in."""
+    """The script with its end tags escaped, so that nothing in it ends its element."""
     return page.script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -1,8 +1,8 @@
-"""The saved trace as plain JSON, which other programs read, and back. Pure: frames in, bytes out, and back.
+"""The saved trace as plain JSON for other programs, and back. Pure: frames in, bytes out, and back.
 
 Form: `{"format", "version", "request_id", "sha256", "trace": {"summary", "frames"}}`. `sha256` is that of the bytes
-of `trace` as they stand in the file, so that no other order or spelling has to be agreed on. A file may come from
-anybody, so reading it is bounded and everything is validated.
+of `trace` in the file, so that no canonical order or spelling is needed. A file is untrusted, so reading it is bounded
+and everything is validated.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT = "sightglass-trace"
 
 
 class _Header(msgspec.Struct):
-    """What is read of a file before anything in it is believed."""
+    """The fields of a file that are read before validation."""
 
     format: str = ""
     version: int | None = None
@@ -33,7 +33,7 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
     format: str
     version: int
     request_id: str
-    """Of the request as it was first recorded; an imported trace has another id where it is kept."""
+    """Id of the original request; an imported trace has another id in the library."""
     sha256: str
     trace: msgspec.Raw
 

@@ -1,9 +1,9 @@
-"""A column of numbers in few bytes, exactly but for the sign of zero. Knows nothing of meanings.
+"""Packs a column of numbers into few bytes, exactly except for the sign of zero. Knows nothing of meanings.
 
 `frontend/src/trace/saved/numbers.ts` reads it.
 
-Recorded numbers have few decimals, so most columns are integers at some scale. Their bytes stand in planes: the first
-bytes of all numbers, then the second: the high ones are alike, and zstd makes nearly nothing of them.
+Recorded numbers have few decimals, so most columns are integers at some scale. Their bytes are stored in planes: the
+first bytes of all numbers, then the second. The high bytes are alike, and zstd compresses them to nearly nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SCALES = (1.0, 1e4, 1e6, 1e7, 2.0**53)
-"""What a number may be an integer of: none, the decimals of logits, of other values, of probabilities; the draw."""
+"""Scales for integers, for the decimals of logits, of other values, of probabilities, and for the draw."""
 _MOST_CODE = 1 << 53
-"""JavaScript's integers end here."""
+"""JavaScript's integers are exact up to here."""
 SIGNED, DELTA, HAS_UNKNOWN, RELATIVE = 1, 2, 4, 8
 
 
@@ -26,17 +26,17 @@ class Numbers(msgspec.Struct, array_like=True, frozen=True):
     """One column."""
 
     scale: float
-    """A value is its integer by this; 0: the data are doubles, NaN where unknown."""
+    """A value is its integer divided by this; 0: the data are doubles, NaN where unknown."""
     flags: int
-    """SIGNED: 2n for n, 2n - 1 for -n. DELTA: what is added to the one before. HAS_UNKNOWN: one more, and 0 is unknown.
-    RELATIVE: what is added to another column's integer."""
+    """Encoding of the integers. SIGNED: 2n stands for n, 2n - 1 for -n. DELTA: differences from the previous integer.
+    HAS_UNKNOWN: plus one, 0 is unknown. RELATIVE: differences from another column's integers."""
     width: int
     """Bytes per number; 0: all are 0."""
     data: bytes
 
 
 def pack(values: Sequence[Any], base: Sequence[Any] | None = None, *, is_delta: bool = False) -> Numbers:
-    """The column of numbers, None where unknown. base: a column that is much like it, where every value has one."""
+    """Pack numbers, None where unknown. base: a similar column, used if every known number has a value there."""
     known = np.array([value for value in values if value is not None], "f8")
     found = _integers(known)
     if found is None:
@@ -58,7 +58,7 @@ def pack(values: Sequence[Any], base: Sequence[Any] | None = None, *, is_delta: 
 
 
 def _integers(known: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]] | None:
-    """The first scale at which all numbers are integers, and these."""
+    """The first scale at which all numbers are integers, and the integers; None: no scale fits."""
     for scale in _SCALES:
         if np.all(np.abs(known) * scale < _MOST_CODE):
             integers = np.rint(known * scale)
@@ -85,7 +85,7 @@ def _doubles(values: Sequence[Any]) -> Numbers:
 
 
 def unpack(column: Numbers, count: int, base: Sequence[Any] | None = None) -> list[Any]:
-    """Inverse of pack: integers where the scale is 1, else floats. Raises ValueError on what does not fit together."""
+    """Inverse of pack: integers where the scale is 1, else floats. Raises ValueError on an inconsistent column."""
     if not 0 <= column.width <= 8 or len(column.data) != count * column.width:
         raise ValueError("a column of another length")
     codes = np.zeros((count, 8), "u1")

@@ -1,7 +1,7 @@
-"""What a filter of the trace library asks of a request. Pure: names and texts in, conditions out.
+"""The trace library's filters. Pure: names and texts in, conditions out.
 
-Ranges of times are in µs and of costs in billionths of the currency unit, as in RequestSummary; both ends belong to a
-range. Days are UTC's.
+Ranges of times are in µs and of costs in billionths of the currency unit, as in RequestSummary. A range includes both
+ends. Days are in UTC.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from webapp.requests.outcome import VERDICTS
 from webapp.traces.library.order import Order
 
 NOT_CHECKED = "none"
-"""For the safety verdict: no check is recorded."""
+"""Value of the verdict filter: no check is recorded."""
 _MAX_CONDITIONS = 20
-"""Each tag is a join, of which SQLite takes 64."""
+"""Each tag is a join, and SQLite allows 64."""
 _MAX_FIELDS = 64
-"""Of a query, empty ones included."""
+"""Limit on a query's fields, empty ones included."""
 _MAX_CHARS = 200
 _MAX_FIGURE = 2**53
 
@@ -32,7 +32,7 @@ Condition = Callable[[str], Q]
 
 
 class FilterError(Exception):
-    """A filter that means nothing; the message says what to do."""
+    """A filter is invalid; the message has advice."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class FilterError(Exception):
 
 
 def conditions(asked: Iterable[tuple[str, str]]) -> list[Q]:
-    """One per name and text, to be met together; an empty text asks nothing. Raises FilterError."""
+    """Return one condition per name and text, all to be met; an empty text is ignored. Raises FilterError."""
     found = [(name, text) for name, text in asked if text]
     if len(found) > _MAX_CONDITIONS:
         raise FilterError(found[-1][0], f"At most {_MAX_CONDITIONS} filters can be met together, not {len(found)}.")
@@ -48,7 +48,7 @@ def conditions(asked: Iterable[tuple[str, str]]) -> list[Q]:
 
 
 def conditions_of(query: str) -> list[Q]:
-    """As conditions(), of the part of an address behind the question mark."""
+    """Return conditions() of an address's query string."""
     try:
         return conditions(parse_qsl(query, max_num_fields=_MAX_FIELDS))
     except ValueError:
@@ -109,7 +109,7 @@ def _since(text: str) -> Q:
 
 
 def _until(text: str) -> Q:
-    """Of a day all of it."""
+    """Before a time, or up to the end of a day."""
     return Q(created_at__lt=_moment(text, timedelta(days=1)) if _is_day(text) else _moment(text))
 
 
@@ -130,7 +130,7 @@ def _moment(text: str, later: timedelta = timedelta()) -> datetime:
 
 
 def _any(text: str) -> Q:
-    """An order keeps everything. It stands among the filters in an address and in a saved view."""
+    """Check an order, which excludes nothing. It is among the filters in an address and in a saved view."""
     Order.of(text)
     return Q()
 

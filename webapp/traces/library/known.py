@@ -1,7 +1,7 @@
-"""Which of a user's traces a file is a copy of, told by digests of its events.
+"""Finds the user's trace that a file is a copy of, by digests of its events.
 
-A file says itself when and as which request it was made, and any number may say the same: whatever they are compared
-by, it must not be that each is read.
+A file states its own time and request, and any number of files may state the same. So the comparison must not read
+every trace that states them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Digests:
 
 
 def digests(frames: Sequence[Frame]) -> Digests:
-    """Raises TraceFileError where the events contradict themselves."""
+    """Compute the digests. Raises TraceFileError where the events contradict themselves."""
     kept = own(frames)
     try:
         return Digests(_digest(kept), _digest(redact(kept)))
@@ -40,7 +40,7 @@ def digests(frames: Sequence[Frame]) -> Digests:
 
 
 def _digest(frames: Sequence[Frame]) -> str:
-    """However they are framed, and without the browser's own timing, which may have come after a file was written."""
+    """The events' digest, for any framing. It leaves out the browser's timing, which may arrive after an export."""
     digest = hashlib.sha256()
     for frame in frames:
         for event in frame.events:
@@ -54,17 +54,17 @@ def _line(event: AnyEvent) -> bytes:
 
 
 def find(owner: int, accepted: RequestAccepted, told: Digests) -> Request | None:
-    """The user's request that a trace is of, or that an import of it has made; reads few traces, but reads them."""
+    """The user's request of which the trace is a copy, or that an earlier import made; reads at most a few traces."""
     return find_import(owner, told) or _find_own(owner, accepted, told)
 
 
 def find_import(owner: int, told: Digests) -> Request | None:
-    """The request that an import of the trace, or of the one it is the redacted form of, has made."""
+    """The request made by an earlier import of the trace, or of its unredacted form."""
     same = Q(events_sha256=told.events) | Q(redacted_sha256=told.events)
     for trace_id in list(Import.objects.filter(same, user_id=owner).values_list("trace_id", flat=True)):
         if _is_whole(trace_id):
             return Request.objects.get(pk=trace_id)
-        Import.objects.filter(pk=trace_id).delete()  # the next import of the same takes its place
+        Import.objects.filter(pk=trace_id).delete()  # the next import of the same trace replaces it
     return None
 
 

@@ -1,4 +1,4 @@
-"""Which traces a user looks at, and what was put to them: selection, rows, tags. Knows nothing of HTTP."""
+"""Rows of the trace library: selection, lists, marks and tags. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _FEW = {
     "is_imported": "is_imported",
     "currency": "currency",
 }
-"""Filters with a few possible texts each, the fields they look at, and the currency of costs."""
+"""Filters with few possible texts, and their fields; also the currency of costs."""
 MAX_TAGS = 20
 MAX_TAG_CHARS = 40
 
 
 class Selection(msgspec.Struct, forbid_unknown_fields=True):
-    """Traces by their ids, or all that a filter matches."""
+    """Traces by their ids, or all traces that match a filter."""
 
     ids: Annotated[list[str], msgspec.Meta(max_length=MAX_SELECTED)] | None = None
     query: str | None = None
 
 
 class SelectionError(Exception):
-    """Nothing, or too much, was selected; the message says what to do."""
+    """The selection is empty or too large; the message has advice."""
 
 
 def listed(user_id: int) -> QuerySet[Request]:
@@ -50,7 +50,7 @@ def listed(user_id: int) -> QuerySet[Request]:
 
 
 def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
-    """Those that meet every condition."""
+    """The user's listed requests that meet every condition."""
     rows = listed(user_id)
     for condition in asked:
         rows = rows.filter(condition)  # one by one: two tags are two joins
@@ -58,9 +58,9 @@ def matching(user_id: int, asked: Iterable[Q]) -> QuerySet[Request]:
 
 
 def first(rows: QuerySet[Request], number: int) -> list[Request]:
-    """So many of the rows, in their order, with what a list tells of each.
+    """Return the first `number` rows, in order, with message and run.
 
-    The order is found in the index alone: rows with all that hangs on them are sorted several times as slowly.
+    The order comes from the index alone: sorting rows with their joins is several times slower.
     """
     ids = list(rows.values_list("pk", flat=True)[:number])
     found = Request.objects.select_related("message", "run").defer(*_TEXTS).in_bulk(ids)
@@ -68,7 +68,7 @@ def first(rows: QuerySet[Request], number: int) -> list[Request]:
 
 
 def choices(user_id: int) -> dict[str, list[str]]:
-    """Which texts each filter of few may have so that something is found, and which currencies there are."""
+    """Values of each filter in _FEW that match something, and the currencies in use."""
     fields = list(_FEW.values())
     found = set(listed(user_id).order_by().values_list(*fields).distinct())
     columns = zip(*found, strict=True) if found else [()] * len(fields)
@@ -76,19 +76,22 @@ def choices(user_id: int) -> dict[str, list[str]]:
 
 
 def _text(value: object) -> str:
-    """As in an address."""
+    """A value as written in an address."""
     return NOT_CHECKED if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
-    """Of each set of runs only the last that is among the rows."""
+    """The rows with each set of runs reduced to its last run among them."""
     later = rows.order_by().filter(run__rerun=OuterRef("run__rerun"), run__index__gt=OuterRef("run__index"))
     return rows.filter(~Exists(later))
 
 
 def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str, Any]]:
-    """Of the page's sets those with several runs among the rows: `ids` in the order of the runs, how many ended with
-    which `status`, and what those that were billed cost together, unless in two currencies."""
+    """The page's sets with several runs among the rows, by set id.
+
+    Each has the `ids` in the order of the runs, and the number of runs by `status`. It also has the total cost of the
+    billed runs, null without bills or with bills in two currencies.
+    """
     ids = {request.run.rerun_id for request in page if hasattr(request, "run")}
     runs = defaultdict[str, list[Request]](list)
     for request in rows.filter(run__rerun__in=ids).select_related("run").order_by("run__index"):
@@ -108,7 +111,7 @@ def _set(runs: list[Request]) -> dict[str, Any]:
 
 
 def select(user_id: int, selection: Selection) -> list[Request]:
-    """The selected of the user's saved traces. Raises FilterError, SelectionError."""
+    """Return the user's selected saved traces. Raises FilterError, SelectionError."""
     if (selection.ids is None) == (selection.query is None):
         raise SelectionError("Give either ids or query.")
     if selection.ids is not None:
@@ -122,13 +125,13 @@ def select(user_id: int, selection: Selection) -> list[Request]:
 
 
 def num_bytes(requests: Iterable[Request]) -> int:
-    """What their saved events take."""
+    """Total size of the requests' saved events."""
     saved = Trace.objects.filter(pk__in=[request.pk for request in requests])
     return int(saved.aggregate(total=Sum(Length("blob")))["total"] or 0)
 
 
 def marks(requests: Iterable[Request]) -> dict[str, dict[str, Any]]:
-    """What their owner put to each saved trace: whether it is pinned, its note, its tags."""
+    """The owner's marks of each saved trace, by request id: pin, note and tags."""
     entries = Entry.objects.filter(pk__in=[request.pk for request in requests]).prefetch_related("tags")
     return {
         entry.pk: {
@@ -141,14 +144,14 @@ def marks(requests: Iterable[Request]) -> dict[str, dict[str, Any]]:
 
 
 def set_tags(entry: Entry, names: Iterable[str]) -> None:
-    """These and no others."""
+    """Replace the entry's tags with these."""
     with transaction.atomic():
         entry.tags.exclude(name__in=names).delete()
         Tag.objects.bulk_create([Tag(entry=entry, name=name) for name in names], ignore_conflicts=True)
 
 
 def change_tags(requests: Iterable[Request], add: Iterable[str], remove: Iterable[str]) -> None:
-    """A trace that has as many as it may have keeps them and gets no more."""
+    """Remove and add tags; a trace with MAX_TAGS tags gets no more."""
     ids = [request.pk for request in requests]
     with transaction.atomic():
         Tag.objects.filter(entry_id__in=ids, name__in=remove).delete()
@@ -160,7 +163,7 @@ def change_tags(requests: Iterable[Request], add: Iterable[str], remove: Iterabl
 
 
 def tags(user_id: int) -> list[dict[str, object]]:
-    """The user's tags and on how many traces each is, the most used first."""
+    """The user's tags with their numbers of traces, the most used first."""
     found = Tag.objects.filter(entry__trace__request__user_id=user_id).values("name")
     counted = found.annotate(num_traces=Count("id")).order_by("-num_traces", "name")
     return [dict(row) for row in counted]

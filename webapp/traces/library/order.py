@@ -1,7 +1,7 @@
-"""In which order the trace list comes, and where a page of it ends and the next begins.
+"""The trace list's order, and the cursors between its pages.
 
-A figure that is not known comes last in either direction; equal figures are told apart by time, newest first, and equal
-times by id.
+An unknown figure comes last in either direction. Equal figures are ordered by time, newest first, and equal times by
+id.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _MOMENT = "%Y-%m-%dT%H:%M:%S.%f"
 
 
 class CursorError(Exception):
-    """Not a cursor that we gave out for this order."""
+    """The cursor does not belong to this order."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """By one field of a request; `-cost_nano` is the dearest first."""
+    """An order by one field of a request; `-cost_nano` is the dearest first."""
 
     field: str = TIME
     is_descending: bool = True
 
     @classmethod
     def of(cls, text: str) -> Order:
-        """Raises ValueError."""
+        """Parse an order. Raises ValueError."""
         field = text.removeprefix("-")
         if field not in SORTS:
             raise ValueError(f"must be one of {', '.join(SORTS)}, with a minus before it for the largest first")
@@ -47,7 +47,7 @@ class Order:
         return requests.order_by(known, f"-{TIME}", "-pk")
 
     def cursor_of(self, request: Request) -> str:
-        """Continues a list after this request. Opaque to the browser."""
+        """The cursor that continues a list after this request; opaque to the browser."""
         place = f"{request.created_at.astimezone(UTC):{_MOMENT}}~{request.pk}"
         if self.field == TIME:
             return place
@@ -55,7 +55,7 @@ class Order:
         return f"{'' if figure is None else figure}~{place}"
 
     def after(self, requests: QuerySet[Request], cursor: str) -> QuerySet[Request]:
-        """Those that follow in the list. Raises CursorError."""
+        """The requests after the cursor. Raises CursorError."""
         try:
             *figure, time, request_id = cursor.split("~")
             created_at = datetime.strptime(time, _MOMENT).replace(tzinfo=UTC)
@@ -69,7 +69,7 @@ class Order:
         by_time = Q(**{f"{TIME}__{_beyond(is_descending)}": created_at}) | Q(**{TIME: created_at}) & by_id
         if known:
             return requests.filter(self._by_figure(known[0], by_time))
-        # The first condition follows from the second, but only by it an index is entered at the right place.
+        # The first condition follows from the second, but only it lets the database seek in the index.
         return requests.filter(**{f"{TIME}__{_beyond(is_descending)}e": created_at}).filter(by_time)
 
     def _by_figure(self, figure: int | None, by_time: Q) -> Q:

@@ -1,4 +1,4 @@
-"""Traces are deleted when they are as old as their user's rule says. The bill and the usage, in the ledger, stay."""
+"""Deletes traces that are older than their user's rule. The bill and the usage, in the ledger, stay."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from webapp.traces.models import Entry, RetentionRule
 
 MAX_DAYS = 3650
 _MAX_AT_ONCE = 200
-"""The watchdog, which calls this, has other things to look after."""
+"""Limit per call, because the watchdog, which calls this, has other work."""
 
 
 def due(user_id: int, keep_days: int, now: datetime) -> QuerySet[Request]:
-    """The user's traces that were saved longer ago than that and are not pinned."""
+    """The user's unpinned traces that were saved more than keep_days ago."""
     limit = now - timedelta(days=keep_days)
     saved = Request.objects.filter(user_id=user_id, finished_at__lt=limit, trace__isnull=False)
     return saved.exclude(trace__entry__is_pinned=True).order_by("finished_at")
 
 
 def enforce(now: datetime) -> int:
-    """Delete what is due, of all users; so many were deleted, and there may be more."""
+    """Delete due traces of all users and return their number; more may be due."""
     num_deleted = 0
     for rule in RetentionRule.objects.all():
         found = due(rule.user_id, rule.keep_days, now).select_related("message")
@@ -34,7 +34,7 @@ def enforce(now: datetime) -> int:
 
 
 def delete_unpinned(request: Request) -> bool:
-    """Whether it was deleted: its owner may have pinned it since it was found."""
+    """Delete the trace; False if its owner has pinned it since it was found."""
     with transaction.atomic():
         entry = Entry.objects.select_for_update().filter(pk=request.pk).first()
         if entry is not None and entry.is_pinned:

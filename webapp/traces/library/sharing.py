@@ -1,4 +1,4 @@
-"""Links by which anybody may look at one trace: made, opened, taken back. Knows nothing of HTTP."""
+"""Links that open one trace without sign-in: create, open, list and expire. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_SHARES = 20
 
 @dataclass(frozen=True)
 class NewShare:
-    """The one moment at which the token is known."""
+    """A new link with its token, which is not stored."""
 
     share: Share
     token: str
 
 
 def share(trace: Trace, lifetime: timedelta, is_redacted: bool, now: datetime) -> NewShare:
-    """A new link."""
+    """Create a link."""
     token = secrets.token_urlsafe(32)
     row = Share.objects.create(
         trace=trace, token_sha256=_digest(token), is_redacted=is_redacted, expires_at=now + lifetime
@@ -35,7 +35,7 @@ def share(trace: Trace, lifetime: timedelta, is_redacted: bool, now: datetime) -
 
 
 def opened(token: str, now: datetime) -> Share | None:
-    """None: it expired, was taken back or never was; or whose it was may not sign in any more."""
+    """The token's link. None: it expired, was taken back or never existed, or its owner's account is closed."""
     found = Share.objects.filter(token_sha256=_digest(token), expires_at__gt=now, trace__request__user__is_active=True)
     return found.select_related("trace__request").defer("trace__blob", "trace__request__input").first()
 

@@ -1,4 +1,4 @@
-"""Exports and their way back over the API: whose they are, and what is said of a file that cannot be read."""
+"""Export and import of traces over the API: ownership, and messages for unreadable files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending to an OTLP endpoint: a real HTTP receiver reads what arrives with OpenTelemetry's own messages."""
+"""Sending to an OTLP endpoint: a real HTTP receiver decodes the body with OpenTelemetry's own messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A redacted trace tells nothing of what was said, whatever the events hold, and is still a trace."""
+"""A redacted trace reveals no text, for any values of its events, and is still a valid trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A saved trace comes back exactly, and no file, however damaged or hostile, does more than raise TraceFileError."""
+"""A saved trace comes back exactly, and a damaged or hostile file only raises TraceFileError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many traces in one file: out, back, and what a foreign or damaged one may not do."""
+"""Many traces in one file: writing, reading, and the limits for foreign or damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace library's filters: each finds what it says, pages stay whole under all of them, nonsense is explained."""
+"""The trace library's filters: each finds its matches, pages stay complete, and errors carry advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace library: pages, search, and what a foreign file may not do."""
+"""The trace library: pages, search, and the limits for foreign files."""
 
 from __future__ import annotations
 

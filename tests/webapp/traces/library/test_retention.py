@@ -1,4 +1,4 @@
-"""Rules by which traces are deleted when they are old: what goes, what stays, and that nothing goes unannounced."""
+"""Retention rules: the traces that they delete, those that stay, and the preview before a rule is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links by which anybody may look: what they show, what they keep to themselves, and when they end."""
+"""Share links: their content, their secrecy, and their expiry."""
 
 from __future__ import annotations
 

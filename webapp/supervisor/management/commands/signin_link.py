@@ -1,6 +1,6 @@
-"""`manage.py signin_link`: prints a one-time link for the first administrator, as a browser opens it.
+"""`manage.py signin_link`: prints a one-time link for the first administrator, ready for a browser.
 
-Its address is that of the running product, which wrote it into the data folder.
+The link has the address of the running product, which wrote it into the data folder.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Command(BaseCommand):
             sys.exit(0)
 
     def _migrate(self) -> None:
-        """Raises CannotStart."""
+        """Migrate the database. Raises CannotStart."""
         try:
             call_command("migrate", verbosity=0)
         except DatabaseError as error:
