@@ -66,23 +66,13 @@ class _Rest(msgspec.Struct, forbid_unknown_fields=True):
     sizes: Annotated[list[int], msgspec.Meta(max_length=MAX_EVENTS)]
     """Events per frame."""
     is_token: bytes
-<<<<<<< HEAD
-    """Per event, in order: 1 for token.sampled, which stand in `columns`."""
-=======
     """One byte per event, in order: 1 for token.sampled, which is in the columns."""
->>>>>>> wt-wa
     events: bytes
     """JSON of all other events, in order."""
 
 
 class _Document(_Rest, forbid_unknown_fields=True):
-<<<<<<< HEAD
     columns: TokenColumns
-=======
-    columns: TokenColumns | None = None
-    tokens: former_columns.TokenColumns | None = None
-    """Tokens of traces saved before `columns` existed."""
->>>>>>> wt-wa
 
 
 class Packing:
