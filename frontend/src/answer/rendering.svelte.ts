@@ -11,7 +11,7 @@ export class AnswerRendering {
     return new IncrementalMarkdown(renderMarkdown, this.parts);
   });
 
-  /** Of the Markdown so far. */
+  /** The blocks of the Markdown so far. */
   blocks(text: string, isStreaming: boolean): string[] {
     return this.markdown.update(text, isStreaming);
   }

@@ -33,7 +33,7 @@ export class Alignment {
 
   /** Both go on from what was given before, but for the text's last part, which may have become another. */
   update(text: string, tokens: AnswerPiece[]): void {
-    // What was matched at the end may have been met too early.
+    // The last matches may have been made too early.
     this.forget(commonLength(this.text, text) - REACH);
     this.text = text;
     this.texts.read(tokens);
@@ -151,20 +151,20 @@ export class RenderedTokens {
     return this.places[index]?.position ?? null;
   }
 
-  /** Where a character begins. */
+  /** Return the place at which a character begins. */
   pointAt(offset: number): [Part, number] {
     const index = lastIndex(this.offsets, (start) => start <= offset);
     const node = this.nodes[index]!;
     return [node, isText(node) ? offset - this.offsets[index]! : 0];
   }
 
-  /** Where the text before this character ends. */
+  /** Return the place at which the text before this character ends. */
   endPointAt(offset: number): [Part, number] {
     const [node, before] = this.pointAt(offset - 1);
     return [node, isText(node) ? before + 1 : lengthOf(node)];
   }
 
-  /** Of the place of this token, or of the last rendered one before it; -1: there is none. */
+  /** Index of this token's place, or of the last rendered one before it; -1: there is none. */
   private placeAt(position: number): number {
     return lastIndex(this.places, (place) => place.position <= position);
   }

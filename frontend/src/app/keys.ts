@@ -8,7 +8,7 @@ export interface Page {
   closeMenu: () => boolean;
 }
 
-/** What can be done with the conversation in the list that has the focus. */
+/** The actions on the conversation in the list that has the focus. */
 export interface Item {
   /** By so many; the ends stop it. */
   move: (by: 1 | -1) => void;

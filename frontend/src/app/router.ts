@@ -1,4 +1,4 @@
-/** Which page an address is. Knows nothing of the pages. */
+/** Maps an address to a page. Knows nothing of the pages. */
 export type Route =
   | { page: "chat"; conversation: string | null }
   | { page: "turns"; conversation: string }
@@ -10,7 +10,7 @@ export type Route =
   | { page: "race"; from: string | null }
   | { page: "unknown" };
 
-/** Of a path, with its query where the page has one. */
+/** The route of a path, with its query where the page has one. */
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   const [first = "", id = "", ...rest] = path.split("/").slice(1);

@@ -1,6 +1,6 @@
 import { isOverlaid, type Binding } from "../ui/keys";
 
-/** Whether a key press sends the message. An Enter that confirms an input method's candidate never does. */
+/** True when a key press sends the message. An Enter that confirms an input method's candidate never does. */
 export function isSendKey(
   event: Pick<KeyboardEvent, "key" | "shiftKey" | "isComposing" | "keyCode">,
 ): boolean {
@@ -17,7 +17,7 @@ export const COMPOSER_KEYS: readonly Binding<{ send: (event: KeyboardEvent) => v
   },
 ];
 
-/** What will be sent, over the composer. */
+/** The preview of the next request, over the composer. */
 export const PREVIEW_KEYS: readonly Binding<{ close: () => void }>[] = [
   { keys: ["Escape"], says: "Close what will be sent", run: ({ close }) => close() },
 ];

@@ -1,4 +1,4 @@
-/** What the next request would hold, in words and shares. Pure: knows nothing of the server or the screen. */
+/** The content of the next request, in words and shares. Pure: knows nothing of the server or the screen. */
 import { count, counted, money, roughly } from "../trace/format";
 import type { Preview } from "../transport/api";
 
@@ -8,7 +8,7 @@ export interface Part {
   /** Segments of one kind that stand apart count as one part of the table. */
   numSegments: number;
   numTokens: number;
-  /** Null: nobody knows. */
+  /** Null: not known. */
   numCached: number | null;
 }
 

@@ -3,7 +3,7 @@ import type { SamplingParams } from "../protocol/events";
 import type { Preset as BuiltIn } from "../trace/sampling/presets";
 import type { Preset } from "../transport/api";
 
-/** What a preset changes; without a system prompt or a number of answers those stay. */
+/** A preset's changes; without a system prompt or a number of answers those stay. */
 export interface Use {
   params: SamplingParams;
   system_prompt?: string;

@@ -17,7 +17,7 @@ export async function loadFonts(): Promise<void> {
 }
 
 export function paint(context: CanvasRenderingContext2D, shapes: Shape[], colorOf: ColorOf): void {
-  // What is shown is what was sent: no ligatures.
+  // The text is shown as it was sent: no ligatures.
   context.textRendering = "optimizeSpeed";
   for (const shape of shapes) {
     context.save();

@@ -26,7 +26,7 @@ export const WALK_KEYS: readonly Binding<Steps>[] = [
   { keys: ["ArrowRight"], says: "To the next token", run: ({ step }) => step(1) },
 ];
 
-/** Where an answer can be forked. */
+/** The places at which an answer can be forked. */
 interface Forks {
   /** To the next or previous candidate; false: none can be chosen here. */
   reach: (direction: 1 | -1) => boolean | void;

@@ -4,7 +4,7 @@ import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 
-/** What a panel is given; it takes of it what it needs. */
+/** A panel's properties; each panel uses those it needs. */
 export interface PanelProps {
   trace: RequestTrace;
   /** The moment of the trace that is shown. */
@@ -26,7 +26,7 @@ export interface Panel {
   load: () => Promise<{ default: Component<PanelProps> }>;
   /** It asks the server for more than the trace. */
   needsServer?: boolean;
-  /** Whether this request has something for it; without one it always has. */
+  /** True when this request has content for the panel; a panel without this function always has. */
   hasContent?: (view: TraceView) => boolean;
 }
 

@@ -13,16 +13,16 @@ export interface Band {
   top: number;
   rows: number;
   answers: RunAnswer[];
-  /** Of its stretch. */
+  /** The pieces of its stretch. */
   pieces: string[];
-  /** How many answers end with it. */
+  /** Number of answers that end with it. */
   numEnding: number;
 }
 
 export interface Flow {
   bands: Band[];
   numRows: number;
-  /** Where answers part or end: the axis is drawn from one of these to the next. */
+  /** Positions at which answers part or end: the axis is drawn from one of these to the next. */
   stops: number[];
 }
 

@@ -4,11 +4,11 @@ import { SpanReader, stageSpans, type Span } from "../trace/timing/spans";
 import type { TraceView } from "../trace/view";
 import { wholeRange, type Range, type Scale } from "./timeline";
 
-/** Whatever is shorter is shown this wide. */
+/** A shorter span is shown this wide. */
 export const MIN_WIDTH = 2;
 /** Narrower spans are not drawn one by one where they stand side by side. */
 const FINE = 3;
-/** How many candidates under the pointer are compared. */
+/** Number of candidates compared under the pointer. */
 const MOST_COMPARED = 256;
 
 /** Spans by start; `reach` is the latest end up to and including each. */
@@ -79,7 +79,7 @@ export class Lanes {
 /** The lanes as they stand after an update: a value of its own, whose tracks go on growing. */
 export interface Laid {
   lanes: Lane[];
-  /** Of all lanes, in the order in which spans of the same start are walked. */
+  /** All lanes' tracks, in the order in which spans of the same start are walked. */
   tracks: Track[];
   whole: Range;
   /** When anything was done for the request: all spans and marks but the queue's, which is waiting. */
@@ -101,7 +101,7 @@ function laidOut(lanes: Lane[]): Laid {
   return { lanes, tracks, whole: wholeRange(ends), busy };
 }
 
-/** What is drawn as one rectangle: one span, or several that share their pixels. */
+/** A rectangle: one span, or several that share their pixels. */
 export interface Run {
   x: number;
   width: number;
@@ -189,7 +189,7 @@ export function neighbour(tracks: Track[], from: Span | number, direction: 1 | -
   found.forEach((index, rank) => {
     const span = tracks[rank]!.spans[index];
     if (!span) return;
-    // Of equal starts the walk takes the first track, and backwards the last.
+    // Among equal starts the walk takes the first track, and backwards the last.
     const isNearer = !best || (direction > 0 ? span.start < best.start : span.start >= best.start);
     if (isNearer) best = span;
   });

@@ -48,7 +48,7 @@ function laterLast(reached: SceneId[]): (a: SceneId, b: SceneId) => number {
       : place(a) - place(b);
 }
 
-/** Where the playhead stands when the first `shown` events are shown, and the newest of them to this part. */
+/** The playhead's place when the first `shown` events are shown, and the newest of them to this part. */
 export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): number {
   const slot = all.findLast(({ segment }) => segment && shown > segment.start) ?? all[0];
   if (!slot?.segment || shown <= 0) return 0;
@@ -62,7 +62,7 @@ export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): num
   return slot.x + (slot.width * Math.max(0, done)) / Math.max(1, end - start);
 }
 
-/** How many events are shown at a place of the strip: at least one, at most all that the request has reached. */
+/** The number of events shown at a place of the strip: at least one, at most all that the request has reached. */
 export function shownAt(all: Slot[], story: Story, x: number): number {
   const known = all.filter(({ segment }) => segment);
   const slot = known.findLast((each) => x >= each.x) ?? known[0];

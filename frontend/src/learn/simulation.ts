@@ -31,7 +31,7 @@ export async function untilThere<Answer extends object>(
   }
 }
 
-/** What a step takes, and each token in it besides. */
+/** The time of a step, and of each token in it besides. */
 export interface StepClock {
   step_us: number;
   token_us: number;

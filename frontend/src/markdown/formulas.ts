@@ -98,7 +98,7 @@ function signAt(text: string, at: number): Sign | undefined {
   return SIGNS.find(({ open }) => text.startsWith(open, at));
 }
 
-/** Where the closing sign stands; a dollar that cannot close ends the search. */
+/** The place of the closing sign; a dollar that cannot close ends the search. */
 function endOf(text: string, start: number, limit: number, sign: Sign): number | null {
   for (let at = start; at < limit; at++) {
     if (text.startsWith(sign.close, at)) return sign !== DOLLAR || mayClose(text, at) ? at : null;

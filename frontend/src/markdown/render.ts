@@ -5,12 +5,12 @@ import { formulas, type Formula } from "./formulas";
 import { NO_PARTS, type Parts } from "./parts";
 import { tasks } from "./tasks";
 
-/** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
+/** The state that markdown-it keeps between parts of one document: link definitions, the first of a name wins. */
 export type Environment = {
   references: Record<string, { title: string; href: string }>;
-  /** What sets its formulas and colours its code. */
+  /** Sets its formulas and colours its code. */
   parts?: Parts;
-  /** Whether more text may follow. */
+  /** True when more text may follow. */
   isOpen?: boolean;
 };
 

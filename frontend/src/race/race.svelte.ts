@@ -23,7 +23,7 @@ export class Race {
     return this.isStarting || this.lanes.some(({ whole, refusal }) => !isOver(whole) && !refusal);
   }
 
-  /** Where they part; null: nowhere yet. */
+  /** The place at which they part; null: nowhere yet. */
   get fork(): Divergence | null {
     const [a, b] = this.lanes;
     return a && b ? divergence(a.whole, b.whole, isOver(a.whole) && isOver(b.whole)) : null;

@@ -46,7 +46,7 @@ function refused(field: AxisName, problem: string): Parsed {
   return { grid: {}, numCells: 0, problem, field };
 }
 
-/** What a set is, in words. */
+/** A set's plan, in words. */
 export function planText({ n, seeds, grid }: Pick<RerunHead, "n" | "seeds" | "grid">): string {
   const axes = Object.entries(grid) as [SettingName, number[]][];
   const times = n === 1 ? "once" : `${n} times`;

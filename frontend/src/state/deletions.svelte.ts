@@ -8,7 +8,7 @@ interface Deletion {
   /** All that go, with or without that one. */
   ids: string[];
   label: string;
-  /** What is not deleted with it. */
+  /** The parts that are not deleted with it. */
   left: string;
   send: () => Promise<unknown>;
 }
@@ -40,7 +40,7 @@ export class Deletions {
     this.pending = null;
   }
 
-  /** Nobody is hurried who is about to undo. */
+  /** Stop the timer while the user is about to undo. */
   pause(): void {
     clearTimeout(this.timer);
   }

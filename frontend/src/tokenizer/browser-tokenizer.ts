@@ -24,7 +24,7 @@ export function loadCounter(url: string): Promise<Counter> {
   if (!counter) {
     counter = fetchCounter(url);
     counters.set(url, counter);
-    // What failed is asked for again.
+    // A failed download is tried again.
     counter.catch(() => counters.delete(url));
   }
   return counter;

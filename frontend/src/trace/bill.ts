@@ -1,4 +1,4 @@
-/** What the lines of a bill stand for. */
+/** The meaning of a bill's lines. */
 import type { BillLine, BillPosted } from "../protocol/events";
 import { numRead, type TraceView } from "./view";
 
@@ -27,7 +27,7 @@ export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null
 
 type Posted = Pick<BillPosted, "lines" | "total_nano" | "currency" | "price_version">;
 
-/** Whether bill and ledger say the same, line by line, and each adds up. */
+/** True when bill and ledger say the same, line by line, and each adds up. */
 export function isEqual(bill: Posted, entry: Posted): boolean {
   return [bill, entry].every(addsUp) && said(bill) === said(entry);
 }

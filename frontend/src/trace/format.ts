@@ -34,7 +34,7 @@ export function count(value: number): string {
   return groups.format(value);
 }
 
-/** What was reckoned in nats, as people read it: 1 bit is a chance of 1 in 2. */
+/** Bits from nats, as people read them: 1 bit is a chance of 1 in 2. */
 export function bits(nats: number, digits = 2): string {
   return `${decimal(nats / Math.LN2, digits)}\u00a0bits`;
 }

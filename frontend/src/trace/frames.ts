@@ -9,7 +9,7 @@ export interface SentFrame {
   carrier: "websocket" | "sse" | null;
   /** When it arrived at this page, µs since the epoch by its clock; null, here and in the next: this page was not there. */
   arrivedUnixUs: number | null;
-  /** Of the message as it came, in UTF-8. */
+  /** Size of the message as it came, in UTF-8. */
   numBytes: number | null;
   /** Null also where too much has come to be kept. */
   text: string | null;

@@ -45,7 +45,7 @@ function saved(log: AnyEvent[]): RequestTrace {
   return RequestTrace.saved([{ seq: 1, events: log }]);
 }
 
-/** What a view says, without how it came to be. */
+/** A view's content, without its history. */
 function said(view: TraceView): object {
   return { ...view, events: view.events.map(({ seq }) => seq) };
 }

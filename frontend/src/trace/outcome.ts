@@ -1,4 +1,4 @@
-/** How a request stands or ended, by the same rules as webapp.lifecycle.settle. */
+/** The state or the end of a request, by the same rules as webapp.lifecycle.settle. */
 import type { TextWithheld, Usage } from "../protocol/events";
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
@@ -47,19 +47,19 @@ export function cutSentence({ given, asked, by }: Cut): string {
   return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
 }
 
-/** How many of the tokens asked for the window leaves; null: all, or that is not known. */
+/** The number of requested tokens that the window leaves; null: all, or not known. */
 export function numLeft({ accepted, context }: TraceView): number | null {
   if (!accepted || !context) return null;
   const left = context.window - context.num_prompt_tokens;
   return accepted.params.max_tokens > left ? left : null;
 }
 
-/** Whether no text of the answer was ever let out: what a fork took over had been, too. */
+/** True when no text of the answer was ever released, the text that a fork took over included. */
 export function isAllWithheld({ withheld, releases, forked }: TraceView): boolean {
   return withheld !== null && !forked?.text && releases.every(({ text }) => !text);
 }
 
-/** What a notice below an answer tells of its end. */
+/** The words of a notice below an answer on its end. */
 export interface Ending {
   outcome: Outcome;
   /** Null also where its events are not read. */
@@ -128,7 +128,7 @@ const FAILURES: Record<string, string> = {
   internal: "Something failed in the server",
 };
 
-/** What a failure is called above its message. */
+/** The title of a failure's message. */
 export function failureTitle(error: { stage: string; code: string }): string {
   return FAILURES[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`;
 }

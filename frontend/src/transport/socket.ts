@@ -42,7 +42,7 @@ export class Socket {
   private numMessages = 0;
   private numUnackedChars = 0;
 
-  /** Once for the page; whoever follows a request before that opens it too. */
+  /** Open the page's one connection; a request followed before that opens it too. */
   open(): void {
     if (this.socket) return;
     clearTimeout(this.timer);

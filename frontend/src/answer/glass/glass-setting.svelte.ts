@@ -1,4 +1,4 @@
-/** Whether answers are tinted by surprise: one setting of this browser. */
+/** The switch that tints answers by surprise: one setting of this browser. */
 const KEY = "sightglass-glass";
 
 class GlassSetting {

@@ -51,11 +51,11 @@ export function stepsOf(
 export interface Tint {
   top: number;
   height: number;
-  /** Of each of STEPS, as an SVG path from the block's own top. */
+  /** One SVG path for each of STEPS, from the block's own top. */
   paths: string[];
 }
 
-/** What was measured of a block while it had this width. */
+/** A block's measurements at this width. */
 interface Measured {
   width: number;
   boxes: Map<string, string>;
@@ -118,7 +118,7 @@ function blockOf(node: Node, root: Node): Element | null {
   return at instanceof Element ? at : null;
 }
 
-/** What is seen of a box in the one that scrolls it sideways; null: nothing. */
+/** The visible part of a box within the one that scrolls it sideways; null: none. */
 export function clipped(box: DOMRect, room: DOMRect | null): DOMRect | null {
   if (!room) return box;
   const [left, right] = [Math.max(box.left, room.left), Math.min(box.right, room.right)];

@@ -2,7 +2,7 @@
 
 export type HighlightName = "linked-token" | "answer-later";
 
-/** Whether this browser can paint a text without changing it. */
+/** True when this browser can paint a text without changing it. */
 export const canHighlight = typeof CSS !== "undefined" && "highlights" in CSS;
 
 /** One answer's ranges under one name. */

@@ -1,4 +1,4 @@
-/** Which token of the answer the inspector stands at, and whether what comes after it has not happened yet. */
+/** Marks the token at which the inspector stands, and the text after it that has not happened yet. */
 import type { TraceView } from "../../trace/view";
 
 export interface Playhead {

@@ -1,4 +1,4 @@
-/** Which word of an answer is looked into, and the words that it nearly said; knows nothing of where they are painted. */
+/** The word of an answer that is open, and the words that it nearly said; knows nothing of painting. */
 import { whyNoFork, type Forking } from "../../state/conversation/forking";
 import type { RequestTrace } from "../../state/request/request-trace.svelte";
 import type { TokenSampled } from "../../protocol/events";
@@ -57,7 +57,7 @@ export class Reader {
     return tokenName(this.trace.whole, id, piece, this.token);
   }
 
-  /** What the keys have reached, in words. */
+  /** The place that the keys have reached, in words. */
   get said(): string {
     const { token, nearly, position } = this;
     if (this.by !== "keys" || position === null) return "";
@@ -76,7 +76,7 @@ export class Reader {
     this.by = by;
   }
 
-  /** Whether anything was open. */
+  /** Close the popover; returns true when it was open. */
   close(): boolean {
     const wasOpen = this.position !== null;
     this.position = this.row = null;

@@ -1,4 +1,4 @@
-/** Which exhibit a scene of the journey, or a panel, opens: "Play with this". */
+/** The exhibit that a scene of the journey, or a panel, opens: "Play with this". */
 import type { SceneId } from "../../trace/journey/scenes";
 import type { PanelName } from "../panels";
 import type { Exhibit } from "../../trace/words/terms";

@@ -6,7 +6,7 @@ import { duration } from "../../trace/format";
 import { rowTop, type Picture } from "./painter";
 import type { Context, Palette } from "../../theme/palette";
 
-/** How far the name of a compressed gap reaches beyond it. */
+/** Reach of a compressed gap's name beyond the gap. */
 const GAP_LABEL = 30;
 const ROW_OF = new Map(STAGES.map(({ id }, index) => [id as string, index + 1]));
 
@@ -20,7 +20,7 @@ export function paintOver(ctx: Context, picture: Picture, palette: Palette): voi
   paintPlayhead(ctx, picture, palette);
 }
 
-/** What the replay has not come to is there, but pale. */
+/** Paint the part that the replay has not reached in pale colours. */
 function paintUnplayed(ctx: Context, { box, on, played }: Picture, palette: Palette): void {
   if (played === null) return;
   const x = Math.max(0, on.toX(played));

@@ -18,9 +18,9 @@ export interface Picture {
   /** The first row; the lanes follow. */
   waits: Wait[];
   hasPath: boolean;
-  /** Where spans without an end are drawn to. */
+  /** The end of open spans. */
   now: number;
-  /** What comes after it is not played yet. Null: nothing is hidden. */
+  /** The time after which nothing is played yet. Null: nothing is hidden. */
   played: number | null;
   playhead: number;
   hoveredRow: number | null;

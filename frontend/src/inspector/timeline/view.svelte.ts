@@ -1,5 +1,5 @@
-/** What the timeline shows of a trace: the window on its time, what is focused, marked and measured. Knows no pixels
- * but the width it is given, and draws nothing. */
+/** The timeline's view of a trace: the window on its time, its focus, marks and measure. Knows no pixels but the width
+ * it is given, and draws nothing. */
 import { Lanes, nearest, neighbour, type Hit } from "../../layout/lanes";
 import {
   around,
@@ -25,13 +25,13 @@ import type { Picture } from "./painter";
 /** The first row is what was waited for. */
 export const NUM_ROWS = STAGES.length + 1;
 const FLIGHT_MS = 180;
-/** How much of the window an arrow key moves it by. */
+/** Share of the window by which an arrow key moves it. */
 const LANE_STEP = 0.2;
 /** Idle time is worth an offer from this share of the trace on. */
 const WORTH_COMPRESSING = 0.2;
 
 export class TimelineView {
-  /** Of the element that holds names and canvas. */
+  /** Width of the element that holds names and canvas. */
   outerWidth = $state(0);
   isCoarse = $state(false);
   isCompressed = $state(false);
@@ -41,7 +41,7 @@ export class TimelineView {
   kept = $state.raw<number[]>([]);
   passing = $state<number | null>(null);
   hasDetails = $state(false);
-  /** What is searched for. */
+  /** The search text. */
   sought = $state("");
   measured = $state.raw<Range | null>(null);
   hoveredRow = $state<number | null>(null);
@@ -90,7 +90,7 @@ export class TimelineView {
   readonly window = $derived.by(() => (this.chosen ? clamp(this.chosen, this.axis) : this.axis));
   readonly on = $derived.by(() => scale(this.window, this.box.width, this.warp));
   readonly isFit = $derived.by(() => this.chosen === null);
-  /** What could be left out: its length, and its share of the whole; null where it is not worth it. */
+  /** The time that could be left out: its length, and its share of the whole; null where it is not worth it. */
   readonly idle = $derived.by(() => {
     const us = idleTime(this.gaps);
     const share = us / (this.whole.end - this.whole.start);
@@ -207,7 +207,7 @@ export class TimelineView {
   /** To the next or previous event of all lanes: from what is focused, else from the playhead. */
   walk(direction: 1 | -1): void {
     const { isLive, position } = this.trace;
-    // A playhead that nobody has moved stands at the end: the first event comes next.
+    // A playhead that was never moved stands at the end: the first event comes next.
     const moment = isLive && direction > 0 ? -Infinity : position;
     const found = neighbour(this.laid.tracks, this.focus ?? moment, direction);
     if (!found && !this.focus) this.announced = "No event there.";

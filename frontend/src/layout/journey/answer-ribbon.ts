@@ -7,7 +7,7 @@ import { MOST_BITS } from "../strip";
 import { box, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
-/** Of the whole ribbon, with its sentence, px. */
+/** Height of the whole ribbon, with its sentence, px. */
 export const RIBBON_HEIGHT = 112;
 const BARS = 62;
 const LEAST_BAR = 3;

@@ -52,7 +52,7 @@ export function billShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-/** Of each line, and of their total. */
+/** The amount of each line, and their total. */
 const amountsOf = ({ lines: billed, currency, total_nano: total }: BillPosted): string[] =>
   moneyColumn([...billed.map(({ amount_nano }) => amount_nano), total], currency);
 

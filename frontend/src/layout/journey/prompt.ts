@@ -14,7 +14,7 @@ const TOP = 28;
 const FOOT = 64;
 /** More blocks than these are drawn without their borders, as are those whose size is not reported. */
 const MOST_BORDERS = 800;
-/** What the rows are whole multiples of where no block size is reported. */
+/** The unit of the rows where no block size is reported. */
 const UNKNOWN_BLOCK = 16;
 const LEAST_PREVIEW = 60;
 const PREVIEW_LINE = 16;

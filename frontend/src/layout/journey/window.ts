@@ -8,7 +8,7 @@ import { fitted, lines, monoWidth, sansWidth } from "./words";
 const BAR = 22;
 const PACKED = 64;
 const LINE = 17;
-/** Of a segment's entry: its heading alone, or with as many lines of its text as have room. */
+/** Height of a segment's entry: its heading alone, or with as many lines of its text as fit. */
 const LEAST_ENTRY = 22;
 const MOST_LINES = 6;
 const ENTRY_GAP = 12;

@@ -1,4 +1,4 @@
-/** How wide words are, without a font to measure: the mono font's columns, and the sans font's average. */
+/** Widths of words, without a font to measure: the mono font's columns, and the sans font's average. */
 
 /** Width of a column in the size of the mono font. */
 const COLUMN = 0.6;

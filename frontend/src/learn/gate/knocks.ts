@@ -20,7 +20,7 @@ const DOOR_OF: Record<string, DoorId> = {
   too_many_requests: "room",
 };
 
-/** Which door refused; null: none did. */
+/** The door that refused; null: none did. */
 export function doorOf({ status, body }: Pick<Reply, "status" | "body">): DoorId | null {
   if (status < 400) return null;
   const code = (body as { error?: { code?: string } } | null)?.error?.code ?? "";
@@ -104,7 +104,7 @@ export async function knock(
   };
 }
 
-/** What the page itself puts on a request; the browser adds the session's cookie, which no script can read. */
+/** The headers that the page itself sets; the browser adds the session's cookie, which no script can read. */
 export function headersOf(
   { body, hasSecret }: Pick<Knock, "body" | "hasSecret">,
   secret: string,

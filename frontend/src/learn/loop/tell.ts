@@ -1,4 +1,4 @@
-/** How many tokens the request's steps computed, and how many they would have without a cache. */
+/** Tokens that the request's steps computed, and that they would have computed without a cache. */
 import { count, counted, duration } from "../../trace/format";
 import { numRead, type TraceView } from "../../trace/view";
 import { line, missing, type Teller } from "../own/walk";
@@ -49,7 +49,7 @@ export const tellLoop: Teller = (view) => {
   return lines;
 };
 
-/** Of what was read before the answer. */
+/** Tokens computed of the text read before the answer. */
 function numComputed({ prefill, tokens }: TraceView): number {
   const own = prefill.filter(({ at }) => !tokens[0] || at <= tokens[0].at);
   return own.reduce((sum, { start, end }) => sum + end - start, 0);

@@ -8,7 +8,7 @@ import { api } from "../../transport/api";
 export interface Played {
   trace: RequestTrace;
   title: string;
-  /** Of the visitor's own request; null: the recorded example. */
+  /** The visitor's own request; null: the recorded example. */
   requestId: string | null;
 }
 

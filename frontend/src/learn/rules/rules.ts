@@ -55,7 +55,7 @@ export const RULES: Rule[] = [
   },
 ];
 
-/** How far the text is from the rule: 1.5 is half as much again. */
+/** The text's size over the rule's: 1.5 is half as much again. */
 export function timesOf({ of, told }: Rule, sizes: Sizes): number {
   return of(sizes) / told;
 }

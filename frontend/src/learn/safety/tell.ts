@@ -1,4 +1,4 @@
-/** What the safety layers said of the request. */
+/** The safety layers' verdicts on the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";

@@ -21,7 +21,7 @@ const STRIP = 34;
 const STAGE = { x: MARGIN, y: 130, width: WIDTH - 2 * MARGIN, height: HEIGHT - 130 - 52 };
 /** The picture is drawn so many times as large as on a page: a clip is looked at small. */
 const ZOOM = 1.22;
-/** Of an average letter, to its size. */
+/** Width of an average letter over its size. */
 const LETTER = 0.53;
 
 /** view: at the moment; whole: at the end. */

@@ -14,7 +14,7 @@ export interface Picture {
 
 export interface Caption {
   title: string;
-  /** Whose it is, and of when. */
+  /** The picture's owner and date. */
   note: string;
 }
 
@@ -24,7 +24,7 @@ const RATIO = 2;
 const MARGIN = 16;
 const SVG = "http://www.w3.org/2000/svg";
 const XHTML = "http://www.w3.org/1999/xhtml";
-/** What XML cannot hold, which tokens may. */
+/** Characters that XML cannot hold, which tokens may. */
 const NO_XML = /[^\t\n\r\u0020-\ufffd\u{10000}-\u{10ffff}]|\p{Surrogate}/gu;
 
 /** Copied at once; what is fetched for it comes later. */

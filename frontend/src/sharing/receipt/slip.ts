@@ -15,7 +15,7 @@ const MARGIN = 32;
 export const TOOTH = 10;
 const SIZE = 13;
 const SMALL = 11.5;
-/** Of a letter of JetBrains Mono, to its size. */
+/** Width of a letter of JetBrains Mono over its size. */
 export const LETTER = 0.6;
 const LINE = 19;
 const INNER = WIDTH - 2 * MARGIN;

@@ -4,7 +4,7 @@ import { isOver } from "../../trace/view";
 import type { Message } from "../../transport/api";
 import type { RequestTrace } from "../request/request-trace.svelte";
 
-/** What came with the conversation stands until the events have gone beyond it. */
+/** The text that came with the conversation stands until the events have gone beyond it. */
 export function textSoFar(message: Message, trace: RequestTrace | null): string {
   const streamed = trace?.whole.text ?? "";
   return streamed.length > message.text.length ? streamed : message.text;

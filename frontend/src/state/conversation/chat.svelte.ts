@@ -31,7 +31,7 @@ export const MOST_TRACES = 5;
 export class Chat {
   conversation = $state<Conversation | null>(null);
   problem = $state<Refusal | null>(null);
-  /** Whether each token of the next answers is to be chosen. */
+  /** True when the user chooses each token of the next answers. */
   isStepped = $state(false);
   /** The settings of the next message. */
   systemPrompt = $state("");
@@ -102,11 +102,11 @@ export class Chat {
   /** The first message may have been taken when its page was left, or its reply was lost. */
   private async recover(): Promise<void> {
     const left = this.outbox.messages.find(({ posted, refusal }) => posted && refusal);
-    // What could not be asked now is asked when it is tried again.
+    // A check that fails now is repeated when the user tries again.
     if (left) await this.hasArrived(left).catch(() => false);
   }
 
-  /** Whether a message was taken of which no reply told; if so it is shown. */
+  /** Return true when the server took a message whose reply was lost; the message is then shown. */
   private async hasArrived(unsent: Unsent): Promise<boolean> {
     if (!unsent.posted) return false;
     const now = await api.conversation(unsent.posted).catch((error: unknown) => {
@@ -125,7 +125,7 @@ export class Chat {
     return true;
   }
 
-  /** What was done in another tab meanwhile. */
+  /** Load the changes that another tab made meanwhile. */
   async refresh(): Promise<void> {
     const { conversation } = this;
     if (!conversation || this.sending || this.isClosed) return;
@@ -152,7 +152,7 @@ export class Chat {
     this.systemPrompt = now.system_prompt;
   }
 
-  /** Those that were not known. */
+  /** Add the messages that were not known, and return them. */
   private add(messages: Message[]): Message[] {
     const known = new Set(this.conversation!.messages.map(({ id }) => id));
     const added = messages.filter(({ id }) => !known.has(id));
@@ -160,7 +160,7 @@ export class Chat {
     return added;
   }
 
-  /** The trace of an answer, opened when somebody looks at it. */
+  /** The trace of an answer, opened when it is first shown. */
   traceOf(message: Message): RequestTrace | null {
     if (!message.request_id) return null;
     if (!this.traces[message.request_id]) this.follow(message, null);
@@ -188,7 +188,7 @@ export class Chat {
     return { params: $state.snapshot(this.params), n: this.n };
   }
 
-  /** Of several answers nobody chooses the tokens at once. */
+  /** Step mode asks for one answer: the user cannot choose the tokens of several at once. */
   private get asked(): Asking & { is_stepped?: boolean } {
     return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
@@ -212,7 +212,7 @@ export class Chat {
   private async deliver(unsent: Unsent, keydownAt: number): Promise<boolean> {
     this.problem = null;
     try {
-      // Where it goes is known only then, and with which settings.
+      // The conversation and its settings are known only then.
       await this.opening;
       if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
       return true;
@@ -246,7 +246,7 @@ export class Chat {
     if (isNew && !this.isClosed) this.onCreated(id);
   }
 
-  /** What would be sent with this text now. */
+  /** Fetch the request that this text would send now. */
   preview(text: string, signal: AbortSignal): Promise<Preview> {
     const { conversation } = this;
     const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
@@ -314,7 +314,7 @@ export class Chat {
     }
   }
 
-  /** Whether the answer did not end by itself, and has tokens to go on from. */
+  /** True when the answer did not end by itself, and has tokens to continue. */
   canGoOn(message: Message): boolean {
     if (!message.request_id || this.running) return false;
     const trace = this.traces[message.request_id] ?? null;
@@ -347,14 +347,14 @@ export class Chat {
     if (this.isClosed) return;
     this.add([started.assistant_message, ...started.siblings]);
     this.conversation!.leaf_id = started.assistant_message.id;
-    // What was asked for before has no times of this post.
+    // A repeated post has no times of its own.
     this.follow(started.assistant_message, started.is_repeat ? null : clock);
-    // What is not on the screen has no paint to be timed.
+    // An answer that is not on the screen has no paint to be timed.
     for (const sibling of started.siblings) this.follow(sibling, null);
   }
 
   private follow(message: Message, clock: ClientClock | null): void {
-    // Nobody would close what is opened now.
+    // After the close no code would close a new trace.
     if (this.isClosed) return;
     const trace = new RequestTrace(message.request_id!);
     // A look at what another tab did may have been faster than the reply.
@@ -409,7 +409,7 @@ export class Chat {
     }
   }
 
-  /** Whether the messages of these requests have all that a reload would show of them. */
+  /** Return true when the messages of these requests have all that a reload would show of them. */
   private async completes(requestIds: string[]): Promise<boolean> {
     const { conversation } = this;
     const isOne = ({ request_id }: Message) => request_id !== null && requestIds.includes(request_id);
@@ -422,7 +422,7 @@ export class Chat {
     return now !== null;
   }
 
-  /** Ends all answers to the message, also those not on the screen: nobody waits for them any more. */
+  /** End all answers to the message, also those not on the screen: the user waits for none of them any more. */
   async stop(): Promise<void> {
     const cancelled = this.writing.map((message) => api.cancel(message.request_id!));
     await Promise.all(cancelled).catch((error: unknown) => (this.problem = refusalOf(error)));

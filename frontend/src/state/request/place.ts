@@ -10,7 +10,7 @@ export interface Place {
   time: number | null;
 }
 
-/** What is not a place is none. */
+/** The place in an address; invalid values are left out. */
 export function placeOf(search: string): Place {
   const query = new URLSearchParams(search);
   const whole = (name: string, least: number) => {
@@ -29,7 +29,7 @@ export function searchOf({ panel, token, time }: Place): string {
   return query.size ? `?${query}` : "";
 }
 
-/** Where the playhead stands; live it stands nowhere. */
+/** The playhead's place; live it has none. */
 export function placeIn(trace: RequestTrace, panel: string | null): Place {
   if (trace.isLive) return { panel, token: null, time: null };
   // Tokens count from the answer's first, also where those before were taken over from another.

@@ -47,7 +47,7 @@ export class RequestTrace {
   /** Why the server does not send the events. */
   refusal = $state("");
   speed = $state<Speed>("explain");
-  /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
+  /** The progress of the newest event's showing while a replay plays, 0 to 1; else the event is shown as it ends. */
   beat = $state(1);
   /** The request runs ahead of what is shown: each scene is held until it can be seen. */
   isFollowing = $state(false);
@@ -123,7 +123,7 @@ export class RequestTrace {
     this.stream = new EventStream(this.requestId, handlers, socket);
   }
 
-  /** What is settled is had as it was saved, far sooner than frame by frame; anything else as it comes. */
+  /** Load a settled trace as it was saved, far sooner than frame by frame; follow any other live. */
   async openSaved(socket: Socket): Promise<void> {
     const saved = await savedEvents(this.requestId);
     if (this.isClosed) return;
@@ -182,7 +182,7 @@ export class RequestTrace {
     return isOver(this.whole);
   }
 
-  /** Of all that is known, µs since acceptance. */
+  /** Duration of all known events, µs since acceptance. */
   duration = $state(0);
 
   /** The moment shown moves by itself: sentences about it are not read aloud before it rests. */
@@ -227,7 +227,7 @@ export class RequestTrace {
     this.show(end < 0 ? this.log.length : end, target);
   }
 
-  /** How many events are shown. */
+  /** Number of events shown. */
   get numShown(): number {
     return this.isLive ? this.whole.events.length : this.shown;
   }
@@ -242,7 +242,7 @@ export class RequestTrace {
     return this.whole.tokens.findIndex(({ position }) => position === this.selected);
   }
 
-  /** Where the playhead stands, as a number of events: what is shown, or up to the token that is looked at. */
+  /** The playhead's place, as a number of events: the events shown, or those up to the selected token. */
   get playhead(): number {
     if (!this.isSettled) return this.numShown;
     return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
@@ -301,7 +301,7 @@ export class RequestTrace {
     this.leap = "";
   }
 
-  /** Whether there is nothing after the moment shown. */
+  /** True when there is nothing after the moment shown. */
   get isAtEnd(): boolean {
     return this.isLive || this.shown >= this.log.length;
   }
@@ -316,7 +316,7 @@ export class RequestTrace {
     this.run();
   }
 
-  /** How far the picture is behind the newest event, µs. */
+  /** The picture's delay behind the newest event, µs. */
   get behind(): number {
     return this.isFollowing ? this.duration - this.time : 0;
   }
@@ -472,5 +472,5 @@ export class RequestTrace {
   }
 }
 
-/** Of frames' texts that are kept, to be shown as they came: 4 MiB. */
+/** Limit on the frames' texts that are kept as they came: 4 MiB. */
 const MOST_TEXT_CHARS = 1 << 22;

@@ -36,7 +36,7 @@ export class Library {
   hasAllMatching = $state(false);
   views = $state.raw<SavedView[]>([]);
   tags = $state.raw<TagCount[]>([]);
-  /** What the filters can find; null: not known yet. */
+  /** The values that the filters can find; null: not known yet. */
   choices = $state.raw<Choices | null>(null);
   private numLoads = 0;
 

@@ -6,7 +6,7 @@ import { api, ApiError, type RerunSet, type Run } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** Of the requests that one connection may follow, so that chats keep theirs. */
+/** Limit among the requests that one connection may follow, so that chats keep theirs. */
 const MOST_FOLLOWED = 8;
 const PAUSE_MS = 1500;
 
@@ -75,7 +75,7 @@ export class RerunState {
     this.followMore();
   }
 
-  /** Those under way first: they are what is waited for. */
+  /** Requests under way come first: the reader waits for them. */
   private followMore(): void {
     const { set } = this;
     if (!set || this.isClosed) return;

@@ -10,7 +10,7 @@ export function planOfRoads(temperature: number | null): RerunPlan {
   return { n: NUM_ROADS, seeds: "fresh", grid: temperature === null ? {} : { temperature: [temperature] } };
 }
 
-/** Whether a set is what these roads are. */
+/** True when a set is what these roads are. */
 export function isSame(set: RerunHead, plan: RerunPlan): boolean {
   const isWhole = set.state === "done" || set.state === "running";
   return (

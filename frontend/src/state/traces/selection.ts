@@ -1,4 +1,4 @@
-/** Which traces are compared: addresses, their order, and why a choice is none. */
+/** The traces to compare: addresses, their order, and the reason why a choice is none. */
 import type { RequestSummary } from "../../transport/api";
 
 export const MOST = 6;

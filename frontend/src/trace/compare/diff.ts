@@ -27,7 +27,7 @@ export function commonStart(a: Ids, b: Ids): number {
 
 export type Side = "a" | "b";
 
-/** Where an index of one side stands on the other; of an unequal stretch its like-numbered or last one, if there is any. */
+/** The place of one side's index on the other; in an unequal stretch its like-numbered or last one, if any. */
 export function partner(found: Hunk[], side: Side, index: number): number | null {
   const isIn = (hunk: Hunk) => (side === "a" ? index < hunk.aEnd : index < hunk.bEnd);
   const hunk = found.find(isIn);

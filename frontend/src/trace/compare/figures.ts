@@ -1,4 +1,4 @@
-/** What two or more requests have in figures, row by row: each beside the first. */
+/** The figures of two or more requests, row by row: each beside the first. */
 import type { SamplingParams, Usage } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { count, duration, money } from "../format";

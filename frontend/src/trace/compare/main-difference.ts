@@ -33,7 +33,7 @@ export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): stri
   return `${capital(causePart(a, b, names))}: ${answer}${first ? `; ${first}` : ""}.`;
 }
 
-/** What was different about the asking. */
+/** The differences between the requests themselves. */
 function causePart(a: TraceView, b: TraceView, names: [string, string]): string {
   const context = contextDiff(a, b);
   if (context === null) return "the prompts are not recorded";
@@ -53,7 +53,7 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
   return `the same prompt, ${settingWord(name)} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}${forks}`;
 }
 
-/** Which of them go on from tokens that a person chose or wrote. */
+/** The requests that go on from tokens that a person chose or wrote. */
 function forksPart(views: TraceView[], names: string[]): string {
   const found = views.flatMap(({ forked }, index) =>
     forked ? `${names[index]} a fork at token ${count(forked.position + 1)}` : [],

@@ -1,4 +1,4 @@
-/** What a run of a set comes to, and what all of them together tell. Knows nothing of how they are fetched. */
+/** A run's results, and the findings of all runs together. Knows nothing of how they are fetched. */
 import { commonStart } from "./diff";
 import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
@@ -27,7 +27,7 @@ export interface RunAnswer {
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;
-  /** What the cached tokens would have cost more as computed ones; null where a price is not on the bill. */
+  /** The extra cost of the cached tokens if they were computed; null where a price is not on the bill. */
   savedNano: number | null;
   compute: string;
 }
@@ -88,19 +88,19 @@ export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): b
 
 export interface RunEnd {
   state: string;
-  /** Whether it was ever asked. */
+  /** True when the run's request was ever sent. */
   hasRequest: boolean;
   /** Null: there is none, or it is not read. */
   answer: Pick<RunAnswer, "ids" | "outcome"> | null;
 }
 
-/** How runs may end without one. */
+/** The endings of runs without a whole answer. */
 const SHORT_ENDS = ["stopped", "failed", "blocked", "withheld"] as const;
 
 const endedWords = (num: number, state: (typeof SHORT_ENDS)[number]) =>
   `${counted(num, "run")} ${state === "failed" ? "failed" : `${num === 1 ? "was" : "were"} ${state}`}`;
 
-/** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
+/** The number of ended runs without a whole answer, and their progress; empty where all have one. */
 export function leftOutSentence(runs: RunEnd[]): string {
   const told = SHORT_ENDS.flatMap((state) => {
     const ended = runs.filter((run) => run.state === state && !(run.answer && isWhole(run.answer)));
@@ -120,7 +120,7 @@ export function leftOutSentence(runs: RunEnd[]): string {
 
 export interface AnswerGroup {
   ids: number[];
-  /** Those that gave this very answer, in the order of the runs. */
+  /** The runs with this very answer, in their order. */
   runs: RunAnswer[];
 }
 
@@ -136,7 +136,7 @@ export function groupAnswers(answers: RunAnswer[]): AnswerGroup[] {
   return [...groups.values()].sort((a, b) => b.runs.length - a.runs.length);
 }
 
-/** Whether runs with the saved request's own seed and settings gave its very tokens, in words. */
+/** A sentence on whether runs with the saved request's own seed and settings gave its very tokens. */
 export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
   const differing = runs.filter((run) => run.ids.join() !== saved.ids.join());
   const whole = counted(saved.ids.length, "token");
@@ -157,7 +157,7 @@ export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
   return `${who} parted from the saved answer, first at token ${count(first + 1)}. ${why}`;
 }
 
-/** How many answers there are, and how far they go together. */
+/** The number of answers, and the length of their common beginning. */
 export function spreadSentence(answers: RunAnswer[]): string {
   const written = answers.filter(({ ids }) => ids.length);
   if (!written.length) return "No run has an answer.";

@@ -1,4 +1,4 @@
-/** Endings that stand out: whatever is not the model's own end of an answer that nobody objected to. */
+/** Endings that stand out: any but the model's own end of an answer that no check flagged. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
@@ -98,7 +98,7 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
   ];
 }
 
-/** What a check found and let through all the same. */
+/** The findings of checks that let the text through. */
 function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
   const [first] = checks;

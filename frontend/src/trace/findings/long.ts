@@ -1,4 +1,4 @@
-/** Where the time of a long request went, where writing took most of it, at whatever pace. */
+/** The time of a long request, where writing took most of it, at any pace. */
 import { count, counted, duration } from "../format";
 import { median, numOthers, stepsOf, type EngineStep } from "../timing/steps";
 import { isOver, tookUntil, type TraceView } from "../view";

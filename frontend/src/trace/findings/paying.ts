@@ -1,4 +1,4 @@
-/** What most of the bill is for, where there is a bill worth asking. */
+/** The largest part of the bill, where the bill is worth a question. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, percent } from "../format";
 import type { TraceView } from "../view";

@@ -54,7 +54,7 @@ function oddDraw(view: TraceView): Finding[] {
   ];
 }
 
-/** What the model gave it and what it would rather have said, and what stood against that. */
+/** The token's own chance, the model's favourite, and the reason against that. */
 function howChosen(view: TraceView, token: TokenSampled): string {
   const given = percent(Math.exp(token.logprob!));
   const rather = favourite(view, token);
@@ -124,7 +124,7 @@ function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   ];
 }
 
-/** How many of these ids stand in a run of SAME_TOKENS that was there before, and the index of the first such run. */
+/** The number of these ids in a run of SAME_TOKENS that was there before, and the index of the first such run. */
 export function repeated(ids: number[]): { count: number; first: number } {
   const known = new Set<string>();
   const again = new Set<number>();

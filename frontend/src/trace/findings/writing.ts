@@ -1,4 +1,4 @@
-/** What slowed the writing of the answer, after its first token. */
+/** The causes that slowed the writing of the answer, after its first token. */
 import { counted, duration, roughly } from "../format";
 import { tokensPerSecond } from "../words/sentences";
 import { speculationOf } from "../sampling/speculation";
@@ -7,7 +7,7 @@ import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
 import { longWriting } from "./long";
 
-/** What takes less than a fifth of the writing is no reason for its pace. */
+/** A cause of less than a fifth of the writing does not explain its pace. */
 const SHARE_OF_WRITING = 0.2;
 /** Less in all is not noticed by who reads along. */
 const NOTICED_US = 500_000;
@@ -35,7 +35,7 @@ export function writing(view: TraceView): Finding[] {
   return paced.some(({ kind }) => kind === "slow") ? paced : [...paced, ...longWriting(view, us)];
 }
 
-/** What the company in the steps cost, or that it never was alone. */
+/** The cost of other sequences in the steps, or that the request never was alone. */
 function company(view: TraceView, writing: number): Finding[] {
   const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
   const { alone, inCompany, extra, numAlone } = companyCost(steps);
@@ -112,7 +112,7 @@ function asides(view: TraceView, writing: number): Finding[] {
   return found;
 }
 
-/** Slower than it is read, and nobody else's doing: the steps themselves. */
+/** Slower than reading speed, with no other cause than the steps themselves. */
 function slow(view: TraceView): Finding[] {
   const speed = tokensPerSecond(view);
   if (speed === null || speed >= READING_SPEED || view.tokens.length < 3 || view.isStepped) return [];

@@ -10,15 +10,15 @@ import { shownMs } from "./pace";
 type Log = readonly { event: AnyEvent }[];
 
 export interface Stop {
-  /** How many events are shown at it. */
+  /** Number of events shown at it. */
   end: number;
-  /** What is new at it, where steps were left out before it. */
+  /** The news of the stop, where steps were left out before it; else null. */
   news: string | null;
 }
 
-/** Longer than this nobody looks on. */
+/** Longest duration of the plan: viewers do not watch longer. */
 export const MOST_MS = 90_000;
-/** Of the first tokens each is explained whole, of other kinds two are seen: what comes again is known by then. */
+/** The first three tokens are explained whole; of other kinds two are shown: repetitions are known by then. */
 const [NUM_TOKENS, NUM_OTHERS] = [3, 2];
 
 export function planOf(log: Log): Stop[] {
@@ -39,7 +39,7 @@ export function stepsOf(log: Log): number[] {
   return found;
 }
 
-/** Of each kind the first few and the last. */
+/** The first few steps of each kind, and the last. */
 function usualSteps(log: Log, steps: number[]): Set<number> {
   const kinds = new Map<string, number[]>();
   for (const end of steps) {

@@ -6,7 +6,7 @@ import type { NumberedEvent, TraceView } from "../view";
 export interface Scene {
   id: SceneId;
   title: string;
-  /** Whose hue it has, and whose panel tells more. */
+  /** The stage whose hue it has, and whose panel tells more. */
   stage: StageId;
 }
 
@@ -60,12 +60,12 @@ export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEv
 
 export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "message";
 
-/** Whether the view is at a step of the journey itself: what follows it silently is not shown moving. */
+/** True when the view is at a step of the journey itself: silent events after it are not shown moving. */
 export function isAtStep(view: TraceView): boolean {
   return latestStep(view)?.entry === view.events.at(-1);
 }
 
-/** What was checked before anything is computed: the message, or the answer that a fork goes on from. */
+/** The check before anything is computed: of the message, or of the answer that a fork goes on from. */
 export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
   const first = outputChecks[0];
   return inputCheck ?? (first && !(tokens[0] && tokens[0].at <= first.at) ? first : null);

@@ -15,17 +15,17 @@ export interface Segment {
 /** A scene when it is first reached, until the next one is. */
 export interface Chapter {
   scene: SceneId;
-  /** How many events are shown at its first step. */
+  /** Number of events shown at its first step. */
   start: number;
-  /** How many at its last step before the next chapter; a step of an earlier scene may still follow. */
+  /** Number of events at its last step before the next chapter; a step of an earlier scene may still follow. */
   end: number;
 }
 
 export class Story {
   readonly chapters: Chapter[] = [];
-  /** How many events are shown at each sampled token. */
+  /** The number of events shown at each sampled token. */
   readonly tokenEnds: number[] = [];
-  /** How many events are shown when nothing more is generated; null: that is not known yet. */
+  /** The number of events shown when nothing more is generated; null: not known yet. */
   private generated: number | null = null;
   private billed: number | null = null;
   isOver = false;
@@ -47,7 +47,7 @@ export class Story {
     else if (scene && last?.scene === scene) last.end = this.length;
   }
 
-  /** How many sampled tokens the first `shown` events hold. */
+  /** Number of sampled tokens in the first `shown` events. */
   numTokens(shown: number): number {
     let [low, high] = [0, this.tokenEnds.length];
     while (low < high) {

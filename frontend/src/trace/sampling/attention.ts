@@ -1,4 +1,4 @@
-/** What one token attended to, read from its probe. */
+/** One token's attention, read from its probe. */
 import type { ProbeAttended } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 

@@ -1,4 +1,4 @@
-/** What the same draws would have said under other settings, in words, and reckoned a few tokens at a time. */
+/** The answer of the same draws under other settings, in words, computed a few tokens at a time. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { pieceLabel } from "../bytes";
 import { textBefore, numKept, type TraceView } from "../view";

@@ -4,7 +4,7 @@ import { counted } from "../format";
 import { hasLogits } from "./probability";
 
 export interface Guess {
-  /** Of the candidate that was guessed; null: it is not among those recorded. */
+  /** Index of the guessed candidate; null: it is not among those recorded. */
   index: number | null;
   /** -log2 of its chance; where it is not among the candidates, the least that it can be. */
   bits: number;
@@ -31,7 +31,7 @@ const LEAST = 1e-6;
 
 const bitsOf = (chance: number) => Math.max(0, -Math.log2(chance));
 
-/** Of the word that was drawn: a right guess has as many; null: not reported. */
+/** Bits of the word that was drawn: a right guess has as many; null: not reported. */
 export const modelBits = ({ logprob }: TokenSampled): number | null =>
   logprob === null ? null : -logprob / Math.LN2;
 

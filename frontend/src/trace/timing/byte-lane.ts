@@ -10,7 +10,7 @@ export interface LaneToken {
   numHeld: number;
   /** The characters that became whole with this token. */
   text: string;
-  /** Which release let its text out, from 0; null: none has (it is withheld, cut off at a stop text, or not out yet). */
+  /** Index of the release of its text, from 0; null: none (it is withheld, cut off at a stop text, or not out yet). */
   release: number | null;
   /** From its draw to its release, µs. */
   heldUs: number | null;
@@ -18,7 +18,7 @@ export interface LaneToken {
   seq: number | null;
 }
 
-/** Of all tokens; releases: each with the seq of its event. */
+/** The lane of all tokens; releases: each with the seq of its event. */
 export function laneOf(view: TraceView): LaneToken[] {
   const releases = view.events.filter(({ event }) => event.type === "text.released");
   let [waiting, release] = [[] as number[], 0];

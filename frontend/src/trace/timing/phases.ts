@@ -23,7 +23,7 @@ export interface Phase {
   /** µs since acceptance. */
   start: number;
   end: number;
-  /** What of it was spent, µs: all but the time in which a person was to choose a token. */
+  /** Time spent in it, µs: all but the time in which a person was to choose a token. */
   spent: number;
   /** It ran beside those on the way to the answer, and nothing waited for it. */
   isBeside: boolean;
@@ -33,7 +33,7 @@ export interface PhaseTable {
   start: number;
   end: number;
   phases: Phase[];
-  /** What no phase explains, µs: total minus the phases that followed each other. */
+  /** Time that no phase explains, µs: total minus the phases that followed each other. */
   unexplained: number;
 }
 

@@ -38,7 +38,7 @@ export function queueWaits(view: TraceView): QueueWait[] {
     const until = Math.max(queued.at, (view.finished ?? view.failed)?.at ?? view.at);
     return [{ where: "either", start: queued.at, end: until, isOpen: !isOver(view) }];
   }
-  // How long the worker had it is told with its admission, some microseconds before its first step.
+  // The admission reports the worker's time with the request, some microseconds before its first step.
   const taken = Math.max(queued.at, Math.min(started.at - started.queued_us, end));
   const inside = started.server ? "server" : "engine";
   return [

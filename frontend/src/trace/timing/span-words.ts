@@ -12,7 +12,7 @@ export function spanName(span: Span): string {
   return span.title ?? (span.event ? eventName(span.event) : span.stage);
 }
 
-/** What is drawn on the bar itself, where there is room: a token's own text says more than its number. */
+/** The label on the bar itself, where there is room: a token's own text says more than its number. */
 export function barLabel(span: Span): string {
   return span.event?.type === "token.sampled" ? nameOf(span.event) : spanName(span);
 }

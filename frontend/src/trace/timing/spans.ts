@@ -7,7 +7,7 @@ import { isOver, type NumberedEvent, type TraceView } from "../view";
 
 export interface Span {
   stage: StageId;
-  /** What the event says for itself is put into words only when somebody looks at it. */
+  /** The event's own words are made only when the reader opens it. */
   title: string | null;
   event: AnyEvent | null;
   /** A mark is a moment: nothing is known to have lasted. */
@@ -90,7 +90,7 @@ export class SpanReader {
   private token(event: TokenSampled): Span {
     const before = this.lastToken;
     this.lastToken = event;
-    // Where the step's duration is unknown: since the token before arrived.
+    // A step of unknown duration begins at the arrival of the token before.
     const start = event.step_us === null ? (before?.at ?? event.at) : event.at - event.step_us;
     return {
       ...lasting("decode", event, before ? start : event.at, event.at, !before),

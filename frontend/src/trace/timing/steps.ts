@@ -90,7 +90,7 @@ export interface CompanyCost {
   /** Median duration of a decode step that gave one token, µs; null: there was none. */
   alone: number | null;
   inCompany: number | null;
-  /** What the steps in company took beyond as many alone, µs; null: one of the two was never seen. */
+  /** Extra time of the steps in company over as many alone, µs; null: one of the two was never seen. */
   extra: number | null;
 }
 

@@ -90,7 +90,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
   queue: (view) => view.queued && queueSentence(view, view.queued),
   prefill: ({ prefill, started, tokens, cache, forked }) => {
-    // What a preemption made it compute again, after the first token, was no reading of the prompt.
+    // A preemption's recomputation after the first token was no reading of the prompt.
     const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
     if (!chunks[0]) {
       if (!started?.server || !tokens[0]) return null;
