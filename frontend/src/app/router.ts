@@ -32,7 +32,7 @@ function idsOf(query: string): string[] {
   return (new URLSearchParams(query).get("ids") ?? "").split(",").filter(Boolean);
 }
 
-/** The address of a page of ours that this click asks for here and now; null: the browser's own business. */
+/** The address in this app to which a click leads; null: the browser handles the click. */
 export function ownPath(event: MouseEvent): string | null {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   const hasModifier = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;

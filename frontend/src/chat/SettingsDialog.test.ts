@@ -104,7 +104,7 @@ function leave() {
 const button = (name: string) =>
   [...document.querySelectorAll("button")].find((each) => each.textContent.trim() === name)!;
 
-/** Done: what is said at the fields then. */
+/** Done, and the messages then shown at the fields. */
 const primary = () => document.querySelector("button.primary")!.textContent;
 
 async function finish(): Promise<string[]> {

@@ -52,6 +52,6 @@ export const CHAT_KEYS: readonly Binding<{ closePanel: () => boolean | void }>[]
 export const STEP_KEYS: readonly Binding<{ move: (by: 1 | -1) => void }>[] = [
   { keys: ["ArrowLeft"], says: "To the candidate before", run: ({ move }) => move(-1) },
   { keys: ["ArrowRight"], says: "To the next candidate", run: ({ move }) => move(1) },
-  // Its button does it by itself.
+  // Its button handles the key.
   { keys: ["Enter", " "], says: "Take the candidate", run: () => false },
 ];

@@ -12,7 +12,7 @@ export interface Part {
   numCached: number | null;
 }
 
-/** A piece of the bar: a segment, or what of it is cached. Shares of the whole prompt. */
+/** A piece of the bar: a segment, or its cached part. Shares of the whole prompt. */
 export interface Slice {
   kind: string;
   start: number;
@@ -83,7 +83,7 @@ export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total
     : "Nothing of it is in the cache.";
 }
 
-/** numAnswers: each of them has a prompt and an answer to be paid for. */
+/** numAnswers: each answer has a prompt and an answer to pay for. */
 export function priceWords({ price, num_output_tokens: most }: Preview, numAnswers: number): string {
   if (!price) return "Unpriced: this model has no prices today.";
   const { prompt_nano, most_answer_nano, currency } = price;

@@ -14,7 +14,7 @@ export function builtInUse({ change }: BuiltIn, defaults: SamplingParams): Use {
   return { params: { ...defaults, ...change } };
 }
 
-/** A parameter that came after the preset was saved is as the model has it. */
+/** A parameter newer than the preset keeps the model's value. */
 export function ownUse({ params, system_prompt, n }: Preset, defaults: SamplingParams): Use {
   return { params: { ...defaults, ...params }, system_prompt, n };
 }

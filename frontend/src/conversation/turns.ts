@@ -26,7 +26,7 @@ export function promptParts({ context, usage }: Turn): PromptPart[] | null {
   return usage && inputOf(usage) > 0 ? [{ name: "prompt", value: inputOf(usage) }] : null;
 }
 
-/** All that was read, a fork's kept answer behind its prompt too; null: not known. */
+/** All tokens read, including a fork's kept answer behind its prompt; null: not known. */
 export function promptLength({ context, usage }: Pick<Turn, "context" | "usage">): number | null {
   const read = usage ? inputOf(usage) : 0;
   return Math.max(read, context?.num_prompt_tokens ?? 0) || null;

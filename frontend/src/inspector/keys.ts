@@ -28,9 +28,9 @@ export const WALK_KEYS: readonly Binding<Steps>[] = [
 
 /** The places at which an answer can be forked. */
 interface Forks {
-  /** To the next or previous candidate; false: none can be chosen here. */
+  /** To the next or previous candidate; false: none can be selected here. */
   reach: (direction: 1 | -1) => boolean | void;
-  /** Go on from the candidate; false: none was reached. */
+  /** Go on from the candidate; false: none was selected. */
   fork: () => boolean | void;
 }
 

@@ -102,7 +102,7 @@ export const PANELS = [
 
 export type PanelName = (typeof PANELS)[number]["name"];
 
-/** Shown where nothing else is asked for. */
+/** The default panel. */
 export const FIRST_PANEL: PanelName = "Journey";
 
 /** The panel that shows a stage best. */

@@ -55,7 +55,7 @@ const SIZE = 13;
 const MOST_SIZE = 26;
 const PAD = 8;
 
-/** `height`: what there is to fill; the map may take more. */
+/** `height`: the room to fill; the map may take more. */
 export function roadMap(answers: RunAnswer[], width: number, height: number): RoadMap {
   const flow = answerFlow(answers);
   const map = width < NARROW ? downwards(flow, width) : rightwards(flow, width, height);

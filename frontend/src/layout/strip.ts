@@ -20,7 +20,7 @@ const GAP = 3;
 const SHARE = 0.083;
 const [LEAST, MOST] = [24.5, 92];
 
-/** In the order in which the request reached them; what it has not reached follows in the order of all requests. */
+/** The scenes in the order in which the request reached them; unreached ones follow in the order of all requests. */
 export function slots(segments: Segment[], width: number): Slot[] {
   const reached = segments.map(({ scene }) => scene);
   const order = [...reached, ...SCENES.map(({ id }) => id).filter((id) => !reached.includes(id))];

@@ -22,7 +22,7 @@ export interface Scale {
   toTime: (x: number) => number;
 }
 
-/** The window is in places of the warped axis; what is asked and answered is in the trace's own time. */
+/** The window is in places of the warped axis; arguments and results are in the trace's own time. */
 export function scale(window: Range, width: number, warp: Warp = UNCOMPRESSED): Scale {
   const inner = Math.max(1, width - 2 * PAD_PX);
   const usPerPx = Math.max(1e-6, window.end - window.start) / inner;

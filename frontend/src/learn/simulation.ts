@@ -44,7 +44,7 @@ const DEFAULT_CLOCK: StepClock = { step_us: 5000, token_us: 400, isMeasured: fal
 /** As the visitor's own last request was computed: its prefill tells the price of a token, its decode that of a step. */
 export function clockOf(view: TraceView | null): StepClock {
   const chunks = view?.prefill.filter(({ start, end }) => end - start >= 16) ?? [];
-  // Steps of one token: what verifies guesses computes more.
+  // Steps of one token: a step that verifies guesses computes more.
   const steps = (view?.tokens ?? []).flatMap(({ position, step_us, batch_size }) =>
     step_us !== null && batch_size === 1 && !view!.drafts.passes.has(position) ? [step_us] : [],
   );

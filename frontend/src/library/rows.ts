@@ -23,7 +23,7 @@ export function runsText({ set, run }: ListedTrace): string {
     : `${counted(num, "run")} of one set`;
 }
 
-/** Without those that are being deleted; null: nothing is left of the row. What the others come to is not known yet. */
+/** Without traces under deletion; null: nothing is left of the row. The others' sums are not known yet. */
 export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boolean }): ListedTrace | null {
   const all = idsOf(trace);
   const ids = all.filter((id) => !gone.has(id));

@@ -6,7 +6,7 @@
 
 const holder = document.createElement("textarea");
 
-/** reference: one as a whole, `&amp;`. What is none stays as it is. */
+/** reference: one as a whole, `&amp;`. A text that is no reference stays as it is. */
 export function decodeHTMLStrict(reference: string): string {
   // A text area's content is text: no element comes of it, whatever it says.
   holder.innerHTML = reference;

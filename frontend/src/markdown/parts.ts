@@ -41,7 +41,7 @@ export class FetchedParts implements Parts {
     await this.highlight.fetchGrammar(language);
   }
 
-  /** Once for each: what cannot be fetched stays as it was written. */
+  /** One load for each; if it fails, the text stays as it was written. */
   private fetch(name: string, load: () => Promise<void>): null {
     if (this.asked.has(name)) return null;
     this.asked.add(name);

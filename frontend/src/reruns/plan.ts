@@ -1,4 +1,4 @@
-/** From what was typed to what is asked for: lists of values, and how many runs they make. */
+/** From typed text to a plan: lists of values, and the number of runs that they make. */
 import type { RerunHead, RerunPlan } from "../transport/api";
 import { SETTING_NAMES, type SettingName } from "../trace/words/setting-names";
 

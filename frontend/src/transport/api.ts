@@ -456,7 +456,7 @@ async function call<T>(method: string, path: string, body?: unknown, outlivesPag
   return (await answered<T>(method, path, body, outlivesPage)).data;
 }
 
-/** Begins answers; what the server's phases took is in the reply's header. */
+/** Begins answers; the reply's header has the times of the server's phases. */
 async function start<T extends Started>(path: string, body: unknown, key?: string): Promise<T> {
   const { data, headers } = await answered<T>("POST", path, body, false, key);
   const is_repeat = headers.get("Idempotent-Replayed") === "true";

@@ -9,7 +9,7 @@ class GlassSetting {
     try {
       localStorage.setItem(KEY, this.isOn ? "on" : "off");
     } catch {
-      // A page from a file may keep nothing: it holds while the page is open.
+      // A page opened from a file may have no storage: the setting then holds while the page is open.
     }
   }
 }

@@ -70,7 +70,7 @@ export class Glass {
     this.known.clear();
   }
 
-  /** isGrowing: what stands before the last few runs stays where it was measured. */
+  /** isGrowing: boxes before the last few runs keep their measured places. */
   tints(
     root: HTMLElement,
     rendered: RenderedTokens,

@@ -11,7 +11,7 @@ export class Painted {
 
   constructor(private readonly name: HighlightName) {}
 
-  /** In place of those before. A range that is the same object costs nothing. */
+  /** Replaces the ranges before. A range that is the same object costs nothing. */
   set(ranges: AbstractRange[]): void {
     if (!canHighlight) return;
     const kept = new Set(ranges);

@@ -4,14 +4,14 @@ import type { TraceView } from "../../trace/view";
 export interface Playhead {
   /** Null: none. */
   current: number | null;
-  /** The last position that has been reached; null: all of it, so that nothing is dimmed. */
+  /** The last position that was reached; null: all of it, so that nothing is dimmed. */
   reached: number | null;
 }
 
-/** The moment of a trace, as far as its answer's text is concerned. */
+/** The moment of a trace, for its answer's text. */
 export interface Moment {
   view: TraceView;
-  /** The token that is looked at; null: the newest. */
+  /** The selected token; null: the newest. */
   selected: number | null;
   isLive: boolean;
   isAtEnd: boolean;

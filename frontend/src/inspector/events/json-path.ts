@@ -5,7 +5,7 @@ type Comparison = "==" | "!=" | "<=" | ">=" | "<" | ">";
 
 export interface JsonPath {
   parts: Part[];
-  /** Null: whatever is there matches. */
+  /** Null: any value matches. */
   test: { comparison: Comparison; value: unknown } | null;
 }
 

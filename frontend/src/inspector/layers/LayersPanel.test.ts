@@ -76,7 +76,7 @@ beforeEach(() => {
     const { status, body: sent } = respond(look);
     return Promise.resolve(new Response(JSON.stringify(sent), { status }));
   });
-  // Neither is in jsdom: pixels and widths are looked at in a browser.
+  // jsdom has neither: a browser checks pixels and widths.
   vi.stubGlobal(
     "ResizeObserver",
     class {

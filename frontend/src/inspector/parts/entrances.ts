@@ -33,7 +33,7 @@ const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
 
 export type Place = SceneId | PanelName;
 
-/** Null: no exhibit shows what this place does. */
+/** Null: no exhibit shows this place's mechanism. */
 export function exhibitOf(place: Place): Exhibit | null {
   const known: Partial<Record<Place, Exhibit>> = { ...OF_SCENE, ...OF_PANEL };
   return known[place] ?? null;

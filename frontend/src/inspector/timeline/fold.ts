@@ -5,7 +5,7 @@
 
 const KEY = "sightglass-timeline";
 const HEIGHT_KEY = "sightglass-timeline-height";
-/** The strip of scenes is the timeline of those who did not ask for lanes, px. */
+/** The strip of scenes is the timeline for readers who did not open the lanes; px. */
 const HEIGHT = 168;
 
 export const keptFold = (): boolean => read(KEY) !== "open";

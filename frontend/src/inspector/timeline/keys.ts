@@ -9,7 +9,7 @@ const FAST = 2.5;
 /** The target of the keys. */
 export interface Keyed {
   view: TimelineView;
-  /** Open the panel of what is focused. */
+  /** Open the panel of the focused span. */
   select: () => void;
   search: () => void;
 }

@@ -1,4 +1,4 @@
-/** Draws what lies over the lanes: the axis, the path of the wait, the focused span, marks, ranges and the playhead. */
+/** Draws the layer over the lanes: the axis, the path of the wait, the focused span, marks, ranges and the playhead. */
 import { MIN_WIDTH } from "../../layout/lanes";
 import { AXIS_HEIGHT, type Box } from "../../layout/timeline";
 import { STAGES } from "../../trace/stages";
@@ -30,7 +30,7 @@ function paintUnplayed(ctx: Context, { box, on, played }: Picture, palette: Pale
   ctx.globalAlpha = 1;
 }
 
-/** From lane to lane along what was waited for: under the bar of each part, and down or up where the next begins. */
+/** From lane to lane along the wait: under the bar of each part, and down or up where the next begins. */
 export function paintPath(ctx: Context, { box, on, waits }: Picture, palette: Palette): void {
   const level = (stage: string) => rowTop(box, ROW_OF.get(stage)!) + box.barTop + box.barHeight + 0.5;
   ctx.strokeStyle = palette.soft;

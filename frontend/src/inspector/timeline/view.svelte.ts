@@ -22,7 +22,7 @@ import type { Span } from "../../trace/timing/spans";
 import { criticalPath } from "../../trace/timing/waits";
 import type { Picture } from "./painter";
 
-/** The first row is what was waited for. */
+/** The first row shows the wait. */
 export const NUM_ROWS = STAGES.length + 1;
 const FLIGHT_MS = 180;
 /** Share of the window by which an arrow key moves it. */
@@ -47,7 +47,7 @@ export class TimelineView {
   hoveredRow = $state<number | null>(null);
   /** Live, time goes on between two events. */
   now = $state(-Infinity);
-  /** For the ears of those who do not see the canvas. */
+  /** Text for readers who do not see the canvas. */
   announced = $state("");
 
   private readonly lanes = new Lanes();
@@ -62,7 +62,7 @@ export class TimelineView {
 
   readonly box = $derived.by(() => box(this.outerWidth, NUM_ROWS, this.isCoarse));
   readonly laid = $derived.by(() => this.lanes.update(this.trace.whole));
-  /** Live, what is under way is waited for too. */
+  /** Live, the wait includes work under way. */
   readonly waits = $derived.by(() => {
     const path = criticalPath(this.trace.whole);
     const open = this.laid.lanes.flatMap(({ stage }) => stage.spans).find((span) => span.isOpen);
@@ -162,7 +162,7 @@ export class TimelineView {
     return true;
   }
 
-  /** By key: about the middle or what is focused, by shares of the window. */
+  /** By key: about the middle or the focused span, by shares of the window. */
   zoomBy(factor: number): void {
     const middle = (this.window.start + this.window.end) / 2;
     const focus = this.focus && this.warp.toAxis((this.focus.start + this.focus.end) / 2);
@@ -174,7 +174,7 @@ export class TimelineView {
     this.fly(pan(this.window, this.axis, share * (this.window.end - this.window.start)));
   }
 
-  /** To what is focused; once there, or with nothing focused, to the whole. */
+  /** To the focused span; once there, or without one, to the whole. */
   frame(): void {
     const to = this.focus && around(this.onAxis(this.focus), this.axis);
     const isThere = to && Math.abs(to.start - this.window.start) + Math.abs(to.end - this.window.end) < 1;
@@ -195,7 +195,7 @@ export class TimelineView {
     this.isCompressed = !this.isCompressed;
   }
 
-  /** Focus a span and tell of it; the window follows no further than it must. */
+  /** Focus a span and announce it; the window moves no further than it must. */
   attend(span: Span | null): void {
     if (!span) return;
     this.focus = span;
@@ -204,7 +204,7 @@ export class TimelineView {
     if (!this.isFit) this.show(holding(this.window, this.axis, this.onAxis(span)));
   }
 
-  /** To the next or previous event of all lanes: from what is focused, else from the playhead. */
+  /** To the next or previous event of all lanes: from the focused span, else from the playhead. */
   walk(direction: 1 | -1): void {
     const { isLive, position } = this.trace;
     // A playhead that was never moved stands at the end: the first event comes next.
@@ -278,7 +278,7 @@ export class TimelineView {
       .sort((a, b) => a.start - b.start || a.end - b.end);
   }
 
-  /** Takes away what was put over the lanes, the latest first, kept marks last; false when there is nothing. */
+  /** Remove overlays, the latest first, kept marks last; false when there is none. */
   clear(): boolean {
     if (this.measured) this.measured = null;
     else if (this.focus) this.focus = null;

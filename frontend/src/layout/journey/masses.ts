@@ -62,7 +62,7 @@ function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): num
   return isGreedy(token) ? [...found, 0] : found;
 }
 
-/** Logits are rounded: what a stage removed may have had no mass that shows. */
+/** Logits are rounded: the mass that a stage removed may be too small to show. */
 function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
   const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }, index) => ({
     name,

@@ -1,4 +1,4 @@
-/** The prompt's blocks: those that the cache has light up, then each chunk that is computed sweeps across the rest. */
+/** The prompt's blocks: cached blocks light up, then each computed chunk sweeps across the rest. */
 import type { CacheLookedUp } from "../../protocol/events";
 import { joinedLabels } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
@@ -152,7 +152,7 @@ function previewShapes(
   }).flat();
 }
 
-/** A line of mono text in pieces of one ink each: what lies between from and to is on the strong hue. */
+/** A line of mono text in pieces of one ink each: the part between from and to is on the strong hue. */
 function inkedShapes(
   key: string,
   x: number,
@@ -210,7 +210,7 @@ function legendShapes(cache: CacheLookedUp, total: number, on: Ribbon, shown: nu
   ]);
 }
 
-/** The newest steps, each with what else was in its batch. */
+/** The newest steps, each with the rest of its batch. */
 function stepShapes(view: TraceView, on: Ribbon): Shape[] {
   const chunks = readings(view);
   const { area } = on;

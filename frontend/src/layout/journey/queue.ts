@@ -1,4 +1,4 @@
-/** The wait for the engine: who is in front, and what takes the request. */
+/** The wait for the engine: the requests in front, and the worker that takes this one. */
 import { counted, duration } from "../../trace/format";
 import { queueWaits } from "../../trace/timing/queue-waits";
 import type { TraceView } from "../../trace/view";

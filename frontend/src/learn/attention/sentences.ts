@@ -1,4 +1,4 @@
-/** The sentences that the exhibit begins with, and what is asked of the model about them. */
+/** The sentences that the exhibit begins with, and the model's tasks on them. */
 
 export interface Riddle {
   /** The knowledge that the riddle needs. */
@@ -6,7 +6,7 @@ export interface Riddle {
   text: string;
   /** The sentence is gone on with, so that the model has to name one of the two. */
   lead: string;
-  /** Each with its space: what could come next. */
+  /** The possible next words, each with its space. */
   words: [string, string];
   /** The index of the word that makes sense. */
   right: 0 | 1;
@@ -32,7 +32,7 @@ export const TROPHY: Riddle[] = [
   },
 ];
 
-/** The same tokens; who runs away from whom is in their order alone. */
+/** The same tokens; only their order says which animal runs away. */
 export const CHASE: Riddle[] = [
   {
     name: "the cat first",

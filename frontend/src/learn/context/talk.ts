@@ -1,4 +1,4 @@
-/** Ten turns about bread, of our own writing, and what they ask of the simulated machine. Pure. */
+/** Ten turns about bread, of our own writing, and their requests to the simulated machine. Pure. */
 import type { SimulationRequest } from "../../protocol/events";
 import type { PackedTurn } from "../../transport/api";
 

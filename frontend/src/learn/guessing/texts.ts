@@ -1,4 +1,4 @@
-/** Texts that the engine may guess well, as answers could be. Of our own writing. */
+/** Texts that the engine may guess well, as possible answers, of our own writing. */
 
 export interface Sample {
   name: string;

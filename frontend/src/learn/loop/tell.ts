@@ -55,7 +55,7 @@ function numComputed({ prefill, tokens }: TraceView): number {
   return own.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
-/** The answer's steps after the prompt's: how many tokens each computed, its guesses included. */
+/** The answer's steps after the prompt's: the number of tokens that each computed, its guesses included. */
 export function stepsOf({ tokens, drafts }: TraceView): { num: number; step_us: number | null }[] {
   return tokens.flatMap(({ position, step_us }) => {
     const pass = drafts.passes.get(position);

@@ -60,7 +60,7 @@ export function timesOf({ of, told }: Rule, sizes: Sizes): number {
   return of(sizes) / told;
 }
 
-/** In words: whether the rule holds within a quarter. */
+/** The verdict in words; a rule holds within a quarter. */
 export function judged(times: number): string {
   if (times <= 1.25 && times >= 0.8) return "holds";
   return times > 1 ? `${times.toFixed(1)} times as much` : `${(1 / times).toFixed(1)} times less`;

@@ -32,7 +32,7 @@ export const tellSafety: Teller = (view) => {
       line(highest("Its", inputCheck), from, inputCheck.at),
     );
   }
-  // The check may end after the prompt is made: what it found stays in the picture.
+  // The check may end after the prompt is made: its findings stay in the picture.
   const checked = inputCheck?.at ?? 0;
   if (prompt)
     lines.push(

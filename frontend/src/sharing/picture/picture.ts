@@ -27,7 +27,7 @@ const XHTML = "http://www.w3.org/1999/xhtml";
 /** Characters that XML cannot hold, which tokens may. */
 const NO_XML = /[^\t\n\r\u0020-\ufffd\u{10000}-\u{10ffff}]|\p{Surrogate}/gu;
 
-/** Copied at once; what is fetched for it comes later. */
+/** Copied at once; its resources load later. */
 export async function pictureOf(part: HTMLElement, caption: Caption): Promise<Picture> {
   const copy = copied(part, caption);
   const { width, height } = measured(copy, part);

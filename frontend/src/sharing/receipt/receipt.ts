@@ -108,7 +108,7 @@ function draws(view: TraceView): Section {
 
 const BESIDE = "*";
 
-/** The stages in the order of the request's path; those that ran beside others count for nothing in the total. */
+/** The stages in the order of the request's path; stages that ran beside others count for nothing in the total. */
 function times(view: TraceView): Section {
   const table = phaseTable(view);
   const items: Item[] = [];

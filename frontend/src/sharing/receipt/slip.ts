@@ -125,7 +125,7 @@ function place(roll: Roll, { title, items, note }: Section) {
   if (note) roll.words(note, { size: SMALL, isSoft: true });
 }
 
-/** A control character or a line end is a space here; what is too long ends in an ellipsis. */
+/** A control character or a line end is a space here; a long text ends in an ellipsis. */
 export function cut(words: string, most: number): string {
   const whole = plain(words);
   return columns(whole) <= most ? whole : `${beginning(whole, most - 1)}…`;

@@ -25,7 +25,7 @@ import { RequestTrace } from "../request/request-trace.svelte";
 /** With what a new conversation begins, as the model's entry says. */
 export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
-/** Answers whose events stay on this page, of some megabytes each; those of older ones are fetched when needed. */
+/** Answers whose events stay on this page, of some megabytes each; older ones are loaded again when needed. */
 export const MOST_TRACES = 5;
 
 export class Chat {
@@ -49,7 +49,7 @@ export class Chat {
   private readonly seen = new Set<string>();
   private leaving: Promise<void> | null = null;
 
-  /** Its page was left: what still comes is not shown, and no page is changed by it. */
+  /** Its page was left: later events are not shown, and change no page. */
   isClosed = false;
   private opening: Promise<void> | null = null;
 
@@ -323,7 +323,7 @@ export class Chat {
     return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
   }
 
-  /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
+  /** Go on from the last token, for as many tokens again as the limit allows; a repeating answer may go on too. */
   async goOn(message: Message, keydownAt: number): Promise<void> {
     this.problem = null;
     const trace = this.traceOf(message)!;

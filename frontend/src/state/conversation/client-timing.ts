@@ -36,7 +36,7 @@ export class ClientClock {
   }
 
   sent(): void {
-    // The browser keeps only so many entries; those of earlier requests have been read.
+    // The browser keeps a limited number of entries; earlier requests' entries have been read.
     performance.clearResourceTimings();
     this.timing.sent_unix_us = unixUs();
   }

@@ -111,7 +111,7 @@ export class Outbox {
     this.store.write(this.conversation, { draft: this.text, messages: this.messages });
   }
 
-  /** As far as a reload goes; what is on the page stays there. */
+  /** Delete the copy kept for a reload; text on the page stays there. */
   forget(): void {
     this.store.write(this.conversation, null);
   }
@@ -155,7 +155,7 @@ export class Outboxes {
     outbox.moveTo(conversation);
   }
 
-  /** The user signs out: what still fails on the way leaves nothing behind either. */
+  /** The user signs out: a message that still fails on its way leaves no trace either. */
   close(): void {
     this.isOver = true;
     remove(() => true);

@@ -1,4 +1,4 @@
-/** Looks into the model that were asked for: each is waited for, kept, and shared by all who ask for the same. */
+/** Probes of the model: each is awaited, kept, and shared by all panels that ask for it. */
 import { api, ApiError, type ProbeEvents, type ProbeKind } from "../../transport/api";
 
 const FIRST_WAIT_MS = 120;

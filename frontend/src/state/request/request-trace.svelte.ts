@@ -53,7 +53,7 @@ export class RequestTrace {
   isFollowing = $state(false);
   /** Following, the tokens come several at a time. */
   isFast = $state(false);
-  /** Explaining: what was left out before the step that is shown, and what is new at it; empty where nothing was. */
+  /** Explaining: the parts left out before the step shown, and the step's news; empty where there are none. */
   leap = $state("");
   /** The generated token that is looked at; null: the newest. */
   selected = $state<number | null>(null);
@@ -64,7 +64,7 @@ export class RequestTrace {
   onEnd: (() => void) | null = null;
   onRefused: (() => void) | null = null;
 
-  /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
+  /** In the order of arrival; unknown facts of a saved frame are null. Changes with `whole`. */
   readonly frames: SentFrame[] = [];
   readonly turnBefore = new TurnBefore(this);
   readonly story = new Story();
@@ -286,7 +286,7 @@ export class RequestTrace {
     if (this.isSettled) this.show(this.playhead, this.position);
   }
 
-  /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
+  /** The view after the first `end` events, at `time`. The playhead has been moved: its token is selected. */
   private show(end: number, time: number): void {
     const isForward = !this.isLive && end >= this.shown;
     let view = isForward ? this.view : emptyView();
@@ -395,7 +395,7 @@ export class RequestTrace {
     if (this.showStop()) this.beat = 0;
   }
 
-  /** The next step that explaining stops at, as it ends; whether there is one. */
+  /** Move to the next step at which explaining stops, as it ends; returns true when there is one. */
   showStop(): boolean {
     const stop = this.stopAhead;
     if (!stop) return false;

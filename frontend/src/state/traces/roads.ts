@@ -1,4 +1,4 @@
-/** The roads not taken: eight more answers to a request, with other seeds. Those that were asked for before are kept. */
+/** The roads not taken: eight more answers to a request, with other seeds. An earlier set is kept. */
 import { api, type RerunHead, type RerunPlan } from "../../transport/api";
 
 export const NUM_ROADS = 8;

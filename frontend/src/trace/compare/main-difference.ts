@@ -19,7 +19,7 @@ export function mainDifference(views: TraceView[]): string {
   return ofMany(views);
 }
 
-/** Two requests: what went wrong, else where they part, else how their time differs. */
+/** Two requests: the failure, else the place where they part, else the difference in time. */
 export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): string {
   if (!isOver(a) || !isOver(b))
     return `${isOver(a) ? names[1] : names[0]} is still running: what is here may change.`;

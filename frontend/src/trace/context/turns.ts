@@ -25,7 +25,7 @@ export function cachedOf(
   return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }
 
-/** Tokens of each kind of change; those of kept, added and changed segments together are the prompt. */
+/** Tokens of each kind of change; kept, added and changed segments together are the prompt. */
 export function totals(
   context: ContextAssembled,
   compared: ContextCompared,

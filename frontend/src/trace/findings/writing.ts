@@ -9,7 +9,7 @@ import { longWriting } from "./long";
 
 /** A cause of less than a fifth of the writing does not explain its pace. */
 const SHARE_OF_WRITING = 0.2;
-/** Less in all is not noticed by who reads along. */
+/** A shorter delay is not noticed by a reader who follows along. */
 const NOTICED_US = 500_000;
 /** Tokens a second: below it most people read faster than it is written (some 240 words a minute). */
 const READING_SPEED = 5.5;

@@ -1,4 +1,4 @@
-/** The pace at which a replay explains: how long each event is shown, and where a scene begins. */
+/** The pace at which a replay explains: the duration of each event, and the beginning of each scene. */
 import { type AnyEvent, SHOWN } from "../../protocol/events";
 
 /** The first tokens are explained more slowly: by then it is known what happens. */

@@ -74,7 +74,7 @@ export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): Sa
 /** Tokens of the answer whose text was let through. */
 export const numReleased = ({ releases }: TraceView): number => releases.at(-1)?.num_tokens ?? 0;
 
-/** Chunks of the prompt's own reading: what a preemption made it compute again is none. */
+/** Chunks of the prompt's own reading, without a preemption's recomputation. */
 export function readings({ prefill, tokens }: TraceView) {
   return prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
 }

@@ -21,7 +21,7 @@ export class Attention {
     return (this.code(layer, head, token) / 255) ** 2;
   }
 
-  /** The root of the weight, 0 to 1: what can be seen of it, small weights too. */
+  /** The root of the weight, 0 to 1: its visible size, small weights too. */
   strength(layer: number, head: number, token: number): number {
     return this.code(layer, head, token) / 255;
   }

@@ -40,7 +40,7 @@ export function tailOf(text: string, length: number): string {
 
 const TAIL = 110;
 
-/** The answer as it would have begun: what is the same, and the word that is not. */
+/** The beginning of the other answer: its equal part, and the first word that differs. */
 export interface Retold {
   same: string;
   /** Empty: none is known. */

@@ -1,4 +1,4 @@
-/** Guessing the next word: how many guesses are right, and how likely the model held each, in bits. */
+/** Guessing the next word: the number of right guesses, and the model's chance of each, in bits. */
 import type { TokenSampled } from "../../protocol/events";
 import { counted } from "../format";
 import { hasLogits } from "./probability";
@@ -39,7 +39,7 @@ export interface Tally {
   num: number;
   /** Guesses that were the very word that was drawn. */
   numRight: number;
-  /** Guesses of which both bits are known: what they come to is of these alone. */
+  /** Guesses of which both bits are known: the sums count these alone. */
   numKnown: number;
   yours: number;
   model: number;

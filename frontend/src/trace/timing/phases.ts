@@ -99,7 +99,7 @@ export function phaseTable(view: TraceView): PhaseTable {
   return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
 }
 
-/** All that a person took to choose tokens, as one phase of its own; what a paint took meanwhile is the paint's. */
+/** A person's time to choose tokens, as one phase of its own; a paint's time meanwhile is the paint's. */
 function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
   const [first, last] = [choices[0], choices.at(-1)];
   if (!first || !last) return [];

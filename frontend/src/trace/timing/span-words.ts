@@ -1,4 +1,4 @@
-/** Spans and marks in words: what it is called, and one sentence on what it means. */
+/** Spans and marks in words: a name, and one sentence on the meaning. */
 import { type AnyEvent, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { counted, duration } from "../format";

@@ -71,7 +71,7 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
   return found;
 }
 
-/** The chunk was noted within the step that gave the token. Where steps are not reported, only the first token is. */
+/** The chunk's event lies within the step that gave the token. Without step times, only the first token does. */
 function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled): boolean {
   if (token.step_us === null) return token === first;
   return chunk.at <= token.at && chunk.at > token.at - token.step_us;
@@ -94,7 +94,7 @@ export interface CompanyCost {
   extra: number | null;
 }
 
-/** From this request's own decode steps without guesses: what it was like alone is known only if it ever was. */
+/** From this request's own decode steps without guesses: the time alone is known only if it ever ran alone. */
 export function companyCost(steps: EngineStep[]): CompanyCost {
   const known = steps.filter((step) => numOthers(step) !== null);
   const plain = known.filter(({ kind, numOwn, us }) => kind === "decode" && numOwn === 1 && us !== null);

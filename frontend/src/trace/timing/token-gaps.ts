@@ -2,7 +2,7 @@
 import { tookUntil, type TraceView } from "../view";
 
 export interface TokenGaps {
-  /** The time per output token: what an answer takes after its first token, by its other tokens. */
+  /** The time per output token: the answer's time after its first token, over its other tokens. */
   mean: number;
   median: number;
   p95: number;

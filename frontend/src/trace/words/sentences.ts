@@ -17,7 +17,7 @@ export function sentence(view: TraceView, stage: StageId): string {
   return WRITERS[stage](view) ?? missing;
 }
 
-/** The request as a whole: what it is doing, or how it ended. */
+/** The request as a whole: its activity, or its end. */
 export function story(view: TraceView): string {
   return STORIES[outcomeOf(view)](view);
 }

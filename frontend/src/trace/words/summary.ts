@@ -1,4 +1,4 @@
-/** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
+/** The line below an answer: its state and figures, from its trace or from the figures kept with the message. */
 import type { SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, seconds } from "../format";
 import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "../outcome";
