@@ -1,6 +1,6 @@
 /**
- * Several answers to one message as roads: what they share is one broad road, which forks where they part. Knows the
- * sizes of letters only roughly, and nothing of how a road is drawn.
+ * Several answers to one message as roads: their common part is one broad road, which forks where they part. Knows
+ * the sizes of letters only roughly, and nothing of drawing.
  */
 import { joinedLabels } from "../trace/bytes";
 import type { RunAnswer } from "../trace/compare/runs";

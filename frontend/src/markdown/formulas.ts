@@ -1,6 +1,6 @@
 /**
  * Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. A formula holds no blank line, so it never reaches over the end
- * of a finished block; one that is not closed is text. Knows nothing of how a formula is set.
+ * of a finished block; one that is not closed is text. Knows nothing of typesetting.
  */
 import type { MarkdownIt, StateBlock, StateInline } from "markdown-it";
 

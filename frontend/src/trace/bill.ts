@@ -9,7 +9,7 @@ export interface Range {
 
 /** The tokens of a line, as indices into prompt and answer together; null: none, or they cannot be told for certain.
  *
- * Of a prompt the beginning was in the cache, and what was written to it on promise follows that, in whole blocks. */
+ * The cache held a beginning of the prompt. The tokens written to it on promise follow that, in whole blocks. */
 export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null {
   const usage = view.generation?.usage;
   const numPrompt = view.prompt ? numRead(view) : 0;

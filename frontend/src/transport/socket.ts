@@ -124,7 +124,7 @@ export class Socket {
     this.send({ type: "ack", num_messages: this.numMessages });
   }
 
-  /** The socket is closed. One that was open is tried again at once; streams that wait for a first opening fall back. */
+  /** The socket is closed. One that was open is tried again at once; streams waiting for a first opening fall back. */
   private lose(wasOpen: boolean): void {
     this.isBlocked = !this.wasEverOpen;
     const waiting = [...this.followed.values()];

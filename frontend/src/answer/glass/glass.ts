@@ -1,7 +1,7 @@
 /**
- * Where an answer is tinted by how surprising its tokens were: neighbours of one step are one box on each line.
+ * The boxes of an answer's tint by surprise: neighbours of one step are one box on each line.
  *
- * Not custom highlights: each change of one paints all of them anew, some ten milliseconds for an answer of 1,000 tokens.
+ * Not custom highlights: each change repaints all of them, some ten milliseconds for an answer of 1,000 tokens.
  */
 import { surpriseStep } from "../../trace/sampling/coloring";
 import type { TokenSampled } from "../../protocol/events";

@@ -28,8 +28,8 @@ export function playheadOf({ view, selected, isLive, isAtEnd }: Moment): Playhea
 }
 
 /**
- * The last position that is not dimmed; null: none is. An answer that is followed is there to be read, and at rest on
- * one word the tint keeps them all.
+ * The last position that is not dimmed; null: none is dimmed. A followed answer is not dimmed, so that it can be read.
+ * Nor is a tinted one at rest on one word.
  */
 export function dimmedAfter(moment: Moment, isGlassOn: boolean): number | null {
   if (moment.isFollowing) return null;

@@ -1,6 +1,6 @@
 /**
- * Whether the timeline's lanes are folded away, and how high they are, as they were left. A page that may keep nothing (an
- * exported one in a frame of its own origin) begins anew each time.
+ * The last fold and height of the timeline's lanes. A page without storage (an exported one in a frame of its own
+ * origin) starts from the defaults each time.
  */
 
 const KEY = "sightglass-timeline";

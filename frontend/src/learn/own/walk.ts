@@ -1,6 +1,6 @@
 /**
- * The clock of a narration: sentences take turns, each as long as it takes to read, and while one is read the moment
- * shown goes through the stretch of the trace that it tells of. Knows nothing of what is drawn.
+ * The clock of a narration: sentences take turns, each as long as it takes to read, and meanwhile the moment
+ * shown moves through the stretch of the trace that it describes. Knows nothing of drawing.
  */
 import type { TraceView } from "../../trace/view";
 

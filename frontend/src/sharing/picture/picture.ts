@@ -1,7 +1,7 @@
 /**
  * A part of the page as a picture that stands alone: an SVG whose foreignObject holds a copy of the elements, with the
- * page's style sheets, its fonts and what its canvases show. What is scrolled is there as a whole; what a list has not
- * drawn yet is not.
+ * page's style sheets, its fonts and its canvases' pixels. Scrolled content is there as a whole; items that a list has
+ * not drawn yet are missing.
  */
 import { pageStyle } from "./style";
 

@@ -297,8 +297,8 @@ export class Chat {
   }
 
   /**
-   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: what is known of it already,
-   * which stands until its events come.
+   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: its known
+   * beginning, which stands until its events come.
    */
   async fork(requestId: string, place: ForkPlace, keydownAt: number, text = ""): Promise<Refusal | null> {
     const clock = new ClientClock(keydownAt);

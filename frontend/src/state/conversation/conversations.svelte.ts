@@ -4,8 +4,8 @@ import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import { api, ApiError, type ConversationSummary } from "../../transport/api";
 
 /**
- * What is written in a conversation that is not on the screen has no stream here that would tell of its end. The one
- * that is on the screen is asked for only from its stream's end on, which comes a moment before the server has saved it.
+ * An answer in a conversation that is not on the screen has no stream here that would report its end. The conversation
+ * on the screen is polled only from its stream's end on, which comes a moment before the server has saved the answer.
  */
 const POLL_MS = 2000;
 

@@ -1,5 +1,5 @@
 /**
- * What was written in a conversation and is nowhere else yet: its draft, and the messages that the server has not taken.
+ * The text of a conversation that is stored nowhere else yet: its draft, and messages that the server has not taken.
  * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
  */
 import type { Refusal } from "./settings";

@@ -79,8 +79,8 @@ export function median(values: number[]): number | null {
 }
 
 /**
- * Whether it is an answer to be counted: it came to its end, be it the model's own, the limit of tokens or the safety
- * check's. What was stopped or failed on the way is none.
+ * True when the answer counts: it came to its end, be it the model's own, the limit of tokens or the safety check's. A
+ * stopped or failed answer does not count.
  */
 export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): boolean {
   return ids.length > 0 && !["running", "stopped", "failed"].includes(outcome);
@@ -174,8 +174,8 @@ export function spreadSentence(answers: RunAnswer[]): string {
 }
 
 /**
- * What the prefix cache spared the set. No time: what a run is recorded to have saved is an estimate from the speed of
- * other prompts, and runs that wait for one another need not have gained it.
+ * The tokens that the prefix cache spared the set. Not the time: a run's recorded saving is an estimate from the speed
+ * of other prompts, and runs that wait for one another need not have gained it.
  */
 export function cacheShareSentence(answers: RunAnswer[]): string {
   const known = answers.filter(({ numCached, numPrompt }) => numCached !== null && numPrompt !== null);

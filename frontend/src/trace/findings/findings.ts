@@ -1,6 +1,6 @@
 /**
  * The reasons for a slow, costly or odd answer, as far as its events tell them: few plain sentences, the most telling
- * first. What is ordinary is not said.
+ * first. Ordinary facts are omitted.
  */
 import { duration } from "../format";
 import { outcomeOf } from "../outcome";

@@ -7,8 +7,8 @@ import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 
 /**
- * Nats by which a token's surprise exceeds the one expected there (the entropy): e^3 = 20 times less likely than what
- * is typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
+ * Nats by which a token's surprise exceeds the one expected there (the entropy): e^3 = 20 times less likely than is
+ * typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
  */
 const ODD_NATS = 3;
 /** Ten nats beyond what is expected are as odd as can be told: one in 22,000. */

@@ -1,6 +1,6 @@
 /**
  * Following a request that runs: each scene is shown long enough to be seen, while the log runs ahead. Afterwards the
- * tokens come several at a time, so that the picture catches up. Pure: a log and a clock in, what is shown out.
+ * tokens come several at a time, so that the picture catches up. Pure: a log and a clock in, the cue out.
  */
 import type { SceneId } from "./scenes";
 import type { Story } from "./story";

@@ -16,8 +16,8 @@ export const DRAW_PARTS = { risen: 0.16, cut: 0.52, lined: 0.72, drawn: 0.9 };
 const LEAST_MS = 300;
 
 /**
- * How far the showing of an event has come, 0 to 1, when time passes at its own speed: `sinceMs` after it, and the next
- * comes `gapMs` after it (on the wall's clock).
+ * The progress of an event's showing, 0 to 1, when time passes at its own speed: `sinceMs` after it, and the next comes
+ * `gapMs` after it (on the wall's clock).
  */
 export function progress(event: AnyEvent, sinceMs: number, gapMs: number): number {
   const length = Math.min(gapMs, shownMs(event));

@@ -1,6 +1,6 @@
 /**
- * Which steps of a log explaining stops at: all of a short one, and of a long one the first of each kind, whatever is
- * new on the way, and the end. It takes about a minute and a half for any length of the answer.
+ * The steps of a log at which explaining stops. A short log stops at all; a long one at the first of each kind, at news
+ * on the way, and at the end. It takes about a minute and a half for any length of the answer.
  */
 import type { AnyEvent, TokenSampled } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";

@@ -1,6 +1,6 @@
 /**
- * The log as a story of scenes, kept up event by event: a token costs the same however long the answer is. It knows no
- * clock and no picture.
+ * The log as a story of scenes, extended event by event: a token costs the same in an answer of any length. It knows
+ * no clock and no picture.
  */
 import type { AnyEvent } from "../../protocol/events";
 import { sceneOf, type SceneId } from "./scenes";
@@ -59,8 +59,8 @@ export class Story {
   }
 
   /**
-   * Stretches without gaps, in the order in which they were reached. All tokens are one stretch; what is let out after
-   * the last one is the next, once generation has ended.
+   * Stretches without gaps, in the order in which they were reached. All tokens are one stretch; the releases after
+   * the last one are the next, once generation has ended.
    */
   segments(): Segment[] {
     const found: Segment[] = [];

@@ -14,7 +14,7 @@ export interface Guess {
 /**
  * ids: tokens that the guess may begin with; the likeliest of them counts. Null: the chances are not reported.
  *
- * A word that is not recorded has at most what all recorded ones leave over.
+ * An unrecorded word has at most the chance that all recorded ones leave over.
  */
 export function scoreGuess(token: TokenSampled, ids: number[]): Guess | null {
   if (!hasLogits(token)) return null;

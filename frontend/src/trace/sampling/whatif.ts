@@ -1,10 +1,10 @@
 /**
- * What other settings would have drawn with the same u, from the recorded candidates alone (inference/sampling/).
+ * The draw of other settings with the same u, from the recorded candidates alone (inference/sampling/).
  *
- * Only the first candidates are recorded, with four decimals. Of the others together it is known what they weigh at the
- * temperatures of the log, and that none of them weighs more than the last recorded one; at another temperature that
- * leaves a range. Everything is therefore reckoned in ranges, and a token counts as drawn only where each value in them
- * draws it.
+ * Only the first candidates are recorded, with four decimals. Two facts are known of the others: their joint weight at
+ * the temperatures of the log, and that none weighs more than the last recorded one. At another temperature that leaves
+ * a range. Everything is therefore computed in ranges, and a token counts as drawn only where each value in them draws
+ * it.
  */
 import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
 import { dryPenalties, type DrySettings, type PieceOf } from "./dry";
@@ -152,8 +152,8 @@ export function spread(
 }
 
 /**
- * Up to the first token that would have been another, or of which that cannot be told; kept: ids before the first, and
- * their bytes.
+ * The draws up to the first token that would have differed, or for which that is not known; kept: ids before the first,
+ * and their bytes.
  */
 export function course(
   tokens: TokenSampled[],
@@ -275,7 +275,7 @@ function isProcessor(name: SamplerStage["name"]): boolean {
 }
 
 /**
- * What the others weigh at beta, from what they weigh together at the anchor's: each weight is taken to the power
+ * The others' joint weight at beta, from their joint weight at the anchor's: each weight is taken to the power
  * beta / anchor. None exceeds the last recorded one, and a sum of powers has its extreme where all are equal (Jensen).
  */
 function tailFrom(
@@ -300,7 +300,7 @@ function tailFrom(
 
 /**
  * Applies the wanted penalties and DRY to the logits before DRY. Candidates that fall below the last recorded one stand
- * among the others, whose order is not known. A text: why it cannot be told.
+ * among the others, whose order is not known. A text: the reason why it is not known.
  */
 function penalised(
   weighed: Weighed,

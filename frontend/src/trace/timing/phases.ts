@@ -1,6 +1,6 @@
 /**
- * The phase table: where the time from keydown to the last paint went. The phases that followed each other never overlap;
- * what ran beside them and what none explains is told apart.
+ * The phase table: the parts of the time from keydown to the last paint. Phases that followed each other never overlap;
+ * phases that ran beside them and unexplained time are separate.
  */
 import { browserMoments } from "../browser-clock";
 import type { StageId } from "../stages";
@@ -131,8 +131,8 @@ const beside = (stage: StageId, label: string, start: number, end: number): Phas
 });
 
 /**
- * The check runs beside assembly and tokenizer: what ends last is what the request waited for. All of it may run while
- * the request is saved, which then is what is waited for.
+ * The check runs beside assembly and tokenizer: the request waited for the one that ended last. All of them may run
+ * while the request is saved; the request then waits for that.
  */
 function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView): Phase[] {
   const phase = (
