@@ -28,7 +28,8 @@ typedef struct {
 
 /* Rows rounded to 8 bits: value = code * scale. The sums are of the rounded values: their error cancels against that of
  * the codes' products, which an exact sum's would not. Rows are stored in blocks of 8, so that a product finds a
- * group's data at fixed distances: row r of group g is in slot r % 8 of [r / 8][groups][8 inputs / 4][8 rows][4 bytes]. */
+ * group's data at fixed distances: row r of group g is in slot r % 8 of
+ * [r / 8][groups][8 inputs / 4][8 rows][4 bytes]. */
 typedef struct {
     int8_t *codes;
     float *scales; /* [row blocks][groups][8 rows], as are the following */

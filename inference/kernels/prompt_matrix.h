@@ -1,16 +1,16 @@
 /* The form of a matrix for prompts: 8 bits, rotated in spans of up to 192 inputs, a scale for each half.
  *
- * A prompt's products are bound by arithmetic: in groups of 32 there are 3 instructions for scales and minimum to every 8
- * that multiply. In halves of 192 there are 2 to 24. Coarser rounding suffers from a few large activations. So each span is
- * first multiplied by an orthogonal matrix, made of Hadamard's of 64, which spreads them over the span (as QuaRot does,
- * arXiv 2404.00456). The weights are multiplied likewise when they are packed, and divided by the square of its length,
- * so that the product is the same.
+ * A prompt's products are bound by arithmetic: in groups of 32 there are 3 instructions for scales and minimum to every
+ * 8 that multiply. In halves of 192 there are 2 to 24. Coarser rounding suffers from a few large activations. So each
+ * span is first multiplied by an orthogonal matrix, made of Hadamard's of 64, which spreads them over the span (as
+ * QuaRot does, arXiv 2404.00456). The weights are multiplied likewise when they are packed, and divided by the square of
+ * its length, so that the product is the same.
  *
  *     four tiles: [num_in / 4][4 tiles][16 outputs][4 inputs] codes plus 128
  *                 [half spans][4 tiles][16 x f32] scales              weight = (code - 128) * scale
  *
- * Rows are stored in blocks of 6, as the sums of 6 rows by 4 tiles just fit the registers: codes [num_in / 16][6 rows][16],
- * scales and biases [half spans][6 rows] (within room for [num_in / 32][6 rows]). */
+ * Rows are stored in blocks of 6, as the sums of 6 rows by 4 tiles just fit the registers: codes
+ * [num_in / 16][6 rows][16], scales and biases [half spans][6 rows] (within room for [num_in / 32][6 rows]). */
 #pragma once
 #include "matrix.h"
 #include <string.h>

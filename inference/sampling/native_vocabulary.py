@@ -14,7 +14,7 @@ _TOKENS_PER_SORTED = 96
 """The kernels sort at most one in 96 tokens. Beyond one in 64 they sort the whole row, and before that much of it (see
 vocabulary.h); numpy is faster for so many: 30,000 of 150,000 in 4 ms against 34 ms."""
 _FEWEST_SORTED = 128
-"""The kernels always sort this many: a vocabulary of which they are a large share is quick to sort."""
+"""The kernels may always sort this many: a vocabulary of which they are a large share is quick to sort."""
 
 
 def native_summarise(kernels: Kernels) -> Summarise:

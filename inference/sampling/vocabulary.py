@@ -27,7 +27,7 @@ class Summary(NamedTuple):
     """One row of logits as the sampler sees it; a logit of minus infinity is a removed token."""
 
     is_finite: bool
-    """True when no logit is NaN or plus infinity; otherwise no other field is valid."""
+    """True when all logits are finite. With NaN or plus infinity no other field is valid."""
     num_candidates: int
     """Number of tokens that are not removed."""
     ids: NDArray[np.int32]

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 _FIRST_TOKEN_S = 0.005
 """Longest wait of the next step until a request's first token is checked and logged.
 
-The check and the log take half of that alone, and twice as long beside a step that uses every core.
+Alone, the check and the log take half of that. Beside a step that uses every core they take twice as long.
 """
 _IDLE_S = 0.2
 """Interval at which an idle thread checks whether it should stop."""
