@@ -1,4 +1,4 @@
-/** Reads MessagePack (msgpack.org's specification), as far as saved traces use it. Byte strings share the buffer. */
+/** Reads MessagePack (msgpack.org's specification): what a saved trace uses of it. Byte strings share the buffer. */
 
 export type Packed = null | boolean | number | string | Uint8Array | Packed[] | { [key: string]: Packed };
 
