@@ -31,7 +31,7 @@ export class Alignment {
   /** For each place, the index of its token. */
   private readonly indices: number[] = [];
 
-  /** Both go on from what was given before, but for the text's last part, which may have become another. */
+  /** Both extend the earlier ones, but for the text's last part, which may have changed. */
   update(text: string, tokens: AnswerPiece[]): void {
     // The last matches may have been made too early.
     this.forget(commonLength(this.text, text) - REACH);
@@ -171,7 +171,7 @@ export class RenderedTokens {
 }
 
 function kindOf(node: Node): number {
-  // A formula's own texts are not what the model wrote.
+  // A formula's rendered text is not the model's text.
   if (node instanceof Text)
     return node.parentElement?.closest(WHOLE) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
   if ((node as Element).matches(ASIDE)) return NodeFilter.FILTER_REJECT;

@@ -1,4 +1,4 @@
-/** The sums over a conversation's turns, in numbers and sentences. Only recorded facts are told. */
+/** The sums over a conversation's turns, in numbers and sentences, from recorded facts only. */
 import { count, counted, money, percent } from "../trace/format";
 import { inputOf } from "../trace/usage";
 import type { Costs, Turn } from "../transport/api";
@@ -33,7 +33,7 @@ export function promptLength({ context, usage }: Pick<Turn, "context" | "usage">
 }
 
 export interface Total {
-  /** By currency, in billionths. */
+  /** Amounts by currency, in billionths. */
   amounts: Map<string, number>;
   /** Requests of which no cost is known. */
   numUnpriced: number;

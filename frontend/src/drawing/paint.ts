@@ -1,4 +1,4 @@
-/** Shapes on a canvas, as the journey's picture draws them as SVG. Knows neither themes nor what a shape means. */
+/** Shapes on a canvas, as the journey's picture draws them as SVG. Knows neither themes nor the shapes' meaning. */
 import type { BoxShape, Ink, LineShape, Shape, TextShape } from "../layout/journey/shapes";
 
 export type ColorOf = (ink: Ink) => string;

@@ -28,7 +28,7 @@ export const WALK_KEYS: readonly Binding<Steps>[] = [
 
 /** The places at which an answer can be forked. */
 interface Forks {
-  /** To the next or previous candidate; false: none can be selected here. */
+  /** Move to the next or previous candidate; false: none can be selected here. */
   reach: (direction: 1 | -1) => boolean | void;
   /** Go on from the candidate; false: none was selected. */
   fork: () => boolean | void;
@@ -66,7 +66,7 @@ export const JOURNEY_KEYS: readonly Binding<Story>[] = [
 ];
 
 interface Heads {
-  /** By so many layers and heads. */
+  /** Move by this many layers and heads. */
   choose: (layers: number, heads: number) => void;
   leave: () => void;
 }

@@ -125,7 +125,7 @@ export function panelsFor(hasServer: boolean): Panel[] {
 
 export const groupOf = (name: PanelName): Group => PANELS.find((panel) => panel.name === name)!.group;
 
-/** A group's panels that have something to show, and the one that is shown. */
+/** A group's panels that have content, and the one that is shown. */
 export function offered(panels: Panel[], group: Group, whole: TraceView, shown?: PanelName): Panel[] {
   return panels.filter(
     (panel) => panel.group === group && (panel.name === shown || (panel.hasContent?.(whole) ?? true)),

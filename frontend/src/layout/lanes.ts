@@ -44,7 +44,7 @@ function search(values: number[], limit: number, above = false, from = 0, to = v
 
 export interface Lane {
   id: StageId;
-  /** Spans made of several events: few, and made anew with every update. */
+  /** Spans made of several events: few, and made again with every update. */
   stage: Track;
   bars: Track;
   marks: Track;
@@ -82,7 +82,7 @@ export interface Laid {
   /** All lanes' tracks, in the order in which spans of the same start are walked. */
   tracks: Track[];
   whole: Range;
-  /** When anything was done for the request: all spans and marks but the queue's, which is waiting. */
+  /** Times of work for the request: all spans and marks but the queue's, which is waiting. */
   busy: () => Range[];
 }
 
@@ -121,7 +121,7 @@ export function runs({ spans, starts, reach }: Track, on: Scale, now: number): R
     const x = Math.max(0, on.toX(span.start));
     let edge = Math.max(x + MIN_WIDTH, Math.min(on.width, on.toX(end)));
     const first = next - 1;
-    // Only spans too narrow to be told apart are merged, with whatever as narrow begins where they stand.
+    // Only spans too narrow to tell apart are merged, with any equally narrow one that begins there.
     while (edge - x < FINE || next > first + 1) {
       const last = search(starts, Math.min(on.end, on.toTime(edge)), true, next, to);
       if (last === next) break;
@@ -211,7 +211,7 @@ export function nearest(tracks: Track[], time: number): Span | null {
   return best;
 }
 
-/** Spans that several events make are made anew when the view grows: the same title at the same start is the same. */
+/** Spans of several events are made again when the view grows: equal titles at equal starts are the same span. */
 function placeOf(tracks: Track[], span: Span): { rank: number; index: number } | null {
   for (let rank = 0; rank < tracks.length; rank++) {
     const { spans, starts } = tracks[rank]!;

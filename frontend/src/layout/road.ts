@@ -28,7 +28,7 @@ export interface Road {
 /** The way from one road to the next. */
 export interface Bend {
   key: string;
-  /** SVG: the outline of what is to be filled or, with a thickness, the line to be drawn. */
+  /** SVG: the outline to fill or, with a thickness, the line to draw. */
   path: string;
   thickness: number | null;
   /** Share of all answers, 0 to 1. */
@@ -147,7 +147,7 @@ function wantedWidth(band: Band, row: number, width: number): number {
   return clamp(Math.max(perLine * LETTER, longest * WIDE) * size + 2 * PAD, 2 * PAD + size, 0.34 * width);
 }
 
-/** By how much roads that fork again are to be narrowed so that after each of them the last has its least width. */
+/** The factor that narrows roads that fork again, so that after each of them the last has its least width. */
 function scaleOf(
   { bands }: Flow,
   wanted: number[],

@@ -16,7 +16,7 @@ export interface Slot {
 }
 
 const GAP = 3;
-/** A slot's share of the strip, and its bounds in px; the answer has what is left. */
+/** A slot's share of the strip, and its bounds in px; the answer has the rest. */
 const SHARE = 0.083;
 const [LEAST, MOST] = [24.5, 92];
 
@@ -86,7 +86,7 @@ export interface Bar {
   first: number;
 }
 
-/** So much surprise, in bits, fills the strip's height. */
+/** Bits of surprise that fill the strip's height. */
 export const MOST_BITS = 6;
 
 /** At most one column for each two pixels. */

@@ -8,7 +8,7 @@ export interface Range {
 
 /** Nothing at the edges is cut off. */
 const PAD_PX = 6;
-/** Closer than this nothing can be told apart: times are whole microseconds. */
+/** Shortest window: times are whole microseconds. */
 const MIN_WINDOW_US = 20;
 
 /** Times to pixels and back. */

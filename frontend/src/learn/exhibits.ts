@@ -30,7 +30,7 @@ export interface ExhibitProps {
 
 /** Properties of an exhibit's part on the visitor's own request. */
 export interface SliceProps {
-  /** The moment that is told of. */
+  /** The trace at the moment described. */
   view: TraceView;
   whole: TraceView;
 }

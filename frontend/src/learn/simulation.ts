@@ -38,7 +38,7 @@ export interface StepClock {
   isMeasured: boolean;
 }
 
-/** In the order of what a small model takes on a core or two; used where a request tells nothing. */
+/** About a small model's times on a core or two; used where a request reports none. */
 const DEFAULT_CLOCK: StepClock = { step_us: 5000, token_us: 400, isMeasured: false };
 
 /** As the visitor's own last request was computed: its prefill tells the price of a token, its decode that of a step. */

@@ -32,7 +32,7 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
   return { ...trace, set: { ...trace.set!, ids, status: {}, cost_nano: null } };
 }
 
-/** The status, told apart where one word of the server covers several ends. */
+/** The status, split where one word of the server covers several ends. */
 export function endingOf({ status, finish_reason, first_text_us }: ListedTrace): string {
   if (status === "withheld") return first_text_us === null ? "withheld" : "partly withheld";
   return finish_reason === "repetition" ? "repeated itself" : status;
@@ -56,7 +56,7 @@ export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined)
 
 const DAY: Intl.DateTimeFormatOptions = { month: "short", day: "numeric" };
 
-/** To the minute; of another year the day. */
+/** A time to the minute; in another year the day. */
 export function when(time: string, now = new Date()): string {
   const date = new Date(time);
   const isThisYear = date.getFullYear() === now.getFullYear();

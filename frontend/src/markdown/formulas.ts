@@ -35,7 +35,7 @@ export function formulas(markdown: MarkdownIt): void {
   markdown.inline.ruler.before("escape", "formula", inlineFormula);
 }
 
-/** A formula that has its lines to itself: what would begin a list or a quote within it does not. */
+/** A formula that has its lines to itself: a list or a quote does not begin within it. */
 function blockFormula(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   if (state.sCount[startLine]! - state.blkIndent >= 4) return false;
   const start = state.bMarks[startLine]! + state.tShift[startLine]!;
@@ -108,7 +108,7 @@ function endOf(text: string, start: number, limit: number, sign: Sign): number |
   return null;
 }
 
-/** As Pandoc reads dollars: none that stands at a word's end opens, none before a number closes. */
+/** Dollars as Pandoc reads them: none at a word's end opens, none before a number closes. */
 function mayOpen(text: string, at: number): boolean {
   return !/[\p{L}\p{N}$]/u.test(text[at - 1] ?? "") && /\S/.test(text[at + 1] ?? "");
 }

@@ -98,7 +98,7 @@ export const toHtml: Render = (text, environment = { references: {}, parts: NO_P
 export const renderMarkdown: Render = (text, environment) =>
   DOMPurify.sanitize(toHtml(text, environment), {
     FORBID_TAGS: ["img", "form", "style"],
-    // A formula's source stands beside what is read out; the page has it already.
+    // A formula's source would stand beside its spoken form; the page has it already.
     ADD_FORBID_CONTENTS: ["annotation"],
     ADD_ATTR: ["target"],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):|^[^:]*$/i,

@@ -1,4 +1,4 @@
-/** The two lanes of a race: their settings, and what is told of them while they run. */
+/** The two lanes of a race: their settings, and their states in words while they run. */
 import type { SamplingParams } from "../protocol/events";
 import { chanceOf, type Divergence } from "../trace/compare/divergence";
 import { endText } from "../trace/compare/figures";
@@ -33,7 +33,7 @@ export function problemOf({ temperature, top_p, min_p }: Setting): string {
   return min_p >= 0 && min_p <= 1 ? "" : "Min-p must be between 0 and 1.";
 }
 
-/** With what a race begins, but for what its lanes set. */
+/** The settings that a race begins with, but for those of its lanes. */
 export interface Beginning {
   text: string;
   systemPrompt: string;

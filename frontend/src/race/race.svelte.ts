@@ -14,7 +14,7 @@ export class Race {
   conversation = $state<string | null>(null);
   isStarting = $state(false);
   problem = $state("");
-  /** Its page was left: nothing shows what still comes. */
+  /** Its page was left: later events are not shown. */
   private isClosed = false;
 
   constructor(private readonly socket: Socket) {}

@@ -13,7 +13,7 @@ interface Deletion {
   send: () => Promise<unknown>;
 }
 
-/** Some were deleted and some were not: rejected by `send`, whose message is said as it is. */
+/** Some were deleted and some were not: rejected by `send`, whose message is shown unchanged. */
 export class PartlyDeleted extends Error {}
 
 export class Deletions {

@@ -45,7 +45,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "generation.finished":
       return { ...chosen(next, event.at), generation: event };
     case "cache.looked_up":
-      // Once more after a preemption: the first says what the prompt was spared.
+      // Looked up again after a preemption: the first look-up says what the prompt was spared.
       return { ...next, cache: view.cache ?? event };
     case "cache.stored":
       view.stored.push(event);

@@ -8,7 +8,7 @@ export function duration(us: number): string {
   return `${decimal(us / 1e6, 2)}\u00a0s`;
 }
 
-/** A number below nothing has a minus sign, which is no hyphen; one that is shown as nothing has none. */
+/** A number below zero has a minus sign, not a hyphen; one that is shown as zero has none. */
 export function decimal(value: number, digits: number): string {
   const shown = Math.abs(value).toFixed(digits);
   return value < 0 && Number(shown) !== 0 ? `\u2212${shown}` : shown;

@@ -9,7 +9,7 @@ export interface Level {
   held: number;
 }
 
-/** `since`: µs from the gate's look until the moment; null: the log has not what it takes to tell. */
+/** `since`: µs from the gate's check until the moment; null: the log lacks the facts. */
 export function levelAt(limit: Limit, since: number, isEnded: boolean): Level | null {
   const { name, limit: most, remaining, num_taken: taken, refill_per_s: rate } = limit;
   // Traces from before these were recorded have no such fields.

@@ -15,11 +15,11 @@ export function outcomeOf(view: TraceView): Outcome {
   return reason === "length" || reason === "repetition" ? reason : "done";
 }
 
-/** Tokens of an answer that was cut, those it began with included, and what left no room for more. */
+/** Tokens of an answer that was cut, those it began with included, and the limit that cut it. */
 export interface Cut {
   given: number;
   asked: number;
-  /** `room`: there was none, and the events that tell by what are not read. */
+  /** `room`: there was none, and the events that name the limit are not read. */
   by: "setting" | "window" | "worker" | "server" | "room";
 }
 
@@ -41,7 +41,7 @@ const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
   room: "there was no room for more",
 };
 
-/** Why an answer was cut. */
+/** The reason why an answer was cut. */
 export function cutSentence({ given, asked, by }: Cut): string {
   if (by === "setting") return `The answer was cut at the length limit, after ${counted(given, "token")}.`;
   return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
@@ -82,7 +82,7 @@ export interface KeptAnswer {
   figures: {
     usage: Pick<Usage, "output"> | null;
     finish_reason: string | null;
-    /** The most tokens that were asked for. */
+    /** Most tokens that the request allowed. */
     max_tokens: number | null;
     /** When the first text was released, µs since acceptance. */
     first_text_us: number | null;
@@ -91,7 +91,7 @@ export interface KeptAnswer {
   num_kept: number | null;
 }
 
-/** The same by what is kept with a message, whose events are not read. */
+/** The end by the figures kept with a message, whose events are not read. */
 export function endOfMessage(message: KeptAnswer): Ending {
   const { num_kept, figures } = message;
   const outcome = outcomeOfMessage(message);

@@ -33,7 +33,7 @@ import type { Drafts } from "./drafts";
 
 export interface NumberedEvent {
   seq: number;
-  /** When it happened, µs since acceptance. */
+  /** Its time, µs since acceptance. */
   at: number;
   event: AnyEvent;
 }
@@ -85,7 +85,7 @@ export interface TraceView {
   toolCalls: ToolCalled[];
   toolResults: ToolFinished[];
   cancelledAt: number | null;
-  /** `user`, or what else stopped it. */
+  /** `user`, or the other cause of the stop. */
   cancelledBy: string;
   generation: GenerationFinished | null;
   bill: BillPosted | null;

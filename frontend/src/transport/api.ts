@@ -49,7 +49,7 @@ export interface Model {
   window: number | null;
   tokenizer_url: string;
   is_ready: boolean;
-  /** With what a new conversation begins, and a reset of its settings. */
+  /** The settings of a new conversation, and of a reset. */
   default_params: SamplingParams;
   default_system_prompt: string;
   /** Null: not known. */
@@ -111,7 +111,7 @@ export interface Message {
   request_id: string | null;
   /** It was said elsewhere and has no request. */
   is_imported: boolean;
-  /** That answered; null: a question, or not known. */
+  /** The model that answered; null: a question, or not known. */
   model: string | null;
   status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
   error: RequestError | null;
@@ -119,9 +119,9 @@ export interface Message {
   figures: Figures | null;
   /** The request whose answer it goes on from; null also when that was deleted. */
   forked_from: string | null;
-  /** So many tokens of that one's own it kept; null: it is no fork. */
+  /** Tokens of that answer's own that it kept; null: it is no fork. */
   fork_position: number | null;
-  /** With so many tokens it began, those chosen or written included. */
+  /** Tokens that it began with, those chosen or written included. */
   num_kept: number | null;
 }
 
@@ -165,7 +165,7 @@ export interface Turn extends Costs {
   first_text_us: number | null;
   /** In step mode with the time that a person took to choose. */
   duration_us: number | null;
-  /** False: the server elsewhere did not tell what its cache had, and `usage` counts all as computed. */
+  /** False: the server elsewhere did not report its cache, and `usage` counts all as computed. */
   is_cache_known?: boolean;
 }
 
@@ -221,7 +221,7 @@ export interface RequestSummary {
   /** Null: no check is recorded. */
   safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
-  /** When it came into the library; `created_at` is when it was made. Null: it was made here. */
+  /** Time of its import; `created_at` is that of its making. Null: it was made here. */
   imported_at: string | null;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
@@ -344,7 +344,7 @@ export interface Share {
 }
 
 export interface NewShare extends Share {
-  /** The link's path, which is told only once. */
+  /** The link's path, which is given only once. */
   path: string;
 }
 
@@ -374,7 +374,7 @@ export interface StepCommand {
 
 export interface Started {
   assistant_message: Message;
-  /** The other answers that were asked for. */
+  /** The other answers to the message. */
   siblings: Message[];
   /** They were there: the same was posted before under this key. */
   is_repeat: boolean;
@@ -523,7 +523,7 @@ export interface Preview {
   dropped: { kind: string; source: string; num_tokens: number; reason: string; text: string }[];
   /** In the worker's prefix cache at this moment; null: not known. */
   num_cached_tokens: number | null;
-  /** By today's prices; null: unpriced. */
+  /** Costs by today's prices; null: unpriced. */
   price: { currency: string; version: string; prompt_nano: number; most_answer_nano: number } | null;
   wait: {
     num_queued: number;
@@ -601,7 +601,7 @@ export const api = {
     call<NewShare>("POST", `/api/traces/${id}/shares`, body),
   shares: () => call<{ shares: Share[] }>("GET", "/api/shares"),
   deleteShare: (id: number) => call<void>("DELETE", `/api/shares/${id}`),
-  /** The rule in force; given days, also what that rule would delete. */
+  /** The rule in force; given days, also the traces that such a rule would delete. */
   retention: (keepDays?: number) =>
     call<Retention>("GET", `/api/retention${keepDays === undefined ? "" : `?keep_days=${keepDays}`}`),
   setRetention: (keepDays: number | null) =>

@@ -1,4 +1,4 @@
-/** Keys and what they do, in tables that handlers act by and the help sheet shows: it cannot tell of a key that is none. */
+/** Keys and their actions, in tables that handlers and the help sheet share: the sheet lists no key without effect. */
 
 export interface Binding<Context> {
   /** As `KeyboardEvent.key` names them, letters small; "Mod+" before one: with Ctrl or ⌘; "Shift+": with Shift. */

@@ -9,7 +9,7 @@ export interface Bar {
   piece: string;
   /** Its chance; a range where the log leaves one. */
   chance: Range;
-  /** Null: the log leaves open whether it is cut. */
+  /** Null: the log does not decide. */
   isCut: boolean | null;
 }
 

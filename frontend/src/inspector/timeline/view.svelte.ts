@@ -162,7 +162,7 @@ export class TimelineView {
     return true;
   }
 
-  /** By key: about the middle or the focused span, by shares of the window. */
+  /** Zoom by key: about the middle or the focused span, by shares of the window. */
   zoomBy(factor: number): void {
     const middle = (this.window.start + this.window.end) / 2;
     const focus = this.focus && this.warp.toAxis((this.focus.start + this.focus.end) / 2);
@@ -174,7 +174,7 @@ export class TimelineView {
     this.fly(pan(this.window, this.axis, share * (this.window.end - this.window.start)));
   }
 
-  /** To the focused span; once there, or without one, to the whole. */
+  /** Show the focused span; once there, or without one, the whole. */
   frame(): void {
     const to = this.focus && around(this.onAxis(this.focus), this.axis);
     const isThere = to && Math.abs(to.start - this.window.start) + Math.abs(to.end - this.window.end) < 1;
@@ -204,7 +204,7 @@ export class TimelineView {
     if (!this.isFit) this.show(holding(this.window, this.axis, this.onAxis(span)));
   }
 
-  /** To the next or previous event of all lanes: from the focused span, else from the playhead. */
+  /** Go to the next or previous event of all lanes: from the focused span, else from the playhead. */
   walk(direction: 1 | -1): void {
     const { isLive, position } = this.trace;
     // A playhead that was never moved stands at the end: the first event comes next.
@@ -221,7 +221,7 @@ export class TimelineView {
     this.attend(neighbour(tracks, this.focus, direction) ?? this.focus);
   }
 
-  /** To the next lane up or down that has anything, at the same time. */
+  /** Go to the next lane up or down that has anything, at the same time. */
   changeLane(direction: 1 | -1): void {
     const time = this.focus ? this.focus.start : this.on.toTime(this.box.width / 2);
     const from = this.focus
@@ -294,7 +294,7 @@ export class TimelineView {
     this.trace.seek(this.on.toTime(x));
   }
 
-  /** Live, the end of what is shown is now: as long after the last event as this page has waited for another. */
+  /** Live, the end of the timeline is now: as long after the last event as this page has waited for another. */
   advance(sinceLastEventMs: number): void {
     if (this.trace.isOver || this.trace.isLost) return;
     this.now = Math.max(this.now, this.trace.duration + sinceLastEventMs * 1000);

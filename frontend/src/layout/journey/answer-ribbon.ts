@@ -19,7 +19,7 @@ const MOST_WIDTH = 132;
 const LEAST_WIDTH = 12;
 /** More than these never have room. */
 const MOST_TOKENS = 60;
-/** So many of the next tokens are seen coming, where they are known. */
+/** Number of the next tokens that are seen coming, where they are known. */
 const NUM_AHEAD = 4;
 
 interface Place {

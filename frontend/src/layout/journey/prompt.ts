@@ -115,7 +115,7 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
   return [...shapes, ...lit("hit-partly", numHits * blockSize, end)];
 }
 
-/** So many tokens, from the first on, have been found by now. */
+/** Number of tokens, from the first on, found by now. */
 function numLit(cache: CacheLookedUp, numLooked: number, { blockSize }: Ribbon): number {
   if (numLooked >= cache.hits.length) return cache.num_cached_tokens;
   return cache.hits.slice(0, Math.ceil(numLooked)).filter(Boolean).length * blockSize;

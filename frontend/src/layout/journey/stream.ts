@@ -1,4 +1,4 @@
-/** Tokens on their way out: held in the worker until the guard has looked at them, then released to the browser as text. */
+/** Tokens on their way out: held in the worker until the guard's check, then released to the browser as text. */
 import type { SafetyChecked, TokenSampled } from "../../protocol/events";
 import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
 import { nameOf } from "../../trace/token-name";
@@ -147,7 +147,7 @@ function placed(tokens: TokenSampled[], area: Area) {
 
 const lastCheck = ({ outputChecks }: TraceView): SafetyChecked | null => outputChecks.at(-1) ?? null;
 
-/** The guard reads what is held. */
+/** The guard reads the held tokens. */
 function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   if (events.at(-1)?.event.type !== "safety.checked" || beat >= 1) return [];
   const x = area.x + area.width * part(beat, 0, 0.7);

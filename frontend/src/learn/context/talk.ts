@@ -77,7 +77,7 @@ const GROUPS = {
 } as const;
 export type Group = keyof typeof GROUPS;
 
-/** The prompt's tokens by what they are for. */
+/** The prompt's tokens by purpose. */
 export function grouped({ segments }: PackedTurn): Record<Group, number> {
   const sum = (kinds: readonly string[]) =>
     segments.reduce((all, { kind, num_tokens }) => all + (kinds.includes(kind) ? num_tokens : 0), 0);

@@ -26,7 +26,7 @@ const NUM_SPARE_BLOCKS = 16;
 const BLOCK = 16;
 const MINUTE_US = 60_000_000;
 
-/** The visitor's requests are the first so many. */
+/** The visitor's requests come first. */
 export function requestOf(plan: Plan, way: Way): SimulationRequest {
   const shared = range(plan.numShared, 0);
   const gap = plan.everyMinutes * MINUTE_US;

@@ -1,4 +1,4 @@
-/** Requests that are really sent to this server's gate, and what comes back. Nothing of them is started. */
+/** Requests that are really sent to this server's gate, and the replies. The server starts none of them. */
 
 /** The doors in the order in which the server checks them (webapp/api/chat/conversations.py), each with its refusals. */
 export const DOORS = [
@@ -63,7 +63,7 @@ export const KNOCKS: Knock[] = [
   post("A misspelt setting", '{"text":"Hello","params":{"temprature":1}}'),
 ];
 
-/** A message while so many requests are thought to be open. */
+/** A message while this many requests are assumed to be open. */
 export function crowded(numOpen: number, n: number): Knock {
   return post("Busy", JSON.stringify({ text: "Hello", n, num_open: numOpen }));
 }
@@ -117,7 +117,7 @@ export function headersOf(
 
 const HIDDEN = "••••••••";
 
-/** As the wire has it, without what no page should show. */
+/** As it is on the wire, without secrets that no page should show. */
 export function requestText(sent: Knock): string {
   const headers = Object.entries(headersOf(sent, `${HIDDEN} (this page’s secret)`));
   const cookie =

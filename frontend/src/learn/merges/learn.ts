@@ -64,7 +64,7 @@ export interface Stage {
   pairs: Merge[];
 }
 
-/** The merges that a text teaches, at most so many, until no pair comes twice; and each stage, from the bytes on. */
+/** The merges learnt from a text, at most `most`, until no pair comes twice; and each stage, from the bytes on. */
 export function learn(text: string, most: number): { merges: Merge[]; stages: Stage[] } {
   const age = firstPieces();
   let words = wordsOf(text);

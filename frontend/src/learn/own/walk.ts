@@ -18,7 +18,7 @@ export function line(text: string, start: number, end: number): Line {
   return { text, start, end: Math.max(start, end) };
 }
 
-/** A sentence that says what was not recorded. */
+/** A sentence on a missing record. */
 export function missing(view: TraceView, what: string): Line[] {
   return [line(`${what} is not recorded of this request.`, 0, view.at)];
 }

@@ -1,4 +1,4 @@
-/** Rules of thumb about tokens, and what a text really has. Pure. */
+/** Rules of thumb about tokens, and the true figures of a text. Pure. */
 
 export interface Sizes {
   numChars: number;
@@ -6,7 +6,7 @@ export interface Sizes {
   numTokens: number;
 }
 
-/** Words are what stands between spaces. */
+/** Words are the parts between spaces. */
 export function sizesOf(text: string, numTokens: number): Sizes {
   return {
     numChars: [...text].length,

@@ -93,7 +93,7 @@ async function makeVideo(film: Film, { canvas, signal, onProgress }: Making): Pr
   return new Blob([target.buffer], { type: "video/webm" });
 }
 
-/** The last colour of the palette stands for what has not changed. */
+/** The last colour of the palette stands for unchanged pixels. */
 const NUM_COLORS = 128;
 /** The number of frames that the palette is made of, and the step between their pixels. */
 const [NUM_SAMPLES, SAMPLE_STEP] = [24, 7];

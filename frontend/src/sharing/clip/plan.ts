@@ -22,7 +22,7 @@ const MOVING = 0.7;
 /** While the answer is written they are one picture. */
 const WRITING: readonly SceneId[] = ["draw", "stream"];
 
-/** One for each frame at so many a second, in order; empty: there is nothing to show. */
+/** One moment for each frame at this rate, in order; empty: there is nothing to show. */
 export function clipPlan(log: Log, perSecond: number): Moment[] {
   if (!log.length) return [];
   const numFrames = (ms: number) => Math.max(1, Math.round((ms / 1000) * perSecond));

@@ -142,7 +142,7 @@ function beginning(words: string, most: number): string {
   return kept;
 }
 
-/** In lines that fit the slip, at most so many. */
+/** Lines that fit the slip, at most `most`. */
 export function wrapped(words: string, most: number): string[] {
   const perLine = Math.floor(INNER / (SIZE * LETTER));
   const lines: string[] = [];
@@ -167,7 +167,7 @@ function parts(word: string, length: number): string[] {
   return found;
 }
 
-/** Signs that steer and are not seen would move what follows them. */
+/** Invisible control signs would move the text after them. */
 const plain = (words: string) => words.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
 
 /** Signs of two letters' width, as of Chinese and emoji. */

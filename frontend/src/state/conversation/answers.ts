@@ -10,7 +10,7 @@ export function textSoFar(message: Message, trace: RequestTrace | null): string 
   return streamed.length > message.text.length ? streamed : message.text;
 }
 
-/** By the message until its events tell: they may be on their way, or have been let go. */
+/** The message decides until its events do: they may be on their way, or dropped. */
 export function endingOf(message: Message, trace: RequestTrace | null): Ending {
   const isTold = trace && (message.status === "streaming" || isOver(trace.whole));
   return isTold ? endOf(trace.whole) : endOfMessage(message);

@@ -1,4 +1,4 @@
-/** One conversation on the screen: its messages, the request under way, and what a person may do. */
+/** One conversation on the screen: its messages, the request under way, and the user's actions. */
 import { ClientClock } from "./client-timing";
 import { refusalOf, type Refusal } from "./settings";
 import { branch, newestLeaf, siblings } from "./tree";
@@ -22,7 +22,7 @@ import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** With what a new conversation begins, as the model's entry says. */
+/** The settings of a new conversation, from the model's entry. */
 export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
 /** Answers whose events stay on this page, of some megabytes each; older ones are loaded again when needed. */
@@ -203,7 +203,7 @@ export class Chat {
     return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
   }
 
-  /** Send what was refused or lost, perhaps changed. */
+  /** Send a refused or lost message again, perhaps changed. */
   async retry(unsent: Unsent, text: string, keydownAt: number): Promise<boolean> {
     this.outbox.again(unsent, text);
     return this.deliver(unsent, keydownAt);

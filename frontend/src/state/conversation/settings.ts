@@ -94,7 +94,7 @@ export interface SettingsDraft {
   problems: Refusal[];
 }
 
-/** Why something was not done. */
+/** The reason why something was not done. */
 export interface Refusal {
   message: string;
   /** The field of the settings that has to be changed, if it is that. */

@@ -37,7 +37,7 @@ export function placeIn(trace: RequestTrace, panel: string | null): Place {
   return { panel, token: isAtToken ? trace.selected! + 1 : null, time: Math.round(trace.position) };
 }
 
-/** A token that there is not leads nowhere; one that was kept, or may still come, is looked at without going back. */
+/** A missing token leads nowhere; one that was kept, or may still come, is selected without going back. */
 export function goTo(trace: RequestTrace, { token, time }: Place): void {
   if (token !== null && trace.whole.tokens.some(({ position }) => position === token - 1))
     trace.select(token - 1);

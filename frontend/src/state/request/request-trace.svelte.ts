@@ -31,7 +31,7 @@ export type Speed = number | "explain";
 export const SPEEDS: Speed[] = ["explain", 0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
 
 interface TimedEvent extends NumberedEvent {
-  /** When it may be shown in a replay: never before its predecessors. */
+  /** The earliest time of its showing in a replay: never before its predecessors. */
   time: number;
 }
 
@@ -44,7 +44,7 @@ export class RequestTrace {
   isPlaying = $state(false);
   isEnded = $state(false);
   isLost = $state(false);
-  /** Why the server does not send the events. */
+  /** The reason why the server does not send the events. */
   refusal = $state("");
   speed = $state<Speed>("explain");
   /** The progress of the newest event's showing while a replay plays, 0 to 1; else the event is shown as it ends. */
@@ -55,10 +55,10 @@ export class RequestTrace {
   isFast = $state(false);
   /** Explaining: the parts left out before the step shown, and the step's news; empty where there are none. */
   leap = $state("");
-  /** The generated token that is looked at; null: the newest. */
+  /** The selected token; null: the newest. */
   selected = $state<number | null>(null);
   hovered = $state<number | null>(null);
-  /** Tokens that another panel points at, as indices into prompt and answer together, with what they are. */
+  /** Tokens that another panel points at, as indices into prompt and answer together, with their name. */
   covered = $state.raw<{ start: number; end: number; name: string } | null>(null);
   onEvent: ((event: AnyEvent) => void) | null = null;
   onEnd: (() => void) | null = null;
@@ -76,7 +76,7 @@ export class RequestTrace {
   private lastTick = 0;
   private cue: Cue = FIRST_CUE;
   private isCalm = false;
-  /** Following, all is shown that has come: no frame is asked for before there is more. */
+  /** Following, all events are shown: no frame is requested before there are more. */
   private isIdle = false;
   private stream: EventStream | null = null;
   private isClosed = false;
@@ -195,13 +195,13 @@ export class RequestTrace {
     return this.isLive ? this.duration : this.time;
   }
 
-  /** At the end, and along with it: the newest token is looked at. */
+  /** Go to the end and follow it: the newest token is selected. */
   follow(): void {
     this.selected = null;
     this.toLive();
   }
 
-  /** At the end, with the closest call of the answer looked at; the answer stays whole. */
+  /** Go to the end, with the closest call of the answer selected; the answer stays whole. */
   settle(): void {
     this.toLive();
     this.selected = closestCall(this.whole)?.position ?? null;
@@ -232,7 +232,7 @@ export class RequestTrace {
     return this.isLive ? this.whole.events.length : this.shown;
   }
 
-  /** A token that was sampled here is looked at while the whole request is shown. */
+  /** True when a token sampled here is selected while the whole request is shown. */
   get isSettled(): boolean {
     return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
   }
@@ -279,7 +279,7 @@ export class RequestTrace {
     return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
   }
 
-  /** The reader takes the playhead, and goes on from the token that is looked at. */
+  /** The reader takes the playhead, and goes on from the selected token. */
   private leave(): void {
     this.isPlaying = false;
     this.isFollowing = false;
@@ -426,7 +426,7 @@ export class RequestTrace {
     const chapter = this.story.chapters.find((each) => each.scene === scene);
     if (!chapter) return;
     this.leave();
-    // The answer's tokens and their releases take turns: the scene of the release is what follows the last token.
+    // The answer's tokens and their releases alternate: the scene of the release follows the last token.
     const after = scene === "stream" && this.story.segments().find((each) => each.scene === scene);
     const [start, last] = after ? [after.start + 1, after.end] : [chapter.start, chapter.end];
     const end = isPlayed ? start : last;
@@ -437,7 +437,7 @@ export class RequestTrace {
     this.play();
   }
 
-  /** To the next or previous event that is worth a look, as it ends. */
+  /** Go to the next or previous event that is worth a look, as it ends. */
   stepEvent(direction: 1 | -1): void {
     this.leave();
     if (direction > 0 && this.beat < 1) {
@@ -457,7 +457,7 @@ export class RequestTrace {
     this.selected = position;
   }
 
-  /** To the next or previous sampled token. */
+  /** Go to the next or previous sampled token. */
   step(direction: 1 | -1): void {
     this.leave();
     const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");

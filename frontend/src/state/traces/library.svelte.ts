@@ -14,7 +14,7 @@ import { PartlyDeleted } from "../deletions.svelte";
 
 const MAX_TAGS = 20;
 
-/** By a figure each run of a set has its own place, since the set has no such figure. */
+/** In the order of a figure each run of a set has its own place, since the set has no such figure. */
 function isByTime(asked: URLSearchParams): boolean {
   return (asked.get("sort") ?? "created_at").endsWith("created_at");
 }
@@ -94,7 +94,7 @@ export class Library {
     await this.reloadSets([id]);
   }
 
-  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and lists anew what is there. */
+  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and loads the list again. */
   async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
     const { num_traces } = await api.deleteTraces(selection);
     const isByIds = "ids" in selection;

@@ -15,7 +15,7 @@ export class RerunState {
   problem = $state("");
   /** The set is not there, or is not the user's. */
   isMissing = $state(false);
-  /** By request, since a run that was lost gets another one. */
+  /** Answers by request, since a run that was lost gets another one. */
   readonly answers = new SvelteMap<string, RunAnswer>();
   /** Requests whose traces cannot be read, and why. */
   readonly refusals = new SvelteMap<string, string>();

@@ -23,7 +23,7 @@ export function around<T>(row: T[], place: number): T[] {
   return row.slice(from, from + MOST);
 }
 
-/** Why these cannot be compared; empty when they can, also when there are too few yet. */
+/** The reason why these cannot be compared; empty when they can, also when there are too few yet. */
 export function problemOf(ids: string[]): string {
   if (new Set(ids).size < ids.length)
     return "The same trace is named twice; a trace has no difference from itself.";

@@ -14,7 +14,7 @@ export interface Column {
   label: string;
 }
 
-/** Tells a trace from those with the same question; empty for one that stands alone. */
+/** Words that tell a trace from those with the same question; empty for one that stands alone. */
 export function standing(trace: Placed): string[] {
   const { answer, run, fork_position: fork } = trace;
   const parts = [];

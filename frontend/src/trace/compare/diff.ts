@@ -55,7 +55,7 @@ class Differ {
     this.up = new Int32Array(2 * this.middle + 1);
   }
 
-  /** Marks what is not common to left[a, aEnd) and right[b, bEnd). */
+  /** Marks the uncommon parts of left[a, aEnd) and right[b, bEnd). */
   part(a: number, aEnd: number, b: number, bEnd: number): void {
     while (a < aEnd && b < bEnd && this.left[a] === this.right[b]) [a, b] = [a + 1, b + 1];
     while (a < aEnd && b < bEnd && this.left[aEnd - 1] === this.right[bEnd - 1])

@@ -1,4 +1,4 @@
-/** One sentence that says what most tells several requests apart. */
+/** One sentence on the main difference between several requests. */
 import { contextDiff, segmentName } from "./context-diff";
 import { commonStart } from "./diff";
 import { chanceOf, divergence, idsOf } from "./divergence";

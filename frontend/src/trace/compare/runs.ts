@@ -12,7 +12,7 @@ export interface RunAnswer {
   requestId: string;
   ids: number[];
   pieces: string[];
-  /** By the model alone, before any setting; null: not reported, or taken over and not sampled here. */
+  /** Chances by the model alone, before any setting; null: not reported, or taken over and not sampled here. */
   chances: (number | null)[];
   text: string;
   outcome: Outcome;
@@ -23,7 +23,7 @@ export interface RunAnswer {
   duration: number;
   cost: number | null;
   currency: string;
-  /** With what a fork took over, as it is read, too. */
+  /** Tokens read, those that a fork took over included. */
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;

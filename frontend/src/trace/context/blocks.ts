@@ -1,4 +1,4 @@
-/** The request's blocks of keys and values at one moment: whence each came, and what is in it. */
+/** The request's blocks of keys and values at one moment: each block's origin and content. */
 import type { CacheShape } from "../../protocol/events";
 import { numRead, type TraceView } from "../view";
 

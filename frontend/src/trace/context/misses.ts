@@ -1,4 +1,4 @@
-/** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
+/** The reason for the prompt's cache misses: found by comparing with the turn before, or reported as not known. */
 import type { ContextCompared, Segment } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 import { counted } from "../format";

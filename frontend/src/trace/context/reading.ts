@@ -24,7 +24,7 @@ export function readingOf({ prompt, forked }: TraceView): Reading | null {
   };
 }
 
-/** The message's own text; null: the log does not have it, as of one that was blocked or redacted. */
+/** The message's own text; null: the log does not have it, as after a block or a redaction. */
 export function messageOf({ context }: TraceView): string | null {
   const text = context?.segments.findLast(({ kind }) => kind === "user")?.text ?? null;
   return text === REDACTED_TEXT ? null : text;

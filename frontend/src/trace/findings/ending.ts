@@ -50,7 +50,7 @@ function outcome(view: TraceView): Finding[] {
     case "length":
       return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
     case "repetition":
-      // Its circle is told among the wordings.
+      // The circle is a finding among the wordings.
       return [];
     case "done":
       return ownEnd(view);
@@ -71,7 +71,7 @@ function cut(view: TraceView): string {
   return `Stopped at the length limit (${counted(found.asked, "token")}): the answer may break off.`;
 }
 
-/** The model's own end is nothing to tell, but for an answer with nothing in it, or one that the request's own words ended. */
+/** The model's own end is a finding only for an empty answer, or one that the request's own words ended. */
 function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): Finding[] {
   const last = tokens.at(-1);
   if (last?.is_special && tokens.length === 1 && !text && !toolCalls.length)

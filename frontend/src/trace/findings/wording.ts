@@ -11,9 +11,9 @@ import type { Finding } from "./finding";
  * typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
  */
 const ODD_NATS = 3;
-/** Ten nats beyond what is expected are as odd as can be told: one in 22,000. */
+/** Ten nats beyond the expected surprise count as the oddest: one in 22,000. */
 const MOST_NATS = 10;
-/** So many tokens in a row that stood in the answer before are no turn of phrase any more. */
+/** This many tokens in a row that stood in the answer before are no mere turn of phrase. */
 const SAME_TOKENS = 8;
 /** A third of the answer, and not of a short one: a list's items may well begin alike. */
 const SAME_SHARE = 1 / 3;

@@ -16,7 +16,7 @@ const READING_SPEED = 5.5;
 /** A gap of a second, and ten times the usual one, is seen as a standstill. */
 const STANDSTILL_US = 1_000_000;
 const STANDSTILL_FACTOR = 10;
-/** With as many others in the typical step it is said, even where their cost is not known. */
+/** With this many others in the typical step it is reported, even where their cost is not known. */
 const CROWD = 4;
 
 /** Null while fewer than two tokens are known. */

@@ -88,7 +88,7 @@ const NEWS: [string, (log: Log) => number][] = [
 
 export const NEWS_WORDS = NEWS.map(([words]) => words);
 
-/** By the step at which each is seen: that of the event itself, or the next. */
+/** News by the step at which each is seen: that of the event itself, or the next. */
 function newsAt(log: Log, steps: number[]): Map<number, string> {
   const found = new Map<number, string>();
   for (const [words, find] of NEWS) {

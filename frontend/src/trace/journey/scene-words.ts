@@ -11,7 +11,7 @@ import { SETTING_NAMES, type SettingName } from "../words/setting-names";
 import { quotedName } from "../token-name";
 import { isOver, numKept, type TraceView } from "../view";
 
-/** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
+/** The scene's one sentence; for a token being shown, on the part shown at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
   if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
@@ -153,7 +153,7 @@ function runningBill(view: TraceView): string {
 /** Number of candidates that are named. */
 const NUM_NAMED = 5;
 
-/** A scene's picture in words, for those who do not see it. */
+/** A scene's picture in words, for readers who do not see it. */
 export function pictureWords(view: TraceView, scene: SceneId): string {
   const said = caption(view, scene);
   if (scene === "draw" || scene === "stream") return [said, drawWords(view)].filter(Boolean).join(" ");

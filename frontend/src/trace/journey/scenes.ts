@@ -1,4 +1,4 @@
-/** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
+/** The journey of a request as scenes: the scene of each event, and each scene's one sentence. */
 import { type AnyEvent, type SafetyChecked, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import type { NumberedEvent, TraceView } from "../view";

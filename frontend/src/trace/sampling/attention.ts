@@ -5,7 +5,7 @@ import { decodeBase64 } from "../bytes";
 export class Attention {
   readonly numLayers: number;
   readonly numHeads: number;
-  /** Tokens that were looked at, the looking one last. */
+  /** Tokens that were attended to, the attending one last. */
   readonly numTokens: number;
   private readonly codes: Uint8Array;
 

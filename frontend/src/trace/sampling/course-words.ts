@@ -7,7 +7,7 @@ import { course, type Course, type Settings } from "./whatif";
 /** Tokens that are reckoned between two looks at the clock. */
 const STRIDE = 16;
 
-/** Yields after every few tokens; ends at the first that would have been another, or of which that cannot be told. */
+/** Yields after every few tokens; ends at the first that would have differed, or for which that is not known. */
 export function* courseInParts(
   tokens: TokenSampled[],
   own: SamplingParams,

@@ -1,4 +1,4 @@
-/** The tokens that the model held likeliest in the place of one that it wrote, by its own probabilities alone. */
+/** The likeliest tokens in the place of one that the model wrote, by its own probabilities alone. */
 import type { TokenSampled } from "../../protocol/events";
 
 export interface NearlySaid {

@@ -1,4 +1,4 @@
-/** Probabilities after every sampler stage, derived from what was recorded: raw logits and each stage's normaliser. */
+/** Probabilities after every sampler stage, from recorded values: raw logits and each stage's normaliser. */
 import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
 
 export interface Column {

@@ -114,7 +114,7 @@ export interface Chance {
   piece: string;
   low: number;
   high: number;
-  /** Null: the recorded figures leave open whether it would be cut. */
+  /** Null: the recorded figures do not decide. */
   isCut: boolean | null;
 }
 
@@ -224,7 +224,7 @@ function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): s
   return null;
 }
 
-/** As these settings order and weigh the candidates, before any is cut; a text: why that cannot be told. */
+/** The candidates in these settings' order and weight, before any is cut; a text: the reason why it is not known. */
 function weighAll(
   token: TokenSampled,
   own: SamplingParams,
@@ -347,7 +347,7 @@ function penaltiesOn(logit: number, wanted: Settings, times: number, isInPrompt:
   return repeated - frequency_penalty * times - (times ? presence_penalty : 0);
 }
 
-/** Prefix sums: [n] is what the first n weigh. */
+/** Prefix sums: [n] is the weight of the first n. */
 function cumulative({ known }: Weighed): number[] {
   const sums = [0];
   for (const { weight } of known) sums.push(sums.at(-1)! + weight);

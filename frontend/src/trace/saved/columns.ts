@@ -40,7 +40,7 @@ interface Candidates {
   logits: Float64Array;
 }
 
-/** By the place of the token among those of its chain. */
+/** Stages by the place of the token among those of its chain. */
 type StageAt = (place: number) => SamplerStage;
 
 export function tokensOf(columns: TokenColumns): TokenSampled[] {

@@ -42,7 +42,7 @@ export function laneOf(view: TraceView): LaneToken[] {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Bytes of whole characters, and those of one that has only begun (RFC 3629). */
+/** Bytes of whole characters, and those of an unfinished one (RFC 3629). */
 export function split(bytes: number[]): { whole: number[]; rest: number[] } {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

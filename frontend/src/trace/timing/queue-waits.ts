@@ -18,7 +18,7 @@ export const WAIT_WORDS: Record<QueueWait["where"], string> = {
   either: "waiting for the engine",
 };
 
-/** When a server elsewhere began to answer; null for this worker's own engine. */
+/** The time at which a server elsewhere began to answer; null for this worker's own engine. */
 export function serverStart({ started }: TraceView): number | null {
   return started?.server ? started.at : null;
 }

@@ -23,7 +23,7 @@ export interface Span {
 
 type Moment = number | null | undefined;
 
-/** Spans that several events make together. There are never more than a few; they are made anew when the view grows. */
+/** Spans that several events make together. There are only ever a few; they are made again when the view grows. */
 export function stageSpans(view: TraceView): Span[] {
   const found: Span[] = [];
   const add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen = false) => {
@@ -69,7 +69,7 @@ function titled(stage: StageId, title: string, start: number, end: number, isOpe
   };
 }
 
-/** Reads a log once, from front to back, and turns each event into what it shows. */
+/** Reads a log once, from front to back, and turns each event into its spans and marks. */
 export class SpanReader {
   private lastToken: TokenSampled | null = null;
   private preemptedAt: number | null = null;

@@ -4,7 +4,7 @@ import type { TraceView } from "../view";
 
 export interface EngineStep {
   kind: "prefill" | "decode";
-  /** When it ended, µs since acceptance. */
+  /** Its end, µs since acceptance. */
   at: number;
   /** µs; null: not reported. */
   us: number | null;

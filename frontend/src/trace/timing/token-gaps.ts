@@ -9,7 +9,7 @@ export interface TokenGaps {
   worst: number;
 }
 
-/** In µs, without what a person took to choose tokens. Null: there are fewer than two tokens. */
+/** In µs, without a person's time to choose tokens. Null: there are fewer than two tokens. */
 export function tokenGaps(view: TraceView): TokenGaps | null {
   const times = view.tokens.map(({ at }) => tookUntil(view, at));
   const gaps = times.slice(1).map((time, index) => time - times[index]!);

@@ -90,7 +90,7 @@ export function sinceWhen({ isSeen, from }: FirstText): string {
   return from === "the key press" ? "Send was pressed" : "it arrived";
 }
 
-/** Seen, from the key press, where the browser told of it; else as the line of figures has it. */
+/** The seen time, from the key press, where the browser reported it; else the time of the line of figures. */
 export function seenOrSentUs(view: TraceView): number | null {
   const first = firstText(view);
   if (!first) return null;

@@ -3,7 +3,7 @@ import type { AnyEvent } from "../../protocol/events";
 import { HIDDEN, pieceLabel, REDACTED_PIECE } from "../bytes";
 import { count, duration } from "../format";
 
-/** Longer lists are told by their length: the Events panel has them whole. */
+/** Longer lists are given by their length: the Events panel has them whole. */
 const MOST = 6;
 
 const NAMES: Record<string, string> = {

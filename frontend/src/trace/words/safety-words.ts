@@ -1,4 +1,4 @@
-/** A check in words: its scores beside their limits, and what its verdict led to. */
+/** A check in words: its scores beside their limits, and the effect of its verdict. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 
 const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };

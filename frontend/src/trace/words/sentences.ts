@@ -115,7 +115,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   bill: ({ bill }) => bill && billSentence(bill),
 };
 
-/** A sum under a cent is told for a million of its kind too: small parts of a cent cannot be compared. */
+/** A sum under a cent is also given for a million of its kind: small parts of a cent cannot be compared. */
 function billSentence({ lines, total_nano: total, currency }: BillPosted): string {
   const num = lines.reduce((sum, line) => sum + line.num_tokens, 0);
   const many = total > 0 && total < 1e7 ? `; a million such answers, ${money(total * 1e6, currency)}` : "";
