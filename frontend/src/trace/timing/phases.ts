@@ -9,7 +9,7 @@ import { waitedForChoice, type TraceView } from "../view";
 
 export const CHOICE = "Waited for your choice";
 
-/** Which of the two waits it was is known only once a worker has begun. */
+/** The kind of wait is known only once a worker has begun. */
 export const WAITS: Record<QueueWait["where"], string> = {
   worker: "Queue, until a worker was free",
   engine: "In the engine, until there was room",
