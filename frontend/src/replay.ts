@@ -8,7 +8,7 @@ import type { Frame } from "./protocol/events";
 interface Saved {
   title: string;
   frames: Frame[];
-  /** Where the page came by a link. */
+  /** The link's data, where the page was opened by one. */
   shared?: Shared;
 }
 

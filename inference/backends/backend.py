@@ -1,4 +1,4 @@
-"""The contract between a request's task and whatever makes its tokens: this worker's engine or a server elsewhere.
+"""The contract between a request's task and its source of tokens: this worker's engine or a server elsewhere.
 
 Knows nothing of either.
 """
@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Description:
-    """What computes, for generation.started; None where it is not known."""
+    """The computing device and model, for generation.started; None where not known."""
 
     device: str | None = None
     architecture: str | None = None
@@ -71,10 +71,10 @@ class Backend(Protocol):
     def is_alive(self) -> bool: ...
 
     def num_ahead(self, request_id: str) -> int | None:
-        """How many requests wait in front of this one; None: not known."""
+        """Return the number of requests that wait in front of this one; None: not known."""
 
     def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
-        """How many tokens of this prompt are in a cache now; None: not known."""
+        """Return the number of this prompt's tokens that are in a cache now; None: not known."""
 
     def submit(self, job: Job) -> None:
         """Raises AlreadyRunning."""
@@ -83,7 +83,7 @@ class Backend(Protocol):
         """End a request soon, for a reason found outside the back end."""
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Step mode: what a person wants of an answer."""
+        """Step mode: apply a person's command to an answer."""
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop."""

@@ -53,7 +53,7 @@ class _Usage(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """How much of the prompt llama.cpp has computed."""
+    """llama.cpp's progress through the prompt, in tokens."""
 
     total: int
     cache: int
@@ -62,16 +62,16 @@ class Progress(msgspec.Struct):
 
 
 class Timings(msgspec.Struct):
-    """What llama.cpp measured of this request."""
+    """llama.cpp's own measurements of this request."""
 
     prompt_ms: float | None = None
     predicted_ms: float | None = None
     predicted_n: int | None = None
-    """Tokens generated so far, those included that were not shown."""
+    """Tokens generated so far, including those not shown."""
 
 
 class Chunk(msgspec.Struct):
-    """What is read of one chunk."""
+    """The fields that are read from one chunk."""
 
     choices: list[_Choice] = []
     usage: _Usage | None = None
@@ -90,7 +90,7 @@ class Chunk(msgspec.Struct):
 
     @property
     def num_generated(self) -> int | None:
-        """Tokens so far by the server's own count, where it tells."""
+        """Tokens so far by the server's own count; None where it does not report one."""
         return self.timings.predicted_n if self.timings else None
 
     @property
@@ -119,7 +119,7 @@ _decoder = msgspec.json.Decoder(Chunk)
 
 
 def decode_chunk(data: bytes, key: str | None) -> Chunk:
-    """Raises BackendError for what is no chunk, or tells of an error."""
+    """Decode one chunk. Raises BackendError for what is no chunk, or tells of an error."""
     try:
         chunk = _decoder.decode(data)
     except msgspec.DecodeError as error:
@@ -175,7 +175,7 @@ def _choice(entry: _Entry, find_id: Callable[[str], int | None]) -> Choice:
     chosen = _candidate(entry, find_id)
     if chosen is None:
         raise malformed(f"a token without an id or a log-probability: {entry.token[:40]!r}")
-    # Those that the server does not identify, or gives no chance, are among the others.
+    # A candidate without an id, or with no probability, counts among the remaining tokens.
     found = {c.id: c for each in entry.top_logprobs if (c := _candidate(each, find_id)) is not None}
     top = sorted(found.values(), key=lambda candidate: (-candidate.logprob, candidate.id))
     return Choice(chosen, top)

@@ -1,4 +1,4 @@
-"""What goes wrong with a server elsewhere, told so that one knows what to do. Knows nothing of streams."""
+"""Errors of a server elsewhere, with messages that say what to do. Knows nothing of streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 async def refusal(response: httpx.Response, key: str | None) -> BackendError:
-    """The error for a response that is not 200; its body is read as far as it is of use."""
+    """Return the error for a response that is not 200; at most about 16 KiB of its body are read."""
     body = b""
     async for part in response.aiter_bytes():
         body += part
@@ -44,7 +44,7 @@ async def refusal(response: httpx.Response, key: str | None) -> BackendError:
 
 
 def refused(status: int, said: str) -> BackendError:
-    """What a status and the server's own words mean."""
+    """Translate a status and the server's own words into an error."""
     name = f"{status} {codes.get_reason_phrase(status)}".strip()
     quoted = f"{name}: {said}" if said else name
     if status in (401, 403):
@@ -61,7 +61,7 @@ def refused(status: int, said: str) -> BackendError:
 
 
 def detail(body: bytes, key: str | None) -> str:
-    """The server's own words, cut to a length that can be shown, and never with the key in them."""
+    """Return the server's own words, cut to a length that can be shown, with the key removed."""
     said = " ".join((_message(body) or body.decode("utf-8", "replace")).split())
     # Before cutting: a part of the key is no better than all of it.
     said = said.replace(key, "…") if key else said

@@ -1,7 +1,7 @@
 """A request's sampling parameters in the words of each kind of server. Knows nothing of connections.
 
-What a server cannot do as asked is refused before anything is sent: an answer that was sampled otherwise than its
-trace says would be a false trace. Stop texts are found by the output guard for every back end, and are never sent.
+A request that a server cannot fulfil exactly is refused before anything is sent: an answer that was sampled otherwise
+than its trace says would be a false trace. The output guard finds stop texts for every back end; they are never sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 _ALWAYS = {"temperature", "top_p", "seed", "max_tokens", "stop", "stop_token_ids", "logit_bias", "stop_on_repetition"}
 _SUPPORTED = {
-    # Its frequency and presence penalties and its DRY look at the prompt's tokens too; ours look at the answer's alone.
+    # Its frequency and presence penalties and its DRY count the prompt's tokens too; ours count the answer's alone.
     Kind.LLAMA_CPP: _ALWAYS | {"top_k", "min_p", "typical_p", "repetition_penalty", "banned_token_ids"},
     Kind.VLLM: _ALWAYS | {"top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty"},
     Kind.OTHER: _ALWAYS | {"frequency_penalty", "presence_penalty"},
@@ -37,7 +37,7 @@ _LLAMA_SEEDS = 2**32 - 1
 
 
 def is_greedy(params: SamplingParams) -> bool:
-    """Whether no draw is made."""
+    """True when the temperature is low enough that no draw is made."""
     return params.temperature < _GREEDY_BELOW
 
 
@@ -46,7 +46,7 @@ _COUNTS_ANSWER = ("frequency_penalty", "presence_penalty")
 
 
 def problem(kind: Kind, request: GenerationRequest) -> str | None:
-    """What this kind of server cannot do as asked, as a sentence that says what to do; None if it can do all."""
+    """Return a sentence that names what this kind of server cannot do, and the remedy; None if it can do all."""
     if request.is_stepped:
         return f"This model is served by {_a(kind)}, which cannot wait for a choice. Leave step mode off."
     params, default = request.params, SamplingParams()
@@ -85,7 +85,7 @@ def completion_body(
         **_EXTENSIONS[kind](params, sorted(stop_ids)),
     }
     if kind is Kind.LLAMA_CPP:
-        body["repeat_last_n"] = len(prompt) + max_tokens  # all of it; the server makes room for as many
+        body["repeat_last_n"] = len(prompt) + max_tokens  # the whole context; the server makes room for as many
     if kind is Kind.VLLM and request.cache_salt:
         body["cache_salt"] = request.cache_salt
     return body
@@ -103,7 +103,7 @@ def _llama_cpp(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
         "logit_bias": [*bias, *([token, False] for token in params.banned_token_ids)],
         "return_progress": True,
         "timings_per_token": True,
-        # Its cache knows no tenants: how long a prompt takes would tell what others have asked.
+        # Its cache does not separate tenants: a prompt's timing would reveal other users' prompts.
         "cache_prompt": False,
     }
 

@@ -1,6 +1,6 @@
 """All requests at a server elsewhere, in one thread with an event loop. Knows nothing of Celery or of the log.
 
-Every request has a connection of its own, and closing it is how the server is told to stop.
+Every request has a connection of its own. Closing it tells the server to stop.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from inference.protocol.request import FinishReason, StepCommand, Usage
 logger = logging.getLogger(__name__)
 
 _FLAGS_S = 0.05
-"""How often cancel flags are read: a few tokens' time."""
+"""Interval between reads of the cancel flags: a few tokens' time."""
 _PULSE_S = 5
 _PATIENCE = Patience()
 
 
 class RemoteBackend(threading.Thread):
-    """See backend.Backend. `cancelled` says which of the requests are to be stopped, and never waits for long."""
+    """See backend.Backend. `cancelled` returns the requests to be stopped, and never waits for long."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class RemoteBackend(threading.Thread):
         self._is_over = asyncio.Event()
         self._farewell = ""
         self._lock = threading.Lock()
-        """Held while the loop is given work, so that it is not closed meanwhile."""
+        """Held while work is handed to the loop, so that the loop is not closed meanwhile."""
 
     @property
     def description(self) -> Description:
@@ -65,15 +65,15 @@ class RemoteBackend(threading.Thread):
 
     @property
     def pulse(self) -> int:
-        """The time: each stream's own patience says when the server has been silent too long."""
+        """Return the time in units of 5 s: each stream's own patience detects a server that is silent too long."""
         return int(time.monotonic() / _PULSE_S)
 
     def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
-        """No such server tells before it is asked to generate."""
+        """Return None: no such server reports this before it generates."""
         return None
 
     def num_ahead(self, request_id: str) -> None:
-        """Not known: the server does not tell."""
+        """Return None: the server does not report it."""
 
     def submit(self, job: Job) -> None:
         """Any thread may call this. Raises AlreadyRunning."""
@@ -92,7 +92,7 @@ class RemoteBackend(threading.Thread):
         self._tell(lambda: self._end(request_id, reason))
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Nothing: such requests are refused."""
+        """Do nothing: step-mode requests are refused."""
 
     def stop(self, message: str) -> None:
         """End all requests with an error and stop the thread. Any thread may call this."""
@@ -145,7 +145,7 @@ class RemoteBackend(threading.Thread):
             task.cancel()
 
     def _on_done(self, request_id: str, stream: RemoteStream, task: asyncio.Task[None]) -> None:
-        """Every stream has exactly one end: its own, or one from outside, or that of an error in our own code."""
+        """Deliver a stream's one end if it has not: one from outside, or that of an error in our own code."""
         with self._lock:
             del self._jobs[request_id]
         del self._tasks[request_id]

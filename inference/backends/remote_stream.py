@@ -1,6 +1,6 @@
 """One request's stream from a server elsewhere, turned into the outputs that the engine would deliver.
 
-What the server does not tell is None in the events. Knows nothing of threads or of other requests.
+A value that the server does not report is None in the events. Knows nothing of threads or of other requests.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a server may be silent, in seconds."""
+    """Limits on a server's silence, in seconds."""
 
     connect_s: float = 5
     first_s: float = 300
@@ -47,7 +47,7 @@ class RemoteStream:
         self._num_tokens = 0
         self._num_kept = len(job.request.kept_ids)
         self._num_prompt = len(job.request.prompt_ids) + self._num_kept
-        """What the server reads: a fork's answer so far, too."""
+        """Tokens that the server reads: the prompt and, for a fork, its answer so far."""
         self._num_prefilled = 0
         self._prefill_ms = 0
         self._num_cached: int | None = None
@@ -57,7 +57,7 @@ class RemoteStream:
         self._decode_us: int | None = None
 
     async def run(self, client: httpx.AsyncClient) -> None:
-        """Delivers the answer and its end, whatever that is. Cancelled, it delivers no end: see `end`."""
+        """Deliver the answer and its end, an error's included. A cancelled run delivers no end: see `end`."""
         try:
             self._check()
             await self._read(client)
@@ -118,7 +118,7 @@ class RemoteStream:
             yield decode_chunk(data, self._server.key)
 
     def _is_beyond_end(self, chunk: Chunk) -> bool:
-        """Whether the server goes on after a token that ends the answer for us: closing the connection stops it."""
+        """True when the server goes on after a token that ends the answer for us: closing the connection stops it."""
         return self._finish_reason is not None and bool(chunk.choices and chunk.choices[0].logprobs)
 
     def _take(self, chunk: Chunk) -> None:
@@ -165,7 +165,7 @@ class RemoteStream:
         return [advanced]
 
     def _hidden(self, chunk: Chunk, choice: Choice) -> list[TokenSampled]:
-        """Tokens before this one that llama.cpp did not show."""
+        """Return the tokens before this one that llama.cpp did not show."""
         if self._server.kind is not Kind.LLAMA_CPP:
             return []
         data = hidden_bytes(chunk.text, self._vocabulary.piece(choice.chosen.id))
@@ -215,7 +215,7 @@ class RemoteStream:
             self._finish_reason = "length"
 
     def _usage(self) -> Usage:
-        """Tokens seen; a server's own count may hold some that it did not show."""
+        """Count the tokens seen; a server's own count may include some that it did not show."""
         num_prompt = self._num_prompt if self._num_tokens else self._num_prefilled
         num_cached = min(self._num_cached or 0, num_prompt)
         return Usage(uncached_input=num_prompt - num_cached, cache_read=num_cached, output=self._num_tokens)

@@ -1,6 +1,6 @@
-"""A server elsewhere as it presents itself: which kind it is, which model it serves, whether it speaks our tokens.
+"""A server elsewhere as it describes itself: its kind, its model, and a check that it uses our tokens.
 
-Knows nothing of requests. Asked once, when a worker starts.
+Knows nothing of requests. A worker asks once, at its start.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ServerUnavailable(Exception):
 
 
 class Vocabulary(Protocol):
-    """What is needed of our tokenizer, which must be the server's."""
+    """The parts of our tokenizer that are needed here; the server must use the same tokenizer."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -39,7 +39,7 @@ class Vocabulary(Protocol):
 
 @dataclass(frozen=True)
 class Server:
-    """Where to send requests, and what is known of who answers them."""
+    """A server's address and its known properties."""
 
     url: str
     key: str | None = field(repr=False)
@@ -61,7 +61,7 @@ class Server:
 
 
 def connect(url: str, key: str | None, model: str, vocabulary: Vocabulary) -> Server:
-    """Ask the server at `url` who it is. `model` chooses among several that it serves. Raises ServerUnavailable."""
+    """Ask the server at `url` what it runs. `model` chooses among several that it serves. Raises ServerUnavailable."""
     url = url.rstrip("/").removesuffix("/v1")
     with httpx.Client(base_url=url, timeout=_TIMEOUT, **_client_options(key)) as client:
         try:
@@ -116,7 +116,7 @@ class _Introduction:
         return "an OpenAI-compatible server"
 
     def _check_tokens(self, server: Server, vocabulary: Vocabulary) -> None:
-        """One token generated shows that the key is good and that ids are taken; /tokenize that they mean the same."""
+        """Generate one token to test the key and the use of ids; compare /tokenize to test the ids' meaning."""
         sample = vocabulary.encode(_SAMPLE)
         body = {"model": server.model, "prompt": sample, "max_tokens": 1, "temperature": 0, "logprobs": 1}
         usage = self._post("/v1/completions", body).get("usage") or {}
@@ -158,9 +158,9 @@ class _Introduction:
 
 def _client_options(key: str | None) -> dict[str, Any]:
     return {
-        # Not packed: what is unpacked has no bound.
+        # No compression: the size of decompressed data has no bound.
         "headers": {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {}),
-        # No connection is used twice: a server may close an idle one in the moment in which a request is sent.
+        # No connection is used twice: a server may close an idle one just as a request is sent.
         "limits": httpx.Limits(max_connections=None, max_keepalive_connections=0),
         # No proxy and no netrc of the environment: the key goes to this address and nowhere else.
         "trust_env": False,

@@ -1,7 +1,7 @@
 """Finds tokens by their bytes, where a server shows text and no ids. Knows nothing of connections.
 
-llama.cpp shows no token that ends within a character: the text of the next whole one holds their bytes too, and their
-ids and candidates are nowhere. What can be said of them is which tokens of the vocabulary have these bytes.
+llama.cpp does not show a token that ends within a character. The text of the next shown token holds its bytes too, and
+its id and candidates are not sent. Only this is known: which tokens of the vocabulary have these bytes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cached_property
 from inference.backends.server import Vocabulary
 
 _MOST_BYTES = 1024
-"""Looked into at once: a run of tokens that all end within a character has a few dozen."""
+"""Most bytes searched at once: a run of tokens that all end within a character has a few dozen."""
 
 
 class TokenTable:
-    """The vocabulary's tokens by their bytes; made at the first question."""
+    """The vocabulary's tokens by their bytes; built on first use."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -28,7 +28,7 @@ class TokenTable:
         return found
 
     def find(self, text: str) -> int | None:
-        """The one token with this text; None when there is none, or more than one."""
+        """Return the one token with this text; None when there is none, or more than one."""
         found = self._by_piece.get(text.encode(), []) if text else []
         return found[0] if len(found) == 1 else None
 
@@ -38,9 +38,9 @@ class TokenTable:
         return sorted({len(piece) for piece in self._by_piece if piece}, reverse=True)
 
     def split(self, data: bytes, count: int | None) -> list[int] | None:
-        """Exactly `count` tokens with these bytes, long ones first; as few as possible where the count is not known.
+        """Return exactly `count` tokens with these bytes, long ones first; as few as possible when count is None.
 
-        None when there are none, or more bytes than a server can have kept back.
+        None when no such tokens exist, or there are more bytes than a server can have kept back.
         """
         if len(data) > _MOST_BYTES:
             return None
@@ -52,7 +52,7 @@ class TokenTable:
         return self._first_split(data, count, counts)
 
     def _counts(self, data: bytes) -> list[int]:
-        """Of each place in data, as bits, how many tokens the rest can be: bit n stands for n tokens."""
+        """Return, for each place in data, the possible token counts of the rest as bits: bit n stands for n tokens."""
         counts = [0] * len(data) + [1]
         for start in range(len(data) - 1, -1, -1):
             for size in self._sizes:
@@ -72,6 +72,6 @@ class TokenTable:
 
 
 def hidden_bytes(text: str, piece: bytes) -> bytes:
-    """What a chunk's text has before its token's own bytes."""
+    """Return the bytes that a chunk's text has before its token's own bytes."""
     data = text.encode()
     return data[: len(data) - len(piece)] if data.endswith(piece) else b""

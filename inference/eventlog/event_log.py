@@ -9,11 +9,11 @@ from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
 EXPIRY_S = 3600
-"""How long a log stays after its last append: long enough for every reader and for what settles it late."""
+"""Lifetime of a log after its last append: long enough for every reader and for a late settlement."""
 RETIRED_EXPIRY_S = 120
-"""How long it stays once its trace is saved: readers that are in the middle of it seldom need to change over."""
+"""Lifetime of a log once its trace is saved: long enough that readers in the middle of it seldom have to switch."""
 MAX_COMMANDS = 65_536
-"""Two for each of 32,768 tokens."""
+"""Most commands to one request: two for each of 32,768 tokens."""
 
 
 class Fenced(Exception):
@@ -34,34 +34,34 @@ class EventLog(Protocol):
         """
 
     def fence(self, request_id: str, attempt: int) -> None:
-        """From now on refuse appends of attempts older than this one."""
+        """Refuse appends of attempts older than this one from now on."""
 
     def claim(self, request_id: str, attempt: int) -> bool:
-        """Whether this call is the first to claim the attempt: what is delivered twice runs once. Raises Fenced."""
+        """Return True for the first claim of the attempt: a task delivered twice runs once. Raises Fenced."""
 
     def cancel(self, request_id: str) -> None:
         """Set the flag that the engine reads each step."""
 
     def is_cancelled(self, request_ids: Sequence[str]) -> list[bool]:
-        """The flag of each request."""
+        """Return the cancel flag of each request."""
 
     def command(self, request_id: str, command: StepCommand) -> None:
-        """Tell the worker what is wanted of an answer in step mode; what comes after MAX_COMMANDS is dropped."""
+        """Send a step-mode command to the worker; commands beyond MAX_COMMANDS are dropped."""
 
     def commands(self, request_id: str, after: int) -> list[StepCommand]:
-        """Those that came after the first so many; below 0: the last so many."""
+        """Return the commands after the first `after`; if negative, the last `-after`."""
 
     def read(self, request_id: str, after: int = 0) -> list[Frame]:
-        """All frames whose last seq is greater than `after`."""
+        """Return all frames whose last seq is greater than `after`."""
 
     def read_backwards(self, request_id: str) -> Iterator[Frame]:
-        """All frames, the last first; only as many are fetched as are looked at, and a few more."""
+        """Yield all frames, the last first; few more are fetched than are read."""
 
     def retire(self, request_id: str) -> None:
-        """The events are saved elsewhere: they may go soon. Numbering and fencing stay."""
+        """Let the events expire soon, as they are saved elsewhere. Numbering and fencing stay."""
 
     def forget(self, request_id: str) -> None:
-        """What the events told is to be gone at once. Numbering and fencing stay, so that nothing late begins anew."""
+        """Delete events and commands at once. Numbering and fencing stay, so that no late append starts a new log."""
 
     def last_seq(self, request_id: str) -> int:
-        """0 when there is no such log."""
+        """Return the last seq; 0 when there is no such log."""

@@ -32,7 +32,7 @@ def worker_key(name: str) -> str:
 
 
 def peeks_key(worker: str) -> str:
-    """List: what this worker is asked about its prefix cache, oldest first."""
+    """List: the questions to this worker about its prefix cache, oldest first."""
     return f"{PREFIX}peeks:{worker}"
 
 
@@ -47,12 +47,12 @@ def probe_key(request_id: str, kind: str, position: int) -> str:
 
 
 def simulation_key(payload: str) -> str:
-    """Hash as a probe's, of the simulation that is asked for by these very bytes. Expires."""
+    """Hash as a probe's, of the simulation that exactly these bytes request. Expires."""
     return f"{PREFIX}simulation:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
 def experiment_key(payload: str) -> str:
-    """Hash as a probe's, of the experiment that is asked for by these very bytes. Expires."""
+    """Hash as a probe's, of the experiment that exactly these bytes request. Expires."""
     return f"{PREFIX}experiment:{hashlib.sha256(payload.encode()).hexdigest()}"
 
 
@@ -66,7 +66,7 @@ class Entry:
 
     @property
     def frame(self) -> bytes:
-        """The frame's JSON, as every reader receives it."""
+        """Return the frame's JSON, as every reader receives it."""
         return frame_json(self.seq, self.events)
 
 

@@ -89,7 +89,7 @@ class MemoryEventLog:
         return reversed(self.read(request_id))
 
     def retire(self, request_id: str) -> None:
-        """The events stay: this log ends with its process."""
+        """Keep the events: this log ends with its process."""
 
     def forget(self, request_id: str) -> None:
         with self._lock:

@@ -1,8 +1,8 @@
 """The event log in a Redis-compatible server: one stream and one small hash per request.
 
 Fencing and numbering happen in one script, because web site and worker append to the same log and stream ids alone
-are not gapless. A lost reply is met by sending the append again: the script knows each writer's last one, so that a
-frame never stands in the log twice. Knows nothing of who reads.
+are not gapless. After a lost reply the append is sent again: the script knows each writer's last one, so that a frame
+never stands in the log twice. Knows nothing of readers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ redis.call('EXPIRE', KEYS[1], ARGV[4])
 return last
 """
 
-# KEYS: meta. ARGV: attempt, claim, expiry in s. Returns whose the attempt is, also when the first try's reply was lost.
+# KEYS: meta. ARGV: attempt, claim, expiry in s. Returns the claim that owns the attempt,
+# also when the first try's reply was lost.
 _CLAIM = """
 local owner = tonumber(redis.call('HGET', KEYS[1], 'attempt') or '0')
 if tonumber(ARGV[1]) < owner then return redis.error_reply('FENCED by attempt ' .. owner) end
@@ -61,7 +62,7 @@ return redis.call('HGET', KEYS[1], 'claim:' .. ARGV[1])
 """
 
 _NUM_BACKWARDS = 8
-"""Frames fetched at once by who looks for one near the end."""
+"""Frames fetched at once by a reader that looks for one near the end."""
 _SOCKET_TIMEOUT_S = 10
 
 
@@ -77,9 +78,9 @@ class RedisEventLog:
 
     @classmethod
     def from_url(cls, url: str, max_connections: int = 64, num_retries: int = 3) -> RedisEventLog:
-        """A log with its own pool, which makes callers wait rather than fail when all connections are in use.
+        """Return a log with its own pool, which makes callers wait rather than fail when all connections are in use.
 
-        Trouble with the connection is met by trying again, after 0.1 s, 0.2 s and so on up to 1 s.
+        A failed connection is tried again after 0.1 s, 0.2 s and so on up to 1 s.
         """
         options: dict[str, Any] = {
             "socket_timeout": _SOCKET_TIMEOUT_S,
@@ -160,7 +161,7 @@ class RedisEventLog:
 
 @contextmanager
 def _fencing(request_id: str) -> Iterator[None]:
-    """Raises Fenced where a script says so."""
+    """Translate a script's refusal. Raises Fenced where a script says so."""
     try:
         yield
     except redis.ResponseError as error:

@@ -1,4 +1,4 @@
-"""Whether a constraint can be kept to, found out before the request is queued. Needs no model and no tokenizer."""
+"""Check that a constraint can be met, before the request is queued. Needs no model and no tokenizer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inference.grammar.source import LIMITS, GrammarError, source, summary_of
 from inference.protocol.request import Problem, SamplingParams
 
 _END = 256
-"""Id after the 256 bytes."""
+"""The id after those of the 256 bytes."""
 
 
 class _Bytes:
@@ -26,14 +26,14 @@ class _Bytes:
 
 
 class GrammarCheck:
-    """Tries constraints out on a vocabulary of bytes; any thread may use it."""
+    """Tests constraints on a vocabulary of bytes; any thread may use it."""
 
     def __init__(self) -> None:
         wrapper: Any = TokenizerWrapper(_Bytes())
         self._tokenizer = LLTokenizer(wrapper, slices=[])
 
     def problem(self, params: SamplingParams) -> Problem | None:
-        """What is wrong with the constraint; None if all is well."""
+        """Return the constraint's problem; None if it has none."""
         field = "json_schema" if params.json_schema is not None else "regex"
         try:
             grammar = source(params)

@@ -26,11 +26,11 @@ class Grammar:
         self._bits = np.zeros((vocab_size + 31) // 32 * 4, np.uint8)
 
     def accept(self, token: int) -> None:
-        """Go on past one generated token."""
+        """Advance by one generated token."""
         self._matcher.consume_token(token)
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Of each token, whether it may come next; at the end of the grammar, the end-of-turn tokens. [vocab_size].
+        """Return a mask of the tokens that may come next; at the grammar's end, the end-of-turn tokens. [vocab_size].
 
         Raises ValueError when a token was not allowed or the grammar has become too complex.
         """
@@ -40,7 +40,7 @@ class Grammar:
         return np.unpackbits(self._bits, count=self._vocab_size, bitorder="little").view(np.bool_)
 
     def fork(self) -> Grammar:
-        """Another one at the same place, for another answer."""
+        """Return a copy at the same place, for another answer."""
         return Grammar(self._matcher.deep_copy(), self._vocab_size)
 
 
@@ -53,7 +53,7 @@ class Grammars:
         self._lock = threading.Lock()
 
     def compile(self, params: SamplingParams) -> Grammar | None:
-        """None without a constraint. Raises GrammarError."""
+        """Compile a request's constraint; None without one. Raises GrammarError."""
         grammar = source(params)
         if grammar is None:
             return None
@@ -63,7 +63,7 @@ class Grammars:
         return Grammar(matcher, self._tokenizer.vocab_size)
 
     def _vocabulary(self) -> LLTokenizer:
-        """Built by the first constraint: it takes a quarter of a second that most workers never need."""
+        """Return the vocabulary, built for the first constraint: it takes 0.25 s, which most workers never need."""
         with self._lock:
             if self._compiled is None:
                 self._compiled = LLTokenizer(

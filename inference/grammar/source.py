@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
 LIMITS = LLParserLimits(verbose_errors=False)
-"""The library's own bounds on work per mask; without details of the parser in its errors."""
+"""The library's own bounds on work per mask, with no parser details in its errors."""
 
 _JSON: JsonCompileOptions = {
     # Other white space would let a weak model go on for ever without breaking the schema.
@@ -26,7 +26,7 @@ class GrammarError(Exception):
 
 
 def source(params: SamplingParams) -> str | None:
-    """None without a constraint. Raises GrammarError where that can be seen without compiling it."""
+    """Return the grammar; None without a constraint. Raises GrammarError where no compilation is needed to see it."""
     if params.json_schema is not None:
         try:
             return LLMatcher.grammar_from_json_schema(params.json_schema, overrides=_JSON)
@@ -36,7 +36,7 @@ def source(params: SamplingParams) -> str | None:
 
 
 def summary_of(message: str) -> str:
-    """The library's message without its drawings of where the error is."""
+    """Return the library's message without its drawing of the error's place."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     told = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return (told or [line.rpartition("(in regex): ")[2] for line in lines] or ["unknown"])[0]

@@ -1,12 +1,12 @@
 /* Attention over keys and values in blocks of 16 tokens. Knows nothing of layers.
  *
- * One block of one layer and key/value head, bfloat16, keys and values behind each other:
+ * One block of one layer and key/value head, bfloat16, keys first, then values:
  *
  *     keys    [head_dim / 2][16 tokens][2]     one instruction multiplies 2 dimensions of 16 keys
  *     values  [8 token pairs][head_dim][2]     one instruction adds 2 tokens' values to 16 dimensions
  *
  * The query heads of one key/value head (arXiv 2305.13245) and a few neighbouring positions are the rows that share each
- * load. A row takes the same operations in the same order whatever stands beside it. */
+ * load. A row takes the same operations in the same order, whatever the other rows are. */
 #pragma once
 #include "vector_math.h"
 #include <immintrin.h>
@@ -21,7 +21,7 @@ typedef uint16_t bf16;
 static inline __m512bh pairs(const bf16 *source) { return (__m512bh)_mm512_loadu_si512(source); }
 static inline __m512bh pair(const void *source) { return (__m512bh)_mm512_set1_epi32(*(const int32_t *)source); }
 
-/* sum += 2 products in each lane; why it is written so is told in matrix.h. */
+/* sum += 2 products in each lane; matrix.h gives the reason for the assembly. */
 static inline __m512 dot_pairs(__m512 sum, __m512bh a, __m512bh b) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
     return sum;
@@ -66,7 +66,7 @@ __attribute__((always_inline)) static inline void score_rows(
         __m512 sum[SCORE_ROWS];
         for (int r = 0; r < num; r++) sum[r] = _mm512_setzero_ps();
         for (int i = 0; i < context->head_dim / 2; i++) {
-            /* Blocks lie scattered: the hardware does not guess the next, nor that the values come after. With many
+            /* Blocks are scattered in memory: the hardware prefetches neither the next one nor the values. With many
              * rows the arithmetic takes longer than the memory. */
             if (num <= FEW_ROWS) {
                 _mm_prefetch((const char *)(ahead + i * 32), _MM_HINT_T0);
@@ -136,7 +136,7 @@ static float softmax(float *scores, int num_keys) {
     __m512 top = _mm512_loadu_ps(scores), sum = _mm512_setzero_ps();
     for (int at = 16; at < num_keys; at += 16) top = _mm512_max_ps(top, _mm512_loadu_ps(scores + at));
     __m512 maximum = _mm512_set1_ps(_mm512_reduce_max_ps(top));
-    bf16 *weights = (bf16 *)scores; /* each store lies before the loads still to come */
+    bf16 *weights = (bf16 *)scores; /* each store precedes the loads still to come */
     for (int at = 0; at < num_keys; at += 16) {
         __m512 weight = exp16_coarse(_mm512_sub_ps(_mm512_loadu_ps(scores + at), maximum));
         sum = _mm512_add_ps(sum, weight);
@@ -193,12 +193,12 @@ static void mix(const Context *context, const bf16 *const *weights, int first, i
 typedef struct {
     const bf16 *query; /* [head_dim], scaled */
     float *out;        /* [head_dim] */
-    int low, high;     /* the keys it may see */
+    int low, high;     /* the keys that it may attend to */
 } Row;
 
 /* Up to SCORE_ROWS rows; scores: scratch of num rows of `pitch` floats, pitch a multiple of 16. */
 static void attend(const Context *context, const Row *rows, int num, float *scores, int64_t pitch) {
-    int32_t queries[context->head_dim / 2 * num]; /* [pairs of dimensions][rows]: side by side as they are needed */
+    int32_t queries[context->head_dim / 2 * num]; /* [pairs of dimensions][rows]: side by side, as the loads need them */
     const bf16 *weights[SCORE_ROWS];
     float *outs[SCORE_ROWS], inverse[SCORE_ROWS];
     int low = rows[0].low, high = rows[0].high;

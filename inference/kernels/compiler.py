@@ -1,4 +1,4 @@
-"""Compiles the kernels for this machine, once. Knows nothing of what they compute."""
+"""Compiles the kernels for this machine, once. Knows nothing of their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC", "-pthread")
 _NEEDED = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16", "f16c", "fma")
 _LIMIT_S = 120
 _KEPT_S = 30 * 86_400
-"""A file that was compiled so long ago for another version or another machine is not needed again soon."""
+"""Age in seconds at which a library of another version or machine is removed: it is not needed again soon."""
 
 
 class NoKernels(Exception):
@@ -24,7 +24,7 @@ class NoKernels(Exception):
 
 
 def compile_kernels(directory: Path) -> Path:
-    """The shared library, compiled into the directory unless it is there already. Raises NoKernels."""
+    """Return the shared library, compiled into the directory unless it is there already. Raises NoKernels."""
     features = _cpu_features()
     if missing := [name for name in _NEEDED if name not in features]:
         raise NoKernels(f"this CPU has no {missing[0]}")
@@ -46,7 +46,7 @@ def _cpu_features() -> frozenset[str]:
 
 
 def _key(compiler: str, features: frozenset[str]) -> str:
-    """Of everything that the library depends on: a data directory may move to another machine."""
+    """Hash everything that the library depends on: a data directory may move to another machine."""
     stat = Path(compiler).resolve().stat()
     parts = [*_FLAGS, *sorted(features), compiler, f"{stat.st_size} {stat.st_mtime_ns}"]
     parts += [source.read_text("utf-8") for source in SOURCES]
@@ -54,7 +54,7 @@ def _key(compiler: str, features: frozenset[str]) -> str:
 
 
 def _remove_others(library: Path) -> None:
-    """Those of earlier versions; a worker that has just compiled one of them may still be about to load it."""
+    """Remove old libraries of other versions; a recent one stays, as the worker that compiled it may still load it."""
     for other in library.parent.glob("kernels-*.so"):
         with suppress(OSError):
             if time.time() - other.stat().st_mtime > _KEPT_S:

@@ -1,7 +1,7 @@
 /* The decoder's forward pass on a CPU with AVX-512 VNNI and BF16: one call computes one engine step.
  *
  * Each layer is a few stages with a barrier between them; within a stage the threads take pieces of work from a shared
- * counter, so that one that lost its core for a moment does not hold up the other. Knows nothing of sampling. */
+ * counter, so that a thread that briefly loses its core does not hold up the others. Knows nothing of sampling. */
 #pragma once
 #include "attention.h"
 #include "matrix.h"
@@ -13,7 +13,7 @@ typedef struct {
     const float *attention_norm, *mlp_norm;           /* [hidden] */
     const float *post_attention_norm, *post_mlp_norm; /* [hidden], or NULL */
     const float *query_norm, *key_norm;               /* [head_dim], or NULL */
-    int64_t rotation;                                 /* which of the batch's rotations */
+    int64_t rotation;                                 /* index into the batch's rotations */
     int64_t window;                                   /* tokens a position sees, itself included; 0: all */
     Matrix qkv, output, gate_up, down;                /* gate_up: tiles of gate and up by turns */
 } Layer;
@@ -29,14 +29,14 @@ typedef struct {
 
 typedef struct {
     int64_t num_tokens, num_chunks, num_logits;
-    int64_t num_decoded;       /* the first so many tokens; the others are of prompts and use the prompt's form */
+    int64_t num_decoded;       /* number of decoded tokens, which come first; the rest use the prompt's form */
     const int32_t *ids;        /* [num_tokens] */
     const int32_t *positions;  /* [num_tokens] */
-    const int32_t *chunks;     /* [num_tokens]: which chunk a token belongs to */
+    const int32_t *chunks;     /* [num_tokens]: index of a token's chunk */
     const int32_t *starts;     /* [num_chunks + 1]: first token of each chunk */
     const int32_t *tables;     /* all block tables, one after the other */
-    const int32_t *table_at;   /* [num_chunks]: where each begins */
-    const int32_t *logit_rows; /* [num_logits]: tokens whose logits are wanted */
+    const int32_t *table_at;   /* [num_chunks]: start of each table */
+    const int32_t *logit_rows; /* [num_logits]: tokens that need logits */
     const float *rotations;    /* [kinds][num_tokens][head_dim / 2] pairs (cosine, sine) */
     bf16 *cache;               /* [blocks][num_layers][num_kv_heads][2][BLOCK * head_dim] */
     float *logits;             /* [num_logits][vocab_size] */
@@ -45,9 +45,9 @@ typedef struct {
 typedef struct {
     const Model *model;
     const Batch *batch;
-    Batch wanted;   /* the tokens whose logits are wanted, alone */
+    Batch wanted;   /* only the tokens that need logits */
     float *x;       /* [tokens][hidden]: the residual stream */
-    float *update;  /* [tokens][hidden]: what a post-norm waits for */
+    float *update;  /* [tokens][hidden]: input of a post-norm */
     float *qkv;     /* [tokens][(heads + 2 kv heads) * head_dim] */
     bf16 *query;    /* [tokens][heads * head_dim] */
     float *mixed;   /* [tokens][heads * head_dim] */
@@ -59,10 +59,10 @@ typedef struct {
     int num_stages;
 } Pass;
 
-/* Stages of the prompts' products have numbers PROMPTS above those of the decoded tokens': both go on together. */
+/* Stages of the prompts' products have numbers PROMPTS above those of the decoded tokens: both run together. */
 enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 132, GATE_ROWS = 66, PROMPTS = 9, STAGES = 2 * PROMPTS };
 
-/* Shares out `count` pieces of a stage, `step` at a time. Each thread walks through the same stages in the same order. */
+/* Shares out `count` pieces of a stage, `step` at a time. Each thread takes the same stages in the same order. */
 #define FOR_PIECES(pass, stage, count, step, first, last)                                                       \
     for (int64_t first, last; (first = atomic_fetch_add_explicit(&(pass)->next[stage], 1, memory_order_relaxed) * \
                                        (int64_t)(step)) < (count) &&                                            \
@@ -81,10 +81,10 @@ static inline __m512 scaled(const float *x, const float *weight, __m512 factor) 
     return _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x), factor), _mm512_loadu_ps(weight));
 }
 
-/* Rows of decoded tokens, whole blocks of them: those of prompts come behind. */
+/* Rows of decoded tokens, in whole blocks: the prompts' rows follow them. */
 static int64_t prompt_start(const Batch *batch) { return (batch->num_decoded + MAX_ROWS - 1) / MAX_ROWS * MAX_ROWS; }
 
-/* Rounds a token's x, or weight * factor * x, as its matrix wants it. */
+/* Rounds a token's x, or weight * factor * x, to its matrix's form. */
 static void round_token(const Batch *batch, const Matrix *matrix, const float *x, const float *weight, float factor,
                         Rows *rows, int64_t token) {
     const __m512 by = _mm512_set1_ps(factor);
@@ -170,8 +170,8 @@ static void add_bias(const Matrix *matrix, int64_t first, int64_t num, float *ou
         _mm512_storeu_ps(out + i, _mm512_add_ps(_mm512_loadu_ps(out + i), _mm512_loadu_ps(matrix->bias + first + i)));
 }
 
-/* The same by the prompt's form: four tiles; the piece's tokens count from the first of a prompt. What is not wanted,
- * of the last rows and the last tiles, is computed beside the place where the rest goes. */
+/* The same by the prompt's form: four tiles; the piece's tokens count from the first of a prompt. Surplus rows and
+ * tiles at the end are computed into a scratch buffer. */
 static void multiply_prompt(const Batch *batch, const Matrix *matrix, const Rows *rows, Piece piece, float *out,
                             int adds) {
     float beside[PROMPT_ROWS][WIDTH] = {0};
@@ -321,7 +321,7 @@ static void attend_tokens(Pass *pass, int64_t index, int64_t head, int64_t heads
 }
 
 /* The whole step's attention as pieces: a tile of neighbouring tokens of one chunk, and some heads. A lone token's heads
- * are taken one by one when there would not be enough pieces for all threads. */
+ * become one piece each when there would not be enough pieces for all threads. */
 static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
     const Model *model = pass->model;
     const Batch *batch = pass->batch;
@@ -338,7 +338,7 @@ static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, floa
             if (left < tiles) break;
             left -= tiles;
         }
-        /* The last tokens see most: they come first, so that no long piece is left to the end. */
+        /* The last tokens attend to the most keys: they come first, so that no long piece is left to the end. */
         int64_t tiles = (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
         int64_t first = batch->starts[chunk] + (tiles - 1 - left) * tile;
         int64_t last = first + tile < batch->starts[chunk + 1] ? first + tile : batch->starts[chunk + 1];
@@ -392,8 +392,8 @@ static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, 
     barrier(team);
 }
 
-/* The output layer decides between close rivals: its rows are rounded to 16 bits, as two rows of 8, what rounding took
- * from the first being the second. */
+/* The output layer decides between close candidates, so its rows are rounded to 16 bits, as two rows of 8: the second
+ * holds the rounding error of the first. */
 static void norm_logit_row(Pass *pass, int64_t row) {
     const Model *model = pass->model;
     const float *x = pass->x + row * model->hidden, *weight = model->norm;
@@ -437,7 +437,7 @@ static void compute_logits(Team *team, Pass *pass, int stage) {
         for (int64_t tile = first; tile < last; tile++) multiply_logits(pass, tile);
 }
 
-/* Moves what the wanted tokens have so far to the front. In order: a row may be the source of one before it. */
+/* Moves the rows of the tokens that need logits to the front. In order: a row may be the source of one before it. */
 static void gather_wanted(const Pass *pass) {
     const Model *model = pass->model;
     const int32_t *rows = pass->batch->logit_rows;
@@ -456,7 +456,7 @@ static void compute(Team *team, int thread, void *argument) {
         project(team, pass, layer, layer * STAGES);
         mix_and_transform(team, pass, layer, layer * STAGES, scratch);
     }
-    /* Of the last layer the others' keys and values are all that is needed. */
+    /* In the last layer the other tokens need only their keys and values. */
     project(team, pass, last, last * STAGES);
     if (!pass->batch->num_logits) return;
     if (thread == 0) gather_wanted(pass);
@@ -483,7 +483,7 @@ static Rows carve_rows(char **at, int64_t num_rows, int64_t width) {
     return rows;
 }
 
-/* Lays the pass out from `at` on; returns where it ends. With at == NULL it tells the bytes needed. */
+/* Lays the pass out from `at` on and returns its end; with at == NULL that is the number of bytes needed. */
 static char *lay_out(Pass *pass, const Team *team, char *at) {
     const Model *model = pass->model;
     int64_t tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
@@ -507,7 +507,7 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     return at;
 }
 
-/* The batch of the tokens whose logits are wanted; of each chunk they are the last. */
+/* The batch of the tokens that need logits: the last ones of their chunks. */
 static Batch wanted_of(const Batch *batch, int32_t *memory) {
     Batch wanted = *batch;
     int32_t *positions = memory, *chunks = positions + batch->num_logits, *starts = chunks + batch->num_logits;
@@ -532,8 +532,8 @@ int forward(Team *team, const Model *model, const Batch *batch) {
     lay_out(&pass, team, memory);
     pass.wanted = wanted_of(batch, pass.wanted_memory);
     for (int stage = 0; stage < pass.num_stages; stage++) atomic_init(&pass.next[stage], 0);
-    /* After a prompt alone somebody waits for a first token: the core is wanted by who takes it there, and the step was
-     * long enough to make nothing of waking a sleeper. */
+    /* After a step of prompts alone, a client waits for a first token, and the threads that deliver it need the cores.
+     * So the team sleeps soon: the step was so long that waking a sleeper costs little beside it. */
     atomic_store_explicit(&team->idle_spins, batch->num_decoded ? IDLE_SPINS : SPINS, memory_order_relaxed);
     team_run(team, compute, &pass);
     return 0;

@@ -1,4 +1,4 @@
-"""The compiled kernels as Python sees them: structures, a team of threads, two functions. Knows nothing of models."""
+"""The compiled kernels for Python: structures, a team of threads, two functions. Knows nothing of models."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ SUMMARY = np.dtype(
 
 
 class Summaries(NamedTuple):
-    """What summarise found; of ids and logits, each row's first num_sorted hold."""
+    """The results of summarise; in ids and logits, each row's first num_sorted entries are valid."""
 
     rows: NDArray[np.void]
     """[num_rows] of SUMMARY."""
@@ -133,7 +133,7 @@ class Kernels:
     """The library and its team of threads; one thread at a time may call it."""
 
     def __init__(self, directory: Path, num_threads: int) -> None:
-        """directory: where the library is compiled to. Raises NoKernels."""
+        """directory: holds the compiled library. Raises NoKernels."""
         self._library = _load(compile_kernels(directory))
         self._library.team_create.restype = c_void_p
         self._library.team_destroy.argtypes = [c_void_p]
@@ -144,7 +144,7 @@ class Kernels:
             raise NoKernels(f"{num_threads} threads cannot be had")
 
     def close(self) -> None:
-        """End the threads; the object is of no use afterwards."""
+        """End the threads; the object cannot be used afterwards."""
         if self._team is not None:
             self._library.team_destroy(self._team)
             self._team = None
@@ -155,7 +155,7 @@ class Kernels:
             raise MemoryError(f"no memory to compute {batch.num_tokens} tokens in one step")
 
     def summarise(self, logits: NDArray[np.float32], temperatures: Sequence[float], num_sorted: int) -> Summaries:
-        """logits: [num_rows, vocab_size], contiguous. Raises MemoryError."""
+        """Summarise each row. logits: [num_rows, vocab_size], contiguous. Raises MemoryError."""
         num_rows, vocab_size = logits.shape
         num_sorted = min(num_sorted, vocab_size)
         rows = np.empty(num_rows, SUMMARY)
@@ -169,7 +169,7 @@ class Kernels:
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    """Raises NoKernels; a file that cannot be loaded is compiled anew at the next start."""
+    """Load the library. Raises NoKernels; a file that cannot be loaded is compiled again at the next start."""
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
@@ -178,7 +178,7 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def find_kernels(directory: Path, num_threads: int) -> Kernels | None:
-    """The kernels if this machine can have them; their absence costs only speed."""
+    """Return the kernels, or None where this machine cannot run them; their absence costs only speed."""
     try:
         return Kernels(directory, num_threads)
     except NoKernels as reason:

@@ -1,16 +1,16 @@
 /* Quantised matrix products: weights in tiles of 16 outputs, activations rounded to 8 bits in groups of 32.
- * What prompts are multiplied by is another form, see prompt_matrix.h.
+ * Prompts use another form of the matrix, see prompt_matrix.h.
  *
  * A tile holds 16 outputs, group after group of 32 inputs: one stream of whole cache lines, read from front to back. The
- * codes stand so that one VNNI instruction multiplies 4 inputs of all 16 outputs (u8 weights by s8 activations):
+ * codes are ordered so that one VNNI instruction multiplies 4 inputs of all 16 outputs (u8 weights by s8 activations):
  *
  *     4 bits: [4][16 outputs][4 bytes]   byte b of vector j: input 4j+b (low nibble), input 16+4j+b (high nibble)
  *             [16 x f16] scales, [16 x f16] minima                 weight = code * scale + minimum
  *     8 bits: [8][16 outputs][4 bytes]   byte b of vector j: input 4j+b, plus 128
  *             [16 x f32] scales                                    weight = (code - 128) * scale
  *
- * A row's result never depends on which other rows are computed beside it: every row takes the same operations in the
- * same order. */
+ * A row's result never depends on the other rows of its batch: every row takes the same operations in the same
+ * order. */
 #pragma once
 #include <immintrin.h>
 #include <math.h>
@@ -27,8 +27,9 @@ typedef struct {
 } Matrix;
 
 /* Rows rounded to 8 bits: value = code * scale. The sums are of the rounded values: their error cancels against that of
- * the codes' products, which an exact sum's would not. Rows stand in blocks of 8, so that a product finds all it needs
- * for a group at fixed distances: row r of group g lies in slot r % 8 of [r / 8][groups][8 inputs / 4][8 rows][4 bytes]. */
+ * the codes' products, which an exact sum's would not. Rows are stored in blocks of 8, so that a product finds a
+ * group's data at fixed distances: row r of group g is in slot r % 8 of
+ * [r / 8][groups][8 inputs / 4][8 rows][4 bytes]. */
 typedef struct {
     int8_t *codes;
     float *scales; /* [row blocks][groups][8 rows], as are the following */
@@ -40,10 +41,10 @@ typedef struct {
     __m512 low, high;
 } Group;
 
-/* 32 values to codes, scale, sum; returns what rounding took from them. */
+/* Rounds 32 values to codes, scale, sum; returns the rounding error. */
 static inline Group quantize_group(__m512 low, __m512 high, Rows *rows, int64_t row, int64_t groups, int64_t group) {
     float top = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(low), _mm512_abs_ps(high)));
-    if (_mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q)) top = NAN; /* which the maximum may have lost */
+    if (_mm512_cmp_ps_mask(low, high, _CMP_UNORD_Q)) top = NAN; /* the maximum may have dropped a NaN */
     __m512 factor = _mm512_set1_ps(top > 0 ? 127.0f / top : 0.0f);
     __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(low, factor)), b = _mm512_cvtps_epi32(_mm512_mul_ps(high, factor));
     __m128i first = _mm512_cvtsepi32_epi8(a), second = _mm512_cvtsepi32_epi8(b);
@@ -69,8 +70,8 @@ static inline __m512 load_half(const uint8_t *source) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)source));
 }
 
-/* sum += 4 products of u8 by s8 in each lane. GCC gives the intrinsic a register of its own for the sum and copies to and
- * fro, through memory where there are many; told that it is the same one, it does not. */
+/* sum += 4 products of u8 by s8 in each lane. GCC gives the intrinsic's sum a second register and copies back and
+ * forth, through memory where there are many sums. The constraint "+v" forces one register. */
 static inline __m512i dot(__m512i sum, __m512i weights, __m512i codes) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(codes));
     return sum;
@@ -160,7 +161,7 @@ static void product(const Matrix *matrix, int index, const Rows *rows, int64_t b
 }
 #undef PRODUCT_CASE
 
-/* One output's weights, [num_in]: how an embedding is read from the matrix it shares with the output layer. */
+/* One output's weights, [num_in]: reads an embedding from the matrix that it shares with the output layer. */
 static void read_row(const Matrix *matrix, int64_t row, float *out) {
     const int lane = (int)(row % TILE);
     const uint8_t *codes = matrix->tiles + row / TILE * matrix->tile_bytes;

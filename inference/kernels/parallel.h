@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-    SPINS = 5000,       /* about 0.1 ms: what the others may still need within a stage */
-    IDLE_SPINS = 150000, /* about 3 ms: what lies between two steps of a full batch; waking a sleeper costs half of one */
+    SPINS = 5000,       /* about 0.1 ms: the time that other threads may still need within a stage */
+    IDLE_SPINS = 150000, /* about 3 ms: the gap between two steps of a full batch; waking a sleeper costs half of one */
     CACHE_LINE = 64
 };
 
@@ -27,9 +27,9 @@ struct Team {
     _Alignas(CACHE_LINE) _Atomic uint32_t generation; /* counts barriers passed */
     _Atomic uint32_t sleepers;
     _Alignas(CACHE_LINE) _Atomic int is_ending;
-    _Atomic int idle_spins; /* how long a member without work waits before it sleeps */
+    _Atomic int idle_spins; /* spins of a member without work before it sleeps */
     pthread_t *threads;
-    char *memory; /* scratch of the work in hand, kept between calls */
+    char *memory; /* scratch of the current work, kept between calls */
     int64_t size;
 };
 
@@ -56,8 +56,8 @@ static void futex_wake(_Atomic uint32_t *address) {
     syscall(SYS_futex, address, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Every thread must call it; none returns before the last has come. Who has waited for long sleeps: on a busy
- * machine the one waited for may need the core. */
+/* Every thread must call it; none returns before the last has called it. A thread that has waited for long sleeps: on
+ * a busy machine the thread that it waits for may need the core. */
 static void barrier(Team *team) {
     if (team->num_threads == 1) return;
     uint32_t generation = atomic_load_explicit(&team->generation, memory_order_acquire);

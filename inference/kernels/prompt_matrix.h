@@ -1,16 +1,16 @@
-/* The form of a matrix that prompts are multiplied by: 8 bits, turned in spans of up to 192 inputs, a scale for each half.
+/* The form of a matrix for prompts: 8 bits, rotated in spans of up to 192 inputs, a scale for each half.
  *
- * A prompt's products are bound by arithmetic: in groups of 32 there are 3 instructions for scales and minimum to every 8
- * that multiply. In halves of 192 there are 2 to 24. What the coarser rounding would lose to a few large activations is
- * won back by turning each span by an orthogonal matrix first, made of Hadamard's of 64, which spreads those over all of
- * it (as QuaRot does, arXiv 2404.00456); the weights are turned likewise when they are packed, and divided by the square
- * of its length, so that the product is the same.
+ * A prompt's products are bound by arithmetic: in groups of 32 there are 3 instructions for scales and minimum to every
+ * 8 that multiply. In halves of 192 there are 2 to 24. Coarser rounding suffers from a few large activations. So each
+ * span is first multiplied by an orthogonal matrix, made of Hadamard's of 64, which spreads them over the span (as
+ * QuaRot does, arXiv 2404.00456). The weights are multiplied likewise when they are packed, and divided by the square of
+ * its length, so that the product is the same.
  *
  *     four tiles: [num_in / 4][4 tiles][16 outputs][4 inputs] codes plus 128
  *                 [half spans][4 tiles][16 x f32] scales              weight = (code - 128) * scale
  *
- * Rows stand in blocks of 6, whose sums and those of 4 tiles just fit the registers: codes [num_in / 16][6 rows][16],
- * scales and biases [half spans][6 rows] (within room for [num_in / 32][6 rows]). */
+ * Rows are stored in blocks of 6, as the sums of 6 rows by 4 tiles just fit the registers: codes
+ * [num_in / 16][6 rows][16], scales and biases [half spans][6 rows] (within room for [num_in / 32][6 rows]). */
 #pragma once
 #include "matrix.h"
 #include <string.h>
@@ -38,7 +38,7 @@ static inline void turn(__m512 *v) {
     v[0] = _mm512_add_ps(a, c), v[1] = _mm512_add_ps(b, d), v[2] = _mm512_sub_ps(a, c), v[3] = _mm512_sub_ps(b, d);
 }
 
-/* Where a row's numbers begin among the codes, and among scales and biases. */
+/* The start of a row's numbers among the codes, and among scales and biases. */
 static inline int64_t first_code(const Matrix *matrix, int64_t start, int64_t row) {
     return (start + row / PROMPT_ROWS * PROMPT_ROWS) * matrix->num_in + row % PROMPT_ROWS * 16;
 }
@@ -47,7 +47,7 @@ static inline int64_t first_scale(const Matrix *matrix, int64_t start, int64_t r
     return (start + row / PROMPT_ROWS * PROMPT_ROWS) * (matrix->num_in / GROUP) + row % PROMPT_ROWS;
 }
 
-/* The same of a whole span, whose two or three blocks of 64 are then mixed: by sum and difference, or by the reflection
+/* The same for a whole span. Its two or three blocks of 64 are then mixed: by sum and difference, or by the reflection
  * I - 2/3 J, which is orthogonal too. */
 static inline void turn_span(__m512 *v, int num) {
     for (int i = 0; i < num; i += 4) turn(v + i);
@@ -62,9 +62,9 @@ static inline void turn_span(__m512 *v, int num) {
     }
 }
 
-/* Half a span of one row to codes and scale. */
+/* Rounds half a span of one row to codes and scale. */
 static void quantize_half(const __m512 *values, int num, int8_t *codes, float *scale, int32_t *bias) {
-    __m512i most = _mm512_setzero_si512(); /* compared as whole numbers, where NaN is above all */
+    __m512i most = _mm512_setzero_si512(); /* compared as integers, where NaN is the greatest */
     for (int i = 0; i < num; i++) most = _mm512_max_epu32(most, _mm512_castps_si512(_mm512_abs_ps(values[i])));
     uint32_t bits = _mm512_reduce_max_epu32(most);
     float top;
@@ -80,7 +80,7 @@ static void quantize_half(const __m512 *values, int num, int8_t *codes, float *s
     *bias = -128 * _mm512_reduce_add_epi32(sum);
 }
 
-/* A span of one row, rounded. values: [span / 16], which it turns. `start`: rows before the prompts'. */
+/* Rounds a span of one row. values: [span / 16], rotated in place. `start`: rows before the prompts'. */
 static void quantize_span(__m512 *values, const Matrix *matrix, Rows *rows, int64_t start, int64_t row, int64_t index) {
     const int num = matrix->span / 16;
     turn_span(values, num);

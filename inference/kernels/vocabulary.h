@@ -1,4 +1,4 @@
-/* What the sampler needs to know of rows of logits, in two passes over each. Knows nothing of parameters but the
+/* Summarises rows of logits for the sampler, in two passes over each. Knows nothing of parameters but the
  * temperature.
  *
  * The first num_sorted candidates are among those that reach the num_sorted-th greatest of the runs' maxima. So up to
@@ -10,7 +10,7 @@
 #include "vector_math.h"
 #include <math.h>
 
-enum { RUN = 64 }; /* logits whose greatest is remembered: the greatest of many runs bound the first candidates */
+enum { RUN = 64 }; /* logits per run: the maxima of many runs bound the first candidates */
 
 typedef struct {
     int32_t is_finite, num_candidates, num_sorted, reserved;

@@ -1,1 +1,1 @@
-"""Model files as they lie on disk: headers, names, sizes. Knows nothing of what they mean; never imports torch."""
+"""Model files on disk: headers, names, sizes. Knows nothing of their meaning; never imports torch."""

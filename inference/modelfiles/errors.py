@@ -1,4 +1,4 @@
-"""What is wrong with a model file, for people. Knows nothing of formats."""
+"""Errors of model files, with messages for people. Knows nothing of formats."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def missing(path: Path) -> ModelFileError:
 
 
 def damaged(path: Path, detail: object) -> ModelFileError:
-    """detail: what was found, in one line."""
+    """detail: the finding, in one line."""
     advice = "download it again, or set SIGHTGLASS_MODEL to another model"
     return ModelFileError(f"{path} is damaged or truncated; {advice} ({detail})")
 
 
 def unsupported(path: Path, detail: object, known: tuple[str, ...] = ()) -> ModelFileError:
-    """detail: what the file asks for; known: what it could have been."""
+    """detail: the feature that the file asks for; known: the supported alternatives."""
     advice = f"use one of: {', '.join(known)}" if known else "set SIGHTGLASS_MODEL to another model"
     return ModelFileError(f"{path}: {detail} is not supported; {advice}")

@@ -13,13 +13,13 @@ class Fields:
     """Metadata by name; every method raises ModelFileError for what is missing or of the wrong type."""
 
     def __init__(self, path: Path, values: Mapping[str, Any], prefix: str = "") -> None:
-        """prefix: stands before every name asked for, as GGUF's architecture does."""
+        """prefix: prepended to every requested name, as GGUF does with the architecture."""
         self.path = path
         self._values = values
         self._prefix = prefix
 
     def get(self, name: str) -> Any:
-        """The value as it stands; None if there is none."""
+        """Return the value unchecked; None if there is none."""
         return self._values.get(self._prefix + name)
 
     def text(self, name: str) -> str:
@@ -41,11 +41,11 @@ class Fields:
         return int(value)
 
     def optional(self, name: str) -> float | None:
-        """A number that may be missing."""
+        """Return a number; None if it is missing."""
         return None if self.get(name) is None else self.number(name)
 
     def expect(self, name: str, plain: object) -> None:
-        """Refuse what would change the mathematics, rather than ignore it."""
+        """Refuse a value other than `plain`, which would change the mathematics."""
         value = self.get(name)
         if value is not None and value != plain:
             raise unsupported(self.path, f"{name} = {value}")

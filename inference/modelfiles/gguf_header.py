@@ -1,8 +1,8 @@
-"""The header of a GGUF file: metadata, and where each tensor lies. Knows nothing of what they mean.
+"""The header of a GGUF file: metadata and the tensors' positions. Knows nothing of their meaning.
 
 Follows the GGUF specification (ggml, docs/gguf.md), versions 2 and 3, little-endian. The general reader of the gguf
-package takes seconds for a vocabulary's strings; this one walks over what is not asked for. Every count and length is
-checked before anything is allocated for it.
+package takes seconds for a vocabulary's strings; this one skips unwanted fields. Every count and length is checked
+before anything is allocated for it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: 
 _STRING, _ARRAY = 8, 9
 _MAX_FIELDS = 100_000
 _MAX_ITEMS = 2_000_000
-"""No vocabulary is larger; a header that claims more is damaged."""
+"""Most items of one list: no vocabulary is larger; a header that claims more is damaged."""
 _MAX_DIMENSIONS = 4
 _MAX_SIZE = 1 << 40
 _DEFAULT_ALIGNMENT = 32
@@ -48,27 +48,27 @@ _FORMATS = {0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 8: "Q8_0", 12: 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Where one tensor lies."""
+    """One tensor's shape, format and place in the file."""
 
     shape: tuple[int, ...]
     """[num_out, num_in] or [n]: the last dimension is contiguous, as in NumPy."""
     format: str
     start: int
-    """Byte in the file."""
+    """Offset in the file, in bytes."""
     num_bytes: int
     """0 where the format is not one of BLOCKS."""
 
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What stands before the tensors."""
+    """The part of the file before the tensors' data."""
 
     fields: dict[str, Any]
     tensors: dict[str, TensorInfo]
 
 
 def read_header(path: Path, is_wanted: Callable[[str], bool]) -> GgufHeader:
-    """fields holds the metadata whose names are wanted. Raises ModelFileError."""
+    """Read the header; `fields` holds only the metadata with wanted names. Raises ModelFileError."""
     if not path.is_file():
         raise missing(path)
     try:
@@ -82,7 +82,7 @@ def read_header(path: Path, is_wanted: Callable[[str], bool]) -> GgufHeader:
 
 
 class _Reader:
-    """A cursor over the header. Raises ValueError for what no GGUF file holds, EOFError for tensors beyond the end."""
+    """A cursor over the header. Raises ValueError for an invalid header, EOFError for tensors beyond the end."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self._data = data
@@ -123,7 +123,7 @@ class _Reader:
         }
 
     def _tensor(self, name: str) -> TensorInfo:
-        """With its start counted from the first tensor's."""
+        """Read one tensor's entry; its start is counted from the first tensor's data."""
         num_dimensions = self._scalar("I")
         if not 1 <= num_dimensions <= _MAX_DIMENSIONS:
             raise ValueError(f"{name} has {num_dimensions} dimensions")

@@ -1,4 +1,4 @@
-"""JSON files of a Hugging Face folder, read within limits. Knows nothing of what they mean."""
+"""JSON files of a Hugging Face folder, read within limits. Knows nothing of their meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_BYTES = 64 << 20
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Raises ModelFileError."""
+    """Return the object in a JSON file. Raises ModelFileError."""
     if not path.is_file():
         raise damaged(path.parent, f"it has no {path.name}")
     if path.stat().st_size > _MAX_BYTES:

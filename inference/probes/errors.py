@@ -1,10 +1,10 @@
-"""Why a probe cannot be made."""
+"""The error of a probe that cannot be made."""
 
 from __future__ import annotations
 
 
 class ProbeError(Exception):
-    """`code` is for programs (other_model, invalid_ids, model_unavailable); the message says what to do, for people."""
+    """`code` is for programs (other_model, invalid_ids, model_unavailable); the message tells people what to do."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

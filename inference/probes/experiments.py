@@ -1,7 +1,7 @@
-"""What the exhibits try on the model: a request in, its outcome out. Knows nothing of who asks.
+"""The exhibits' experiments on the model: a request in, its outcome out. Knows nothing of clients.
 
-Positions are turned into queries and keys (rotary embedding, arXiv 2104.09864); a causal mask alone also tells a
-model something of the order (arXiv 2203.16634).
+A rotary embedding (arXiv 2104.09864) turns queries and keys by their positions. A causal mask alone also carries some
+information about the order (arXiv 2203.16634).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ReadOutcome = Reading | Nearness | Order | Loop
 
 
 def request_ids(request: ReadRequest) -> tuple[int, ...]:
-    """All tokens that it names."""
+    """Return all tokens that the request names."""
     match request:
         case ReadingRequest():
             return request.ids + request.asked
@@ -47,7 +47,7 @@ def request_ids(request: ReadRequest) -> tuple[int, ...]:
 
 
 def run(request: ReadRequest, model: ProbedModel, label: Label) -> ReadOutcome:
-    """The ids must be the model's own."""
+    """Run one experiment; its ids must be the model's own."""
     match request:
         case ReadingRequest():
             return read(request, model, label)
@@ -102,7 +102,7 @@ def tell_apart(request: OrderRequest, model: ProbedModel) -> Order:
 
 
 def _distance(first: Tensor, second: Tensor) -> Tensor:
-    """Of each layer's vectors, over their own length: [num_layers, hidden_size] twice → [num_layers]."""
+    """Return each layer's distance over the first vector's length: [num_layers, hidden_size] twice → [num_layers]."""
     lengths = torch.linalg.vector_norm(first, dim=1).clamp_min(1e-12)
     distance: Tensor = torch.linalg.vector_norm(first - second, dim=1) / lengths
     return distance
@@ -135,6 +135,6 @@ def _loop(request: LoopRequest, model: ProbedModel, has_cache: bool) -> list[Ste
         steps.append(step)
         num_known = len(ids) if has_cache else 0
         ids.append(step.id)
-        # As for a probe: at most half of a core.
+        # As in a probe: use at most half of a core.
         time.sleep(step.cpu_us / 1e6)
     return steps

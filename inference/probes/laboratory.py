@@ -1,4 +1,4 @@
-"""Makes probes one at a time: loads the model when it is first needed and frees it when it is idle. Knows no queue."""
+"""Makes probes one at a time: loads the model on first use and frees it when idle. Knows nothing of queues."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from inference.tokenization.tokenizer import Tokenizer
 _C_LIBRARY = ctypes.CDLL(None)
 
 _IDLE_S = 60.0
-"""How long the weights (four bytes for every weight of the model) are kept for another look."""
+"""Seconds that an idle laboratory keeps the weights, four bytes each, for another probe."""
 
 
 class Laboratory:
-    """One model file; any thread may ask, one is served at a time."""
+    """One model file; any thread may call it, and one call runs at a time."""
 
     def __init__(self, path: Path, model_name: str, idle_s: float = _IDLE_S) -> None:
         self._path = path
@@ -37,14 +37,14 @@ class Laboratory:
         self._lock = threading.Lock()
         self._model: ProbedModel | None = None
         self._cache_salt = ""
-        """Whose sequence the model keeps."""
+        """The cache salt of the sequence that the model keeps."""
         self._timer: threading.Timer | None = None
         self.is_freed = threading.Event()
-        """Whether no weights are held."""
+        """Set while no weights are held."""
         self.is_freed.set()
 
     def probe(self, request: ProbeRequest) -> AnyProbe:
-        """Raises ProbeError."""
+        """Make one probe. Raises ProbeError."""
         with self._lock:
             try:
                 self._check(request)
@@ -55,7 +55,7 @@ class Laboratory:
                 self._start_timer()
 
     def run(self, request: ReadRequest, cache_salt: str) -> ReadOutcome:
-        """cache_salt: as in ProbeRequest. Raises ProbeError."""
+        """Run one experiment. cache_salt: as in ProbeRequest. Raises ProbeError."""
         with self._lock:
             try:
                 if not all(0 <= token < self._source.config.vocab_size for token in request_ids(request)):
@@ -78,7 +78,7 @@ class Laboratory:
                 return measure(request, self._source.config)
 
     def _check(self, request: ProbeRequest) -> None:
-        """What another model computed is not looked at with this one."""
+        """Refuse a request that another model computed, and tokens that cannot be probed. Raises ProbeError."""
         config = self._source.config
         own = {
             "name": (request.model, self._name),
@@ -111,7 +111,7 @@ class Laboratory:
             torch.set_num_threads(1)
             self._model = ProbedModel(self._source, MAX_PROBE_TOKENS)
             self.is_freed.clear()
-        # How long a look takes would tell one user what another one's prompt was.
+        # A probe's duration would reveal another user's prompt.
         if cache_salt != self._cache_salt:
             self._model.forget()
             self._cache_salt = cache_salt
@@ -126,11 +126,11 @@ class Laboratory:
 
     def _free(self) -> None:
         with self._lock:
-            if self._timer is not threading.current_thread():  # somebody asked in the meantime
+            if self._timer is not threading.current_thread():  # another probe has restarted the timer
                 return
             self._model = None
             gc.collect()
-            # What glibc keeps for later would stay ours; other allocators have no such call.
+            # glibc would keep the freed memory for later use; other allocators have no such call.
             if hasattr(_C_LIBRARY, "malloc_trim"):
                 _C_LIBRARY.malloc_trim(0)
             self.is_freed.set()

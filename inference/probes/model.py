@@ -1,6 +1,6 @@
 """The model as probes see it: one token's forward pass with all that it computes. Knows nothing of requests.
 
-In float32, by the PyTorch decoder: what is looked at is the model itself, without the rounding that makes serving fast.
+The PyTorch decoder computes in float32: a probe shows the model itself, without the rounding that makes serving fast.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from inference.models.sources.source import ModelSource
 from inference.models.weights.torch_weights import load_weights
 
 _CHUNK = 64
-"""Tokens of a prompt at once, after which serving has the machine to itself for as long as they took."""
+"""Tokens of a prompt computed at once; the probe then sleeps for as long, and leaves the cores to serving."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What one token's forward pass computed."""
+    """The results of one token's forward pass."""
 
     attention: Tensor  # [num_layers, num_heads, num_tokens] float32, the token itself last
     residuals: Tensor  # [num_layers, hidden_size] float32, after each layer
@@ -35,7 +35,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class Step:
-    """The likeliest token after a text, and what it took."""
+    """The likeliest token after a text, and its cost."""
 
     id: int
     num_tokens: int
@@ -43,7 +43,7 @@ class Step:
 
 
 class _Recorder:
-    """An Observer of a step's last token."""
+    """An Observer that records a step's last token."""
 
     def __init__(self, config: ModelConfig, num_tokens: int) -> None:
         self.attention = torch.zeros(config.num_layers, config.num_heads, num_tokens)
@@ -57,14 +57,14 @@ class _Recorder:
 
 
 class _Unturned(StepLayout):
-    """A layout without positions."""
+    """A layout that applies no rotary embedding."""
 
     def rotation(self, layer: int) -> Callable[[Tensor], Tensor]:  # type: ignore[override]
         return lambda turned: turned
 
 
 class ProbedModel:
-    """Weights, and the keys and values of the sequence looked at last: the next look is often at its next token."""
+    """Weights, and the KV cache of the last probed sequence: the next probe is often of its next token."""
 
     def __init__(self, source: ModelSource, max_tokens: int) -> None:
         """Reads all weights. Raises ModelFileError."""
@@ -78,27 +78,27 @@ class ProbedModel:
         self._cached: list[int] = []
 
     def forget(self) -> None:
-        """Compute the next sequence from its start, whatever it has in common with the last one."""
+        """Drop the cached tokens, so that the next sequence is computed from its start."""
         self._cached = []
 
     def observe(self, ids: Sequence[int]) -> Pass:
-        """The pass of the last of these tokens, with the others as its context."""
+        """Return the pass of the last of these tokens, with the others as its context."""
         start = min(_num_common(self._cached, ids), len(ids) - 1)
         self._cached = list(ids[:start])
         for first in range(start, len(ids) - 1, _CHUNK):
             part, start_s = ids[first : min(first + _CHUNK, len(ids) - 1)], time.thread_time()
             self._decoder.forward([Chunk(part, first, self._table, num_logits=0)], self._kv)
             self._cached += part
-            # Priority alone does not free memory and caches that cores share: at most half of a core.
+            # A low priority alone does not free the memory and caches that cores share: use at most half of a core.
             time.sleep(time.thread_time() - start_s)
         recorder = _Recorder(self.config, len(ids))
         self._decoder.forward([Chunk(ids[-1:], len(ids) - 1, self._table, num_logits=0)], self._kv, recorder)
         return Pass(recorder.attention, recorder.residuals)
 
     def last_residuals(self, ids: Sequence[int], is_turned: bool) -> Tensor:
-        """The last token's residual stream after each layer: [num_layers, hidden_size].
+        """Return the last token's residual stream after each layer: [num_layers, hidden_size].
 
-        is_turned: False leaves the positions out, so that no query and no key says where it stands.
+        is_turned: False omits the rotary embedding, so that queries and keys carry no position.
         """
         self.forget()
         kind = StepLayout if is_turned else _Unturned
@@ -109,14 +109,14 @@ class ProbedModel:
         return recorder.residuals
 
     def step(self, ids: Sequence[int], start: int) -> Step:
-        """Compute the tokens from `start` on, with the others in the cache, as one step of a server would."""
+        """Compute the tokens from `start` on in one step of a server, with the others in the cache."""
         self.forget()
         begun_ns = time.thread_time_ns()
         logits = self._decoder.forward([Chunk(ids[start:], start, self._table)], self._kv)
         return Step(int(logits[0].argmax()), len(ids) - start, (time.thread_time_ns() - begun_ns) // 1000)
 
     def read_out(self, residuals: Tensor) -> Tensor:
-        """Log-probabilities by the final norm and the output head: [n, hidden_size] → [n, vocab_size]."""
+        """Return log-probabilities from the final norm and the output head: [n, hidden_size] → [n, vocab_size]."""
         return self._decoder.read_out(residuals).log_softmax(-1)
 
 

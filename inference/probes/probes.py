@@ -1,4 +1,4 @@
-"""The four probes: a request for one and the model in, its event out. Knows nothing of who asks.
+"""The four probes: a request and the model in, an event out. Knows nothing of clients.
 
 Logit lens: nostalgebraist, "interpreting GPT: the logit lens" (2020). Grouped-query attention: arXiv 2305.13245.
 """
@@ -48,7 +48,7 @@ def attend(request: ProbeRequest, model: ProbedModel) -> ProbeAttended:
 
 
 def to_bytes(attention: Tensor) -> bytes:
-    """See ProbeAttended.weights."""
+    """Encode attention weights as ProbeAttended.weights does."""
     return attention.sqrt().mul(255).round_().to(torch.uint8).numpy().tobytes()
 
 

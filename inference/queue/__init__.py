@@ -1,1 +1,1 @@
-"""Makes Celery apps: `make_app` in app.py. Knows nothing of what their tasks do, nor of Django and torch."""
+"""Makes Celery apps: `make_app` in app.py. Knows nothing of their tasks, Django or torch."""

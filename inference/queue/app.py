@@ -15,7 +15,7 @@ from inference.queue.process_end import end_process
 App = TypeVar("App", bound=Celery)
 
 _MANY_AT_ONCE = 4
-"""Celery's own number of messages that a worker takes ahead, per thread."""
+"""Messages that a worker takes ahead per thread: Celery's default."""
 
 
 def make_app(
@@ -29,7 +29,7 @@ def make_app(
     num_taken_ahead: int = _MANY_AT_ONCE,
     is_current: bool = True,
 ) -> App:
-    """queue: takes each task that has no route. routes: task to queue.
+    """Make a Celery app. queue: takes each task that has no route. routes: task to queue.
 
     fails_fast: sending fails within seconds while the broker is away, so that a request is refused and does not hang.
     num_taken_ahead: messages per thread that a worker takes before it can run them. is_current: tasks declared without
@@ -54,12 +54,12 @@ def make_app(
 
 
 def _transport_options(fails_fast: bool) -> dict[str, object]:
-    """Celery acknowledges at once: the watchdog finds a message that is lost with its worker, not Celery."""
+    """Acknowledge messages at once: the watchdog, not Celery, finds a message that is lost with its worker."""
     options: dict[str, object] = {"ack_emulation": False}
     return options | {"socket_connect_timeout": 2, "max_retries": 1} if fails_fast else options
 
 
 def set_up_worker() -> None:
-    """Each task of this process has one line in its log, at its end, and the process ends at once when it stops."""
+    """Log one line per task of this process, at its end, and exit at once when the worker stops."""
     logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
     worker_shutdown.connect(end_process)

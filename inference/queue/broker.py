@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def celery_url(redis_url: str) -> str:
-    """Celery's spelling of a redis-py address: a unix socket is `redis+socket://` to it."""
+    """Return Celery's spelling of a redis-py address: it calls a unix socket `redis+socket://`."""
     if redis_url.startswith("unix://"):
         path, _, query = redis_url.removeprefix("unix://").partition("?")
         database = dict(part.split("=", 1) for part in query.split("&") if "=" in part).get("db", "0")

@@ -22,13 +22,13 @@ NUM_NEIGHBOURS = 3
 SHARPNESS = 12.0
 """Slope of the logistic that turns a similarity margin into a score."""
 MIN_SIMILARITY = 0.45
-"""Below this mean similarity a sentence resembles nothing we know, and the score shrinks accordingly."""
+"""Below this mean similarity a sentence resembles no exemplar, and the score shrinks accordingly."""
 MAX_SENTENCES = 24
-"""Sentences embedded: of a longer text those whose words are the most suspicious, so that the cost stays bounded."""
+"""Most sentences embedded, so that the cost is bounded: of a longer text those with the most suspicious words."""
 
 
 class ExemplarClassifier:
-    """Safe between threads."""
+    """A nearest-neighbour classifier; safe between threads."""
 
     name = "MiniLM exemplars (kNN-3 margin)"
     version = "4"
@@ -42,10 +42,10 @@ class ExemplarClassifier:
         self.categories = tuple(category for category in texts if category != BENIGN)
 
     def score(self, text: str, tenant: str | None = None) -> list[dict[str, float]]:
-        """Score per category, 0 to 1, of each sentence that is looked at. A text without words counts as one, of 0.
+        """Return a score per category, 0 to 1, for each scored sentence. A text without words gives one row of 0.
 
         The embedding costs at most MAX_SENTENCES, all else grows with the length.
-        tenant: whose text it is, so that a sentence of theirs that was seen lately need not be embedded again.
+        tenant: the text's owner; a sentence recently seen for this tenant is not embedded again.
         """
         sentences = self._suspicious(split_sentences(text))
         if not sentences:
@@ -56,7 +56,7 @@ class ExemplarClassifier:
         return [dict(zip(self.categories, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _suspicious(self, sentences: list[str]) -> list[str]:
-        """At most MAX_SENTENCES, in order: those whose words stand nearest to harmful and farthest from benign ones."""
+        """Return at most MAX_SENTENCES, in order: those with words nearest to harmful and farthest from benign ones."""
         if len(sentences) <= MAX_SENTENCES:
             return sentences
         sketches = self._model.sketch(sentences)
@@ -65,14 +65,14 @@ class ExemplarClassifier:
         return [sentences[index] for index in sorted(np.argsort(-margin)[:MAX_SENTENCES].tolist())]
 
     def _scores(self, vectors: NDArray[np.float32], category: str, benign: NDArray[np.float32]) -> list[float]:
-        """One per sentence."""
+        """Return one score per sentence."""
         near = self._nearness(vectors, category)
         margin = near - benign - np.maximum(0, MIN_SIMILARITY - near)
         scores: list[float] = (1 / (1 + np.exp(-SHARPNESS * margin))).tolist()
         return scores
 
     def _nearness(self, vectors: NDArray[np.float32], category: str) -> NDArray[np.float32]:
-        """Mean cosine similarity of the nearest exemplars, [num_sentences]."""
+        """Return the mean cosine similarity of the nearest exemplars, [num_sentences]."""
         similarities = vectors @ self._exemplars[category].T
         nearest: NDArray[np.float32] = np.sort(similarities, axis=1)[:, -NUM_NEIGHBOURS:].mean(axis=1)
         return nearest

@@ -23,9 +23,9 @@ class Check:
     scores: tuple[SafetyScore, ...]
     verdict: Verdict
     category: str
-    """The category that decided; empty when all is allowed."""
+    """The deciding category; empty when the text is allowed."""
     replacement: str
-    """What to show instead of the text where it is blocked or withheld."""
+    """The text to show in place of a blocked or withheld one."""
     classifier: str
     version: str
     policy: str
@@ -77,7 +77,7 @@ class Guard:
         )
 
     def _judged(self, layer: Layer, scores: dict[str, float]) -> list[SafetyScore]:
-        """One sentence's scores in the order of the policy; where need outweighs what blocks it, blocks are flags."""
+        """Return one sentence's scores in the policy's order; a higher score for need turns blocks into flags."""
         judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
         flagged = [score for score in judged if score.verdict == "flag"]
         need = max((score.score for score in flagged if score.category in self._policy.help_first), default=0.0)
@@ -94,7 +94,7 @@ def _weight(score: SafetyScore) -> tuple[int, float]:
 
 
 def load_guard(policy_path: Path | None = None, model_folder: Path | None = None) -> Guard:
-    """Raises PolicyError, SafetyModelError."""
+    """Load the policy and the classifier. Raises PolicyError, SafetyModelError."""
     policy = load_policy(policy_path)
     classifier = ExemplarClassifier(MiniLM(model_folder or bundled_minilm()))
     if unknown := sorted((policy.input.flag.keys() | policy.output.flag.keys()) - set(classifier.categories)):

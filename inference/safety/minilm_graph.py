@@ -1,7 +1,7 @@
 """all-MiniLM-L6-v2 as an ONNX graph with 8-bit weights, built from its checkpoint. Knows nothing of texts.
 
-A BERT encoder (arXiv 1810.04805). Weights are int8 in blocks of 32 along the input, as are the rows they meet
-(MatMulNBits of ONNX Runtime, accuracy level 4), so that a row's result depends on no other row.
+A BERT encoder (arXiv 1810.04805). Weights are int8 in blocks of 32 along the input, and so are the input rows
+(MatMulNBits of ONNX Runtime, accuracy level 4). So a row's result depends on no other row.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ Floats = NDArray[np.float32]
 
 
 def build_graph(weights: dict[str, Floats], num_layers: int, num_heads: int, epsilon: float) -> bytes:
-    """The serialized model: x [num_texts, num_tokens, hidden_size] and mask [num_texts, num_tokens] to y, shaped as x.
+    """Return the serialized model, which takes x and mask and returns y, shaped as x.
 
+    x is [num_texts, num_tokens, hidden_size], mask is [num_texts, num_tokens].
     `mask` is added to the attention scores of each key: 0 for a token, very negative for padding.
     """
     return _Graph(weights, num_layers, num_heads, epsilon).serialized()
 
 
 class _Graph:
-    """Collects nodes and constants; each method returns the name of what it computes."""
+    """Collects nodes and constants; each method returns the name of its result."""
 
     def __init__(self, weights: dict[str, Floats], num_layers: int, num_heads: int, epsilon: float) -> None:
         self._weights = weights
@@ -113,7 +114,7 @@ def _float32(name: str, shape: list[str | int | None]) -> Any:
 
 
 def _quantized(weight: Floats) -> tuple[NDArray[np.uint8], Floats]:
-    """Codes [num_out, num_blocks, block_size] with zero at 128, and scales [num_out * num_blocks]."""
+    """Return codes [num_out, num_blocks, block_size] with zero at 128, and scales [num_out * num_blocks]."""
     blocks = weight.reshape(len(weight), -1, _BLOCK_SIZE)
     scales = np.maximum(np.abs(blocks).max(axis=-1, keepdims=True) / _MAX_CODE, np.finfo(np.float32).tiny)
     codes = (np.rint(blocks / scales) + _ZERO).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The policy file: thresholds, replacement texts, how much text is checked at once. Knows nothing of classifiers."""
+"""The policy file: thresholds, replacement texts, amount of text per check. Knows nothing of classifiers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class PolicyError(Exception):
 
 
 class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Per category: the score from which it is flagged, and from which it is blocked."""
+    """Per category: the lowest score that is flagged, and the lowest that is blocked."""
 
     flag: dict[str, float]
     block: dict[str, float] = {}
 
 
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """After how many tokens generated text is checked."""
+    """The numbers of generated tokens between checks."""
 
     first_tokens: Annotated[int, msgspec.Meta(ge=1)]
     every_tokens: Annotated[int, msgspec.Meta(ge=1)]
@@ -43,7 +43,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: Thresholds
     replacement: dict[str, str]
     help_first: tuple[str, ...] = ()
-    """Categories that turn a sentence's block into a flag where their score for that sentence is the higher one."""
+    """Categories that turn a sentence's block into a flag where their score for that sentence is higher."""
 
     @property
     def label(self) -> str:
@@ -53,7 +53,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.output if layer == "output" else self.input
 
     def judge(self, layer: Layer, category: str, score: float) -> tuple[Verdict, float]:
-        """The verdict for one score, and the threshold it was held against."""
+        """Return the verdict for one score, and the threshold it was compared with."""
         thresholds = self.thresholds(layer)
         block = thresholds.block.get(category)
         if block is not None and score >= block:
@@ -63,7 +63,7 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_policy(path: Path | None = None) -> Policy:
-    """Raises PolicyError."""
+    """Load and check a policy file. Raises PolicyError."""
     path = path or DEFAULT_POLICY
     try:
         policy = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Policy)
@@ -76,7 +76,7 @@ def load_policy(path: Path | None = None) -> Policy:
 
 
 def _problems(thresholds: Thresholds, policy: Policy) -> Iterator[str]:
-    """What is wrong with the thresholds of one layer, each as the end of a sentence."""
+    """Yield the problems of one layer's thresholds, each as the end of a sentence."""
     flag, block = thresholds.flag, thresholds.block
     if not flag:
         yield "has a layer without any flag threshold"

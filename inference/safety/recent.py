@@ -1,7 +1,7 @@
 """Sentence vectors kept for a while: a system prompt comes with every request, and answers begin alike.
 
-No text is kept, only digests under the tenant's name: how fast a check was must not tell one tenant what another wrote.
-A vector tells some of its text all the same (arXiv 2310.06816), so none is kept for long.
+No text is kept, only digests under the tenant's name: a check's duration must not reveal another tenant's text.
+A vector still reveals some of its text (arXiv 2310.06816), so none is kept for long.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from inference.safety.minilm import MiniLM
 _CAPACITY = 1024
 """Vectors of 384 float32: 1.5 MB."""
 _KEPT_S = 600
-"""After their last use."""
+"""Seconds that a vector is kept after its last use."""
 
 Floats = NDArray[np.float32]
 
@@ -29,16 +29,16 @@ class RecentVectors:
     """MiniLM.embed with a memory of ten minutes; the least recently used is forgotten first. Safe between threads."""
 
     def __init__(self, model: MiniLM, capacity: int = _CAPACITY, now: Callable[[], float] = time.monotonic) -> None:
-        """now: seconds, never fewer than before."""
+        """now: returns seconds, never decreasing."""
         self._model = model
         self._capacity = capacity
         self._now = now
         self._lock = threading.Lock()
         self._vectors: OrderedDict[bytes, tuple[Floats, float]] = OrderedDict()
-        """Each with the time of its last use, by which they are in order."""
+        """Each vector with the time of its last use; ordered by that time."""
 
     def embed(self, texts: Sequence[str], tenant: str) -> Floats:
-        """Unit vectors, [num_texts, 384] float32: those that embed gives, whose rows depend on no other row."""
+        """Return unit vectors, [num_texts, 384] float32: those of MiniLM.embed, whose rows depend on no other row."""
         keys = [_digest(text, tenant) for text in texts]
         found = self._find(keys)
         if missing := [index for index, vector in enumerate(found) if vector is None]:
@@ -57,7 +57,7 @@ class RecentVectors:
         with self._lock:
             now = self._now()
             for key, vector in zip(keys, vectors, strict=True):
-                self._vectors[key] = vector.copy(), now  # a row alone would keep its whole pack
+                self._vectors[key] = vector.copy(), now  # a view of one row would keep the whole pack in memory
                 self._vectors.move_to_end(key)
             self._forget()
 

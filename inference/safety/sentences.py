@@ -1,4 +1,4 @@
-"""A text as the pieces that a classifier looks at. Knows nothing of models or scores."""
+"""Splits a text into the pieces that a classifier scores. Knows nothing of models or scores."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import re
 from inference.protocol.request import MAX_MESSAGE_BYTES
 
 MAX_CHARS = 2 * MAX_MESSAGE_BYTES + 1
-"""Longest text that may come in to be checked, so that the cost stays bounded: a system prompt and a message in one."""
+"""Longest text accepted for a check, so that its cost is bounded: a system prompt and a message in one."""
 WINDOW_CHARS = 300
-"""Longest piece: what an embedding of at most 128 tokens can take in."""
+"""Longest piece: as much as an embedding of at most 128 tokens can take."""
 _STRIDE_CHARS = 240
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences in order, each once; a long one as overlapping windows, so that nothing hides behind its beginning.
+    """Return the sentences in order, each once; a long one as overlapping windows, so that all of it is checked.
 
-    Nothing is cut off: who accepts a text from outside keeps to MAX_CHARS.
+    The text is not truncated: the code that accepts it from outside enforces MAX_CHARS.
     """
     found = (match.group().strip() for match in _SENTENCE.finditer(text))
     windows = [window for sentence in found for window in _windows(sentence) if any(c.isalnum() for c in window)]

@@ -1,8 +1,8 @@
-"""The stages that choose among candidates, and the draw. Knows nothing of where the logits came from.
+"""The stages that choose among candidates, and the draw. Knows nothing of the logits' origin.
 
-What a stage leaves is a run of the candidate order, given by two numbers. Only the first candidates are sorted; whoever
-needs one beyond them raises BeyondSorted, and is asked again with more. As the cumulative sum runs from the first
-candidate on, nothing here depends on how many are sorted.
+Each stage leaves a run of the candidate order, given by two numbers. Only the first candidates are sorted. A stage that
+needs one beyond them raises BeyondSorted and is repeated with more. As the cumulative sum runs from the first candidate
+on, no result depends on the number of sorted candidates.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Candidates:
         self._first = 0
         self._end = summary.num_candidates
         self._mass = 1.0
-        """What is left of the probability that all candidates have at the temperature."""
+        """The run's share of the probability of all candidates at the temperature."""
         self.stages: list[SamplerStage] = []
         if temperature != 1:
             self._record("temperature", 1.0)
 
     def cut(self, params: SamplingParams) -> None:
-        """Apply the stages that are on, in their order. Raises BeyondSorted."""
+        """Apply the enabled stages in their order. Raises BeyondSorted."""
         if 0 < params.top_k < self._end:
             self._keep("top_k", 0, params.top_k)
         if params.top_p < 1:
@@ -58,7 +58,7 @@ class Candidates:
             self._keep("typical_p", *self._typical(params.typical_p))
 
     def draw(self, u: float) -> Choice:
-        """The candidate whose interval holds u. Raises BeyondSorted."""
+        """Return the candidate whose interval holds u. Raises BeyondSorted."""
         bounds = self._cumulative[self._first : self._end]
         if self._mass != 1:
             bounds = (bounds - self._base) / self._mass
@@ -72,7 +72,7 @@ class Candidates:
 
     @property
     def _base(self) -> float:
-        """The cumulative probability before the run."""
+        """Return the cumulative probability before the run."""
         return float(self._cumulative[self._first - 1]) if self._first else 0.0
 
     @property
@@ -80,21 +80,21 @@ class Candidates:
         return self._summary.scaled_log_normalizer + log(self._mass)
 
     def _reach(self, share: float) -> int:
-        """How many candidates it takes for their probability to reach the share."""
+        """Return the number of candidates whose probability together reaches the share."""
         return min(bisect_left(self._cumulative, share * self._mass, 0, self._num_known) + 1, self._end)
 
     def _above(self, share: float) -> int:
-        """How many candidates have at least this share of the first one's probability."""
+        """Return the number of candidates with at least this share of the first one's probability."""
         bound = self._scaled[0] + log(share)
         num_above = int(np.count_nonzero(self._scaled[: self._num_known] >= bound))
         self._check_sorted(num_above + 1)  # one that is not above proves that no later one is
         return num_above
 
     def _typical(self, share: float) -> tuple[int, int]:
-        """The run of those whose surprise is nearest to the entropy (locally typical sampling, arXiv 2202.00666)."""
+        """Return the run with surprise nearest to the entropy (locally typical sampling, arXiv 2202.00666)."""
         surprise = self._log_normalizer - self._scaled[: self._num_known]
         distance = np.abs(surprise - self._entropy())
-        # Of equals on one side, the one nearer to the entropy's place comes first, so that no gap is left.
+        # Among equals on one side, the one nearer to the entropy's place comes first, so that no gap is left.
         place = np.abs(np.arange(len(surprise)) - (np.searchsorted(surprise, self._entropy()) - 0.5))
         order = np.lexsort((place, distance))
         masses = np.cumsum(np.exp(-surprise[order]))
@@ -111,7 +111,7 @@ class Candidates:
 
     @property
     def _num_known(self) -> int:
-        """Sorted candidates that are left."""
+        """Return the number of sorted candidates that are left."""
         return min(self._end, len(self._scaled))
 
     def _check_sorted(self, end: int) -> None:

@@ -1,4 +1,7 @@
-"""vocabulary.summarise where the logits were computed: only what is found goes to the host. Knows nothing of models."""
+"""vocabulary.summarise on the device that computed the logits: only the results go to the host.
+
+Knows nothing of models.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ _NUM_MEASURES = 5
 
 
 def device_summarise(on_device: Callable[[NDArray[np.float32]], Tensor | None], fallback: Summarise) -> Summarise:
-    """See vocabulary.Summarise; of logits equal to the last sorted one, any may be that one.
+    """Return a vocabulary.Summarise; of logits equal to the last sorted one, any may be that one.
 
-    on_device: the same logits on the device, None where they are not there. fallback: for those, and for rows with
-    anything that is not finite.
+    on_device: returns the same logits on the device, None where they are not there. fallback: used in that case, and
+    for rows with non-finite logits.
     """
 
     @torch.inference_mode()
@@ -53,7 +56,7 @@ def _measure(logits: Tensor, temperatures: Sequence[float], num_sorted: int) -> 
 
 
 def _log_normalizer_and_entropy(shifted: Tensor) -> tuple[Tensor, Tensor]:
-    """Of logits whose maximum is 0; [num_rows] float64 each."""
+    """Return both, [num_rows] float64 each, for logits whose maximum is 0."""
     shifted = shifted.clamp_min(-1e30)  # a quotient may overflow, and 0 times infinity is NaN
     weights = shifted.exp()
     total = weights.sum(-1, dtype=torch.float64)

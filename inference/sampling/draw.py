@@ -1,4 +1,4 @@
-"""The uniform draw of each position: counter-based, so that it depends on nothing but (seed, position).
+"""The uniform draw of each position: counter-based, so that it depends on (seed, position) alone.
 
 SplitMix64's output function (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014)
 applied to seed + (position + 1) * golden gamma; the top 53 bits make a double in [0, 1). Any language with 64-bit
@@ -18,6 +18,6 @@ def _mix(value: int) -> int:
 
 
 def uniform(seed: int, position: int) -> float:
-    """The draw for generated token `position` (from 0): a double in [0, 1)."""
+    """Return the draw for generated token `position` (from 0): a double in [0, 1)."""
     # The seed is mixed first, or neighbouring seeds would give each other's draws one position later.
     return (_mix((_mix(seed) + (position + 1) * _GOLDEN_GAMMA) & _MASK) >> 11) * 2.0**-53

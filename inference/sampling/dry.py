@@ -1,7 +1,7 @@
 """The DRY penalty on tokens that would extend a repeated sequence (Weidmann's "Don't Repeat Yourself" sampler).
 
-By the rules of text-generation-webui and llama.cpp, but on the answer alone: the prompt's words, which an answer may
-well quote, are free. Frequency and presence penalty look at the same tokens.
+The rules are those of text-generation-webui and llama.cpp, but count the answer alone: an answer may quote the prompt
+freely. Frequency and presence penalty count the same tokens.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from inference.protocol.events import StageName
 from inference.protocol.request import SamplingParams
 
 MAX_PENALTY = 10_000.0
-"""No token comes back from there, and float32 still knows the logits before it."""
+"""Largest penalty: it rules a token out, and float32 can still tell such tokens' logits apart."""
 
 Piece = Callable[[int], bytes]
 """A token's own bytes."""
 
 
 class Continuation(NamedTuple):
-    """A token that would extend a sequence that was there before."""
+    """A token that would extend a repeated sequence."""
 
     token: int
     num_repeated: int
-    """Tokens of that sequence, the token itself not counted."""
+    """Tokens of that sequence, without the token itself."""
 
 
 class Dry:
@@ -43,12 +43,12 @@ class Dry:
         self._is_breaker: dict[int, bool] = {}
         self._num_read = 0
         self._ids = np.empty(256, np.int64)
-        """Of the output; what lies beyond num_read means nothing, here and in the next."""
+        """The output's tokens; entries beyond num_read are unused, here and in `_lengths`."""
         self._lengths = np.zeros(256, np.int64)
-        """At each place: how many tokens up to it equal as many up to the output's end, and none of them a breaker."""
+        """At each place: the number of tokens up to it that equal the output's last ones, none of them a breaker."""
 
     def process(self, logits: NDArray[np.float32], output: Sequence[int]) -> None:
-        """See LogitsProcessor."""
+        """Apply the penalty; see LogitsProcessor."""
         for token in output[self._num_read :]:
             self._read(token)
         for token, num_repeated in self._continuations():
@@ -74,7 +74,7 @@ class Dry:
         return self._is_breaker[token]
 
     def _continuations(self) -> list[Continuation]:
-        """Each token once, with the longest sequence that it would extend."""
+        """Return each token once, with the longest sequence that it would extend."""
         num_seen, last_n = self._num_read, self._params.dry_penalty_last_n
         start = 0 if last_n < 0 else max(num_seen - last_n, 0)
         places = np.arange(start, num_seen)

@@ -1,4 +1,4 @@
-"""Why no token can be chosen."""
+"""The errors of a sequence for which no token can be chosen."""
 
 from __future__ import annotations
 

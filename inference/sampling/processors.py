@@ -1,6 +1,6 @@
-"""The stages that change logits before candidates are put in order: grammar, banned tokens, bias, penalties, DRY.
+"""The stages that change logits before candidates are sorted: grammar, banned tokens, bias, penalties, DRY.
 
-A token is removed by a logit of minus infinity. Knows nothing of probabilities.
+A logit of minus infinity removes a token. Knows nothing of probabilities.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Row = NDArray[np.float32]
 
 
 class Grammar(Protocol):
-    """What a constraint on the answer's form allows next."""
+    """A constraint on the answer's form, advanced token by token."""
 
     def accept(self, token: int) -> None:
-        """Go on past one generated token."""
+        """Advance by one generated token."""
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Of each token, whether it may come next. [vocab_size]. Raises ValueError when that cannot be known."""
+        """Return a mask of the tokens that may come next, [vocab_size]. Raises ValueError when that cannot be known."""
 
     def fork(self) -> Grammar:
-        """Another one at the same place, for another answer."""
+        """Return a copy at the same place, for another answer."""
 
 
 class LogitsProcessor(Protocol):
@@ -38,7 +38,7 @@ class LogitsProcessor(Protocol):
 
     name: StageName
     is_mask: bool
-    """Whether it removes tokens, and does nothing else."""
+    """True when the stage removes tokens, and does nothing else."""
 
     def process(self, logits: Row, output: Sequence[int]) -> None:
         """Change logits [vocab_size] in place, given the tokens generated so far."""
@@ -47,7 +47,7 @@ class LogitsProcessor(Protocol):
 def build_processors(
     params: SamplingParams, prompt: Sequence[int], piece: Piece, grammar: Grammar | None = None
 ) -> list[LogitsProcessor]:
-    """Those that are on, in the order in which they are applied."""
+    """Return the enabled stages in their order of application."""
     processors: list[LogitsProcessor] = []
     if grammar is not None:
         processors.append(GrammarMask(grammar))
@@ -72,7 +72,7 @@ class GrammarMask:
         self._grammar = grammar
         self._num_accepted = 0
         self.duration_us = 0
-        """How long the last mask took."""
+        """Duration of the last mask."""
 
     def process(self, logits: Row, output: Sequence[int]) -> None:
         start = time.perf_counter_ns()
@@ -130,7 +130,7 @@ class Penalties:
         seen = np.unique(np.fromiter(prompt, np.int64)) if self._repetition != 1 else np.empty(0, np.int64)
         self._ids = seen
         self._times = np.zeros(len(seen), np.float32)
-        """How often each of the ids stands in the output."""
+        """The number of times each of the ids occurs in the output."""
         self._index = {token: index for index, token in enumerate(seen.tolist())}
         self._num_counted = 0
 

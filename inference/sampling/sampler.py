@@ -1,8 +1,8 @@
 """The sampler: a list of stages that narrow one token's distribution, then the draw. Knows nothing of models.
 
-First come the stages that change logits (processors.py); they put the candidates in order. Then those that choose among
-candidates (candidates.py), each leaving a run of that order. What a vocabulary must be passed over for is in
-vocabulary.py; most tokens need one such pass, made for all rows of a step at once.
+First, stages change logits (processors.py), which fixes the order of the candidates. Then stages choose among
+candidates (candidates.py), and each leaves a run of that order. Passes over a whole vocabulary are in vocabulary.py;
+most tokens need one such pass, made for all rows of a step at once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from inference.sampling.processors import Grammar, GrammarMask, build_processors
 from inference.sampling.vocabulary import Summarise, Summary
 
 NUM_SORTED = 128
-"""Candidates that are put in order at first: the draw is nearly always among them, and they cost little to find."""
+"""Candidates that are sorted at first: the draw is nearly always among them, and they cost little to find."""
 
 _MORE_SORTED = 16
-"""How many times more are put in order when they were too few."""
+"""Factor by which the number of sorted candidates grows when they were too few."""
 
 MIN_TEMPERATURE = 1e-3
-"""Anything colder is greedy: dividing by it would magnify the logits' own rounding into differences."""
+"""A lower temperature is greedy: dividing by it would magnify the logits' own rounding into differences."""
 
 Row = NDArray[np.float32]
 
@@ -55,7 +55,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     candidate_logits: tuple[float, ...]
     stages: tuple[SamplerStage, ...]
     grammar_us: int | None
-    """How long the grammar's mask took; None without a grammar."""
+    """Duration of the grammar's mask; None without a grammar."""
 
 
 class Sampler:
@@ -70,7 +70,7 @@ class Sampler:
         summarise: Summarise = vocabulary.summarise,
         piece: Piece = _no_piece,
     ) -> None:
-        """piece: of each token its bytes, in which DRY's breakers are found."""
+        """piece: returns a token's bytes, in which DRY's breakers are found."""
         self._params = params
         self._num_candidates = num_candidates
         self._processors = build_processors(params, prompt, piece, grammar)
@@ -102,7 +102,7 @@ class Sampler:
         return self._summarise(row[None], (temperature,), num_sorted)[0]
 
     def _process(self, logits: Row, output: Sequence[int]) -> list[Row]:
-        """The logits as they came and after each processor."""
+        """Return the original logits, then those after each processor."""
         rows = [logits]
         for processor in self._processors:
             row = rows[-1].copy()
@@ -111,7 +111,7 @@ class Sampler:
         return rows
 
     def _choose(self, row: Row, ordered: Summary, u: float | None) -> tuple[Summary, Choice, list[SamplerStage]]:
-        """The choice, the summary that reaches far enough for it, and the stages among candidates."""
+        """Return a summary that reaches far enough, the choice, and the stages among candidates."""
         if u is None:
             return ordered, Choice(0, 0.0, 1.0), []
         while True:
@@ -157,7 +157,7 @@ class Sampler:
         )
 
     def _changes(self, rows: list[Row], raw: Summary, ordered: Summary, ids: NDArray[np.int32]) -> list[SamplerStage]:
-        """What each processor did."""
+        """Return each processor's stage."""
         stages: list[SamplerStage] = []
         first, log_normalizer, num_left = raw.ids[: self._num_candidates], raw.log_normalizer, len(rows[0])
         for processor, before, after in zip(self._processors, rows[:-1], rows[1:], strict=True):
@@ -179,7 +179,7 @@ class Sampler:
 
 
 def _rank(logits: Row, raw: Summary, chosen: int) -> int:
-    """By the model's own logits, from 1."""
+    """Return the rank by the model's own logits, from 1."""
     logit = logits[chosen]
     if logit >= raw.logits[-1]:
         return 1 + int(np.count_nonzero(raw.logits > logit))
@@ -187,5 +187,5 @@ def _rank(logits: Row, raw: Summary, chosen: int) -> int:
 
 
 def _rounded(logits: Row) -> tuple[float, ...]:
-    """With four decimals, as they are recorded."""
+    """Return the logits with four decimals, as they are recorded."""
     return tuple((np.rint(logits * np.float64(1e4)) / 1e4).tolist())

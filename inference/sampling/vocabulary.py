@@ -1,4 +1,4 @@
-"""All passes over whole rows of logits: what the sampler needs to know of a vocabulary, in one call for a step's rows.
+"""All passes over whole rows of logits: one call summarises a step's rows for the sampler.
 
 Knows nothing of parameters but the temperature. This is the portable form; a native one may take its place as long as
 it keeps Summarise's contract. Sums are taken in float32 by fixed groups, row by row, on one thread: a row gives the
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _NUM_GROUPS_PER_CANDIDATE = 6
-"""Groups whose maxima bound the first candidates from below: more groups let fewer others through, but cost more."""
+"""Groups whose maxima bound the first candidates from below: more groups admit fewer others, but cost more."""
 _NUM_SUMS = 768
 """Partial sums, of 64 terms each in a vocabulary of 49,152: float32 loses nothing there that its terms had."""
 _FAR_BELOW = -1e30
-"""Where a quotient would overflow: nothing is left of its weight, and its product with that is 0 as it should be."""
+"""Replaces a quotient that would overflow: its weight is 0, and so is its product with that weight, as it should be."""
 
 Row = NDArray[np.float32]
 
@@ -27,9 +27,9 @@ class Summary(NamedTuple):
     """One row of logits as the sampler sees it; a logit of minus infinity is a removed token."""
 
     is_finite: bool
-    """Whether all logits are; where there is NaN or plus infinity, nothing else here holds."""
+    """True when all logits are finite. With NaN or plus infinity no other field is valid."""
     num_candidates: int
-    """Tokens that are not removed."""
+    """Number of tokens that are not removed."""
     ids: NDArray[np.int32]
     """The first candidates, [num_sorted] or as many as there are: logits descending, ties by id."""
     logits: Row
@@ -37,11 +37,11 @@ class Summary(NamedTuple):
     log_normalizer: float
     """log-sum-exp of the row."""
     entropy: float
-    """Of the row's softmax, in nats."""
+    """Entropy of the row's softmax, in nats."""
     scaled_log_normalizer: float
     """log-sum-exp of the row divided by the temperature."""
     scaled_entropy: float
-    """Of that distribution."""
+    """Entropy of the softmax of the row divided by the temperature, in nats."""
 
 
 Summarise = Callable[[NDArray[np.float32], Sequence[float], int], list[Summary]]
@@ -52,24 +52,24 @@ Each result depends on its own row and temperature alone, and all but the length
 
 
 def summarise(logits: NDArray[np.float32], temperatures: Sequence[float], num_sorted: int) -> list[Summary]:
-    """See Summarise."""
+    """Summarise each row; see Summarise."""
     with np.errstate(invalid="ignore", over="ignore"):  # of rows that are not finite
         return [_summary(row, temperature, num_sorted) for row, temperature in zip(logits, temperatures, strict=True)]
 
 
 def log_sum_exp(logits: Row) -> float:
-    """Of one row, in which some but not all logits may be minus infinity."""
+    """Return the log-sum-exp of one row, in which some but not all logits may be minus infinity."""
     top = logits.max()
     return float(top) + float(np.log(_total(np.exp(logits - top))))
 
 
 def rank(logits: Row, token: int) -> int:
-    """The token's rank by logit, from 1; equals share the best rank among them."""
+    """Return the token's rank by logit, from 1; equals share the best rank among them."""
     return 1 + int(np.count_nonzero(logits > logits[token]))
 
 
 def first_candidates(row: Row, count: int) -> NDArray[np.int32]:
-    """Ids of the `count` greatest logits, descending, ties by id."""
+    """Return the ids of the `count` greatest logits, descending, ties by id."""
     ids = np.flatnonzero(row >= _lower_bound(row, count))
     order = np.argsort(-row[ids], kind="stable")[:count]
     return ids[order].astype(np.int32)
@@ -92,7 +92,7 @@ def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, 
     log_normalizer, entropy = _log_normalizer_and_entropy(shifted)
     scaled_log_normalizer, scaled_entropy = log_normalizer, entropy
     if temperature != 1:
-        # The maximum is taken off first: float32 has no digits left for large quotients.
+        # The maximum is subtracted first: float32 has no digits left for large quotients.
         if (lowest - top) / temperature < _FAR_BELOW:
             np.maximum(shifted, _FAR_BELOW * temperature, out=shifted)
         np.multiply(shifted, np.float32(1 / temperature), out=shifted)
@@ -111,7 +111,7 @@ def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, 
 
 
 def _log_normalizer_and_entropy(shifted: Row) -> tuple[float, float]:
-    """Of logits whose maximum is 0."""
+    """Return both for logits whose maximum is 0."""
     weights = np.exp(shifted)
     total = _total(weights)
     log_total = float(np.log(total))
@@ -126,7 +126,7 @@ def _total(values: Row) -> float:
 
 
 def _lower_bound(row: Row, count: int) -> np.float32:
-    """A logit that at least `count` tokens reach: the count-th greatest of the maxima of many small groups."""
+    """Return a logit that at least `count` tokens reach: the count-th greatest of the maxima of many small groups."""
     num_groups = min(count * _NUM_GROUPS_PER_CANDIDATE, len(row) // 2)
     if num_groups < count:
         return np.float32(-np.inf)

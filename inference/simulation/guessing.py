@@ -1,6 +1,6 @@
-"""Guesses an answer that is known beforehand, with the engine's own prompt lookup. Knows nothing of models.
+"""Guesses a known answer with the engine's own prompt lookup. Knows nothing of models.
 
-As in the engine a guess is kept while it is the token that comes, and each pass of the model gives one token besides.
+As in the engine, guesses are kept up to the first wrong one, and each pass of the model adds one token.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from inference.protocol.experiments import Guesses, GuessRequest, GuessStep
 
 
 def guess(request: GuessRequest) -> Guesses:
-    """Every pass until the answer is there."""
+    """Return every pass until the answer is complete."""
     index, answer, steps, position = NgramIndex(), request.answer, [], 0
     while position < len(answer):
         text = request.prompt + answer[:position]

@@ -1,4 +1,4 @@
-"""Runs arrivals through the real scheduler to their end. Knows nothing of models: a step takes as long as it is told.
+"""Runs arrivals through the real scheduler to their end. Knows nothing of models: the request gives a step's duration.
 
 Deterministic: the same request gives the same run.
 """
@@ -35,7 +35,7 @@ class CannotSimulate(Exception):
 
 
 class _NoClock:
-    """Nobody asks a simulated sequence for the time of an event."""
+    """A clock that is always 0: no component reads the time of a simulated sequence's events."""
 
     def at(self) -> int:
         return 0
@@ -43,7 +43,7 @@ class _NoClock:
 
 @dataclass
 class _Fate:
-    """How one request fares."""
+    """The progress of one request."""
 
     sequence: Sequence
     admitted_us: int = 0
@@ -84,7 +84,7 @@ class Simulator:
         self._map = _BlockMap(request.num_blocks, cache)
 
     def run(self) -> Simulation:
-        """Every step until all are answered. Raises CannotSimulate when they are too many."""
+        """Run every step until all requests are answered. Raises CannotSimulate when they are too many."""
         arrivals = self._request.arrivals
         coming = sorted(range(len(arrivals)), key=lambda index: arrivals[index].at_us)
         steps: list[SimulatedStep] = []
@@ -178,7 +178,7 @@ def _sequence(index: int, arrival: SimulatedArrival, request: SimulationRequest)
 
 @dataclass(frozen=True)
 class _Content:
-    """What lies in a block."""
+    """The tokens in one block: their request, first position and number."""
 
     arrival: int
     start: int
@@ -186,7 +186,7 @@ class _Content:
 
 
 class _BlockMap:
-    """What lies in which block, told by what changes."""
+    """The contents of all blocks, reported as changes."""
 
     def __init__(self, num_blocks: int, cache: PrefixCache) -> None:
         self._cache = cache
@@ -194,7 +194,7 @@ class _BlockMap:
         self._told = [_empty(block, 0) for block in range(num_blocks)]
 
     def write(self, index: int, sequence: Sequence, first: int) -> None:
-        """The sequence's tokens from `first` on were computed; blocks that it only reads stay their writer's."""
+        """Record the sequence's computed tokens from `first` on; blocks that it only reads stay their writer's."""
         end = sequence.num_computed_tokens
         for place in range(first // BLOCK_SIZE, -(-end // BLOCK_SIZE)):
             start = place * BLOCK_SIZE
@@ -202,7 +202,7 @@ class _BlockMap:
             self._contents[sequence.block_table[place]] = _Content(index, start, num_tokens)
 
     def take(self, running: list[Sequence]) -> tuple[tuple[SimulatedBlock, ...], tuple[int, ...]]:
-        """The blocks that changed since they were last told of, and the idle ones in the order of their eviction."""
+        """Return the blocks changed since the last call, and the idle blocks in their order of eviction."""
         owners = Counter(block for sequence in running for block in sequence.block_table)
         idle = self._cache.idle_blocks()
         known = set(idle)
@@ -227,6 +227,6 @@ class _BlockMap:
 
 
 def _empty(block: int, num_owners: int) -> SimulatedBlock:
-    """Free, or given to somebody who has not written to it yet."""
+    """Return a block that is free, or owned by a sequence that has not written to it yet."""
     state: Literal["free", "owned"] = "owned" if num_owners else "free"
     return SimulatedBlock(block=block, state=state, num_owners=num_owners, arrival=None, start=0, num_tokens=0)

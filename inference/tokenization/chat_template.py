@@ -1,8 +1,8 @@
 """The model's chat template, rendered so that every stretch of the prompt keeps its origin.
 
 The template comes with the model file and is untrusted: it runs in a process of its own. Each message's content is
-rendered as a placeholder, so that control tokens can come from the template alone: text that spells one stays text.
-Between two control tokens template text and content are encoded together, as the model was trained. Knows nothing of
+rendered as a placeholder, so that only the template can produce control tokens: text that spells one stays text.
+Between two control tokens, template text and content are encoded together, as in the model's training. Knows nothing of
 budgets.
 """
 
@@ -50,7 +50,7 @@ class Prompt:
     segments: list[PromptSegment]
     lossy_bytes: int
     encoding_us: int
-    """What the tokenizer took, of all that rendering took."""
+    """Time spent in the tokenizer, as part of the rendering."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What the template writes around a system message."""
+    """The template's text around a system message."""
 
     before: str
     after: str
 
     def within(self, text: str) -> str:
-        """The system prompt in a prompt's beginning that has none from a message; empty: there is none."""
+        """Return the template's own system prompt in a prompt's beginning; empty: there is none."""
         has_frame = text.startswith(self.before) and text.endswith(self.after)
         return text[len(self.before) : -len(self.after)] if has_frame and self.after else ""
 
@@ -88,16 +88,16 @@ class ChatTemplate:
         self._template = TemplateProcess(source)
         self._tokenizer = tokenizer
         self._frames: dict[str, _Frame | None] = {}
-        """By the role of the first message after the system prompt."""
+        """Frames by the role of the first message after the system prompt."""
         names = sorted(tokenizer.special_ids, key=len, reverse=True)
         self._special = re.compile("(" + "|".join(re.escape(name) for name in names) + ")")
 
     def render(self, messages: Sequence[ChatMessage]) -> Prompt:
-        """The prompt that asks for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
+        """Return the prompt for the next assistant message. Raises TemplateError, ValueError (lone surrogates)."""
         return self._encode(self._with_own_system(self._parts(messages), messages))
 
     def _with_own_system(self, parts: list[_Part], messages: Sequence[ChatMessage]) -> list[_Part]:
-        """The parts with the template's own system prompt apart from what is around it."""
+        """Return the parts, with the template's own system prompt as a part of its own."""
         begins_itself = bool(messages) and bool(parts) and parts[0].message is None
         if not begins_itself or any(message.role == "system" for message in messages):
             return parts
@@ -110,7 +110,7 @@ class ChatTemplate:
         return [_Part(frame.before, None), _Part(own, None, is_system=True), _Part(frame.after, None), *parts[1:]]
 
     def _system_frame(self, first: ChatMessage) -> _Frame | None:
-        """None: the template takes no system message, or writes it into another one."""
+        """Return the frame; None: the template takes no system message, or writes it into another one."""
         try:
             parts = self._parts([ChatMessage("system", "-"), first])
         except TemplateError:
@@ -120,7 +120,7 @@ class ChatTemplate:
         return _Frame(parts[0].text, parts[2].text)
 
     def _parts(self, messages: Sequence[ChatMessage]) -> list[_Part]:
-        """What the template makes of them. Raises TemplateError."""
+        """Render the messages and split the text by origin. Raises TemplateError."""
         nonce = secrets.token_hex(8)
         marked = [{"role": m.role, "content": f"\ue000{nonce}:{i}\ue000"} for i, m in enumerate(messages)]
         rendered = self._template.render(

@@ -1,4 +1,4 @@
-"""Token bytes to text, as they come, without ever splitting a character. Knows nothing of tokens."""
+"""Token bytes to text, incrementally, without ever splitting a character. Knows nothing of tokens."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Detokenizer:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, piece: bytes) -> str:
-        """The text that is complete with this piece, perhaps empty."""
+        """Return the text that this piece completes, perhaps empty."""
         return self._decoder.decode(piece)
 
     def flush(self) -> str:
-        """What is left at the end: an unfinished character as U+FFFD."""
+        """Return the rest at the end: an unfinished character as U+FFFD."""
         return self._decoder.decode(b"", final=True)
 
     @property
     def is_whole(self) -> bool:
-        """Whether no byte is waiting."""
+        """True when no byte is waiting."""
         return not self._decoder.getstate()[0]

@@ -1,4 +1,4 @@
-"""What tokenizer and chat template are made from, read from a model file. Knows nothing of tokenization.
+"""Reads the metadata for tokenizer and chat template from a model file. Knows nothing of tokenization.
 
 GGUF: tokenizer.ggml.* and tokenizer.chat_template (ggml, docs/gguf.md). A Hugging Face folder: tokenizer.json,
 tokenizer_config.json, chat_template.jinja, config.json and generation_config.json, as transformers writes them.
@@ -22,13 +22,13 @@ class TokenizerError(Exception):
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the tokenizer and the chat template are made from."""
+    """A model file's data for the tokenizer and the chat template."""
 
     name: str
     architecture: str
     context_length: int
     num_embeddings: int
-    """Ids that the model knows: more than there are tokens where a vocabulary was filled up to a round number, fewer
+    """Rows of the model's embedding: more than there are tokens where a vocabulary was padded to a round number, fewer
     where it was given tokens that the model never learnt."""
     model: str
     """gpt2: byte-level BPE; llama: SentencePiece's."""
@@ -42,13 +42,13 @@ class Metadata:
     scores: tuple[float, ...] = ()
     add_space_prefix: bool = False
     more_eos_ids: tuple[int, ...] = ()
-    """What ends an answer besides eos_id."""
+    """Ids besides eos_id that end an answer."""
     tokenizer_json: str | None = None
-    """Where the file brings one; then merges, scores and pre are not needed."""
+    """The file's own tokenizer.json; then merges, scores and pre are not needed."""
 
 
 def read_metadata(path: Path) -> Metadata:
-    """Of a GGUF file or a Hugging Face folder. Raises TokenizerError."""
+    """Read the metadata of a GGUF file or a Hugging Face folder. Raises TokenizerError."""
     try:
         return _read_folder(path) if path.is_dir() else _read_gguf(path)
     except ModelFileError as error:
@@ -146,7 +146,7 @@ def _token_id(options: dict[str, Any], name: str, tokens: list[str]) -> int | No
 
 
 def _chat_template(path: Path, options: dict[str, Any]) -> str | None:
-    """chat_template.jinja stands above tokenizer_config.json; of several named ones the default is taken."""
+    """Return the template: chat_template.jinja before tokenizer_config.json; of several named ones the default."""
     if (own := path / "chat_template.jinja").is_file():
         try:
             return own.read_text("utf-8")

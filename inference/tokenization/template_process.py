@@ -1,4 +1,4 @@
-"""A model file's chat template, in a process of its own that is ended where it takes too much."""
+"""A model file's chat template, in a process of its own that is killed when it takes too much."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 
 _PROGRAM = Path(__file__).with_name("template_sandbox.py")
 _TIME_LIMIT_S = 1.0
-"""Of the processor, to compile or to render: thousands of times what an honest template needs."""
+"""Processor time to compile or to render: thousands of times as much as an honest template needs."""
 _PATIENCE_S = 30.0
-"""For a reply: a process that was stopped from outside uses no time of the processor."""
+"""Longest wait for a reply: a process that was stopped from outside uses no processor time."""
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
-"""What the interpreter may need; all else, secrets among it, is not for foreign code."""
+"""Variables that the interpreter may need; all others, secrets included, are kept from foreign code."""
 
 
 class TemplateError(Exception):
@@ -27,11 +27,11 @@ class TemplateError(Exception):
 
 
 class _Killed(TemplateError):
-    """Somebody else has ended the process."""
+    """The process was killed from outside."""
 
 
 class TemplateProcess:
-    """Renders one template, from any thread, one rendering at a time; started anew after it was ended."""
+    """Renders one template, from any thread, one rendering at a time; restarts its process after that ended."""
 
     def __init__(self, source: str) -> None:
         """Raises TemplateError."""
@@ -40,7 +40,7 @@ class TemplateProcess:
         self._start()
 
     def render(self, variables: dict[str, Any]) -> str:
-        """What the template makes of variables that JSON can hold. Raises TemplateError."""
+        """Render the template with variables that JSON can hold. Raises TemplateError."""
         with self._lock:
             if self._process.poll() is not None:
                 self._ends()
@@ -59,7 +59,7 @@ class TemplateProcess:
 
     def _start(self) -> None:
         try:
-            # Isolated: the program is a file that needs nothing of the project, so nothing of it is looked for.
+            # Isolated (-I): the program is a file that imports nothing of the project.
             command = [sys.executable, "-I", str(_PROGRAM), str(_TIME_LIMIT_S)]
             environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
@@ -83,7 +83,7 @@ class TemplateProcess:
             line = self._process.stdout.readline()
         except BrokenPipeError:  # ended meanwhile
             pass
-        except BaseException:  # its reply would be taken for the next one's
+        except BaseException:  # its reply would be read as the next job's
             self._ends()
             raise
         if not line.endswith(b"\n"):

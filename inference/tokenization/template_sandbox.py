@@ -1,14 +1,14 @@
 """The process in which a model file's chat template is compiled and rendered: the program that `TemplateProcess` runs.
 
-The template is foreign code, of which one operation in C may take years (to compare two nested lists) or all memory (to
-join a text to itself). So the system bounds what the process may take, whatever it does at that moment; Jinja's sandbox
-keeps the code from private attributes. For each line on standard input, a JSON object, there is one on standard output:
+The template is foreign code. One of its operations in C may take years (to compare two nested lists) or all memory (to
+join a text to itself). So the operating system limits the process at any moment; Jinja's sandbox keeps the code from
+private attributes. For each line on standard input, a JSON object, there is one on standard output:
 
     {"compile": source}     {}
-    {"render": variables}   {"text": what it makes}
-                            {"error": why not}
+    {"render": variables}   {"text": the rendered text}
+                            {"error": the reason}
 
-Its argument: seconds of the processor for one line, after which SIGPROF ends it. Imports nothing of the project.
+Its argument: the processor time for one line in seconds, after which SIGPROF ends it. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 _MEMORY_LIMIT = 512 << 20
-"""Bytes, of which the process has some 50 MB before it reads a template."""
+"""Bytes of address space; the process has some 50 MB before it reads a template."""
 _MAX_RENDERED_CHARS = 2_000_000
 """Messages are placeholders: a template's own words for thousands of them take a fraction of this."""
 _MAX_ERROR_CHARS = 500

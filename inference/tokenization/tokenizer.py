@@ -10,7 +10,7 @@ from inference.tokenization.gguf_metadata import Metadata, TokenizerError
 from inference.tokenization.vocabularies import CONTROL, build_encoder, build_pieces
 
 _END_OF_TURN = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>"}
-"""Control tokens that end an answer whatever the metadata's one eos id is, as in llama.cpp."""
+"""Control tokens that end an answer besides the metadata's one eos id, as in llama.cpp."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class Tokenizer:
         return len(self._pieces)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of plain text: a typed `<|im_end|>` is text, never a control token. Raises ValueError on surrogates."""
+        """Return the ids of plain text: a typed `<|im_end|>` is text, not control. Raises ValueError on surrogates."""
         return list(self._encoder.encode(_checked(text), add_special_tokens=False).ids)
 
     def encode_with_spans(self, text: str) -> Encoding:
-        """As encode, with each token's span in UTF-8 bytes (bytes that the vocabulary lacks belong to no token)."""
+        """Encode with each token's span in UTF-8 bytes (bytes that the vocabulary lacks belong to no token)."""
         encoding = self._encoder.encode(_checked(text), add_special_tokens=False)
         data, position, spans = text.encode(), 0, []
         for token in encoding.ids:
@@ -64,26 +64,26 @@ class Tokenizer:
         return Encoding(list(encoding.ids), spans)
 
     def lossy_bytes(self, text: str) -> int:
-        """Bytes of the text that no token can express: they are lost on the way to the model."""
+        """Count the bytes of the text that no token can express: the model does not receive them."""
         return len(text.encode()) - sum(len(self._pieces[token]) for token in self.encode(text))
 
     def piece(self, token: int) -> bytes:
-        """The token's bytes; empty for control tokens, and for ids that only fill up a model's vocabulary."""
+        """Return the token's bytes; empty for control tokens, and for ids that only pad a model's vocabulary."""
         return self._visible[token] if token < len(self._visible) else b""
 
     def label(self, token: int) -> bytes:
-        """The token's bytes, or a control token's name."""
+        """Return the token's bytes, or a control token's name."""
         return self._pieces[token]
 
     def is_special(self, token: int) -> bool:
         return token in self._special
 
     def decode(self, ids: list[int]) -> str:
-        """Text of the ids without control tokens; broken UTF-8 becomes U+FFFD."""
+        """Return the text of the ids without control tokens; broken UTF-8 becomes U+FFFD."""
         return b"".join(self.piece(token) for token in ids).decode("utf-8", "replace")
 
     def to_json(self) -> str:
-        """tokenizer.json, as the browser's tokenizer reads it."""
+        """Return tokenizer.json, as the browser's tokenizer reads it."""
         return self._encoder.to_str()
 
 
@@ -96,7 +96,7 @@ def _checked(text: str) -> str:
 
 
 def _byte_spans(text: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans of characters as spans of UTF-8 bytes; what several tokens share belongs to the first."""
+    """Convert spans of characters to spans of UTF-8 bytes; bytes that several tokens share belong to the first."""
     ends = [0, *accumulate(len(char.encode()) for char in text)]
     spans, position = [], 0
     for start, end in offsets:

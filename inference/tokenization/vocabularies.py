@@ -1,8 +1,8 @@
 """The encoders of each kind of vocabulary, rebuilt with the tokenizers library. Knows nothing of chat templates.
 
 Three kinds: byte-level BPE from GGUF (tokenizer.ggml.model = gpt2), SentencePiece's BPE from GGUF (= llama), and a
-Hugging Face tokenizer.json as it stands. What is built gives llama.cpp's ids, in Python and in the browser. The
-pre-tokenizers' patterns are those that the models were trained with (GPT-2, Llama 3, Qwen2).
+Hugging Face tokenizer.json unchanged. Each encoder gives llama.cpp's ids, in Python and in the browser. The
+pre-tokenizers' patterns are those of the models' training (GPT-2, Llama 3, Qwen2).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
-"""tokenizer.ggml.token_type. A user-defined token is found in typed text before all else; a control token never is."""
+"""tokenizer.ggml.token_type. Typed text is first searched for user-defined tokens, and never for control tokens."""
 
 _SPACE = "▁"
 _MAX_PIECE_CHARS = 256
@@ -33,12 +33,12 @@ _SAME_AS = {
     "deepseek-r1-qwen": "qwen2",
     **dict.fromkeys(["starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"], "smollm"),
 }
-"""Names in tokenizer.ggml.pre that llama.cpp reads alike."""
+"""Names in tokenizer.ggml.pre that llama.cpp treats as the same."""
 PRE_TOKENIZERS = ("smollm", *_PATTERNS)
 
 
 def build_encoder(metadata: Metadata) -> Tokenizer:
-    """Raises TokenizerError."""
+    """Build the encoder for the metadata's kind of vocabulary. Raises TokenizerError."""
     if metadata.tokenizer_json is not None:
         encoder = _from_json(metadata.tokenizer_json)
     elif metadata.model == "gpt2" and metadata.merges:
@@ -53,7 +53,7 @@ def build_encoder(metadata: Metadata) -> Tokenizer:
 
 
 def build_pieces(metadata: Metadata) -> list[bytes]:
-    """Each token's bytes in text; a control token's name. Raises TokenizerError."""
+    """Return each token's bytes in text; a control token's name. Raises TokenizerError."""
     if metadata.model == "llama":
         return [_plain_piece(token, kind) for token, kind in zip(metadata.tokens, metadata.token_types, strict=True)]
     to_byte = {char: byte for byte, char in byte_alphabet().items()}
@@ -89,7 +89,7 @@ def _byte_level(metadata: Metadata) -> Tokenizer:
         raise TokenizerError(f"pre-tokenizer {metadata.pre!r} is not supported; use a model with one of: {known}")
     vocab = {token: index for index, token in enumerate(metadata.tokens)}
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in metadata.merges)]
-    # Llama 3's vocabulary has words that no merges lead to.
+    # Llama 3's vocabulary has words that no merges produce.
     encoder = _bpe(vocab, merges, byte_fallback=False, ignore_merges=name == "llama-bpe")
     steps: list[pre_tokenizers.PreTokenizer]
     if name == "smollm":
@@ -99,7 +99,7 @@ def _byte_level(metadata: Metadata) -> Tokenizer:
         words = pre_tokenizers.Split(Regex(_PATTERNS[name]), "isolated")
         steps = [words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     if missing := "".join(char for char in byte_alphabet().values() if char not in vocab):
-        # Dropped here rather than by the model, which would merge what stands on both sides of them.
+        # Dropped here rather than by the model, which would merge the text on both sides of them.
         steps.append(pre_tokenizers.Split(Regex(f"[{re.escape(missing)}]"), "removed"))
     encoder.pre_tokenizer = pre_tokenizers.Sequence(steps)
     encoder.decoder = decoders.ByteLevel()
@@ -108,7 +108,7 @@ def _byte_level(metadata: Metadata) -> Tokenizer:
 
 
 def _sentencepiece(metadata: Metadata) -> Tokenizer:
-    """SentencePiece merges the neighbours whose union has the best score: BPE with the merges in that order."""
+    """Build SentencePiece's encoder: BPE that first merges the neighbours whose union has the best score."""
     tokens, kinds = metadata.tokens, metadata.token_types
     if sum(kind == BYTE for kind in kinds) != 256:
         raise TokenizerError("the vocabulary lacks tokens for single bytes; use a model file that has all 256")
@@ -154,7 +154,7 @@ def _add_tokens(encoder: Tokenizer, metadata: Metadata) -> None:
 
 
 def read_json_vocabulary(text: str) -> tuple[list[str], list[int], str]:
-    """tokenizer.json's tokens, their types, and of which model they are in GGUF's words (gpt2 or llama).
+    """Return tokenizer.json's tokens, their types, and the model's name in GGUF (gpt2 or llama).
 
     Raises TokenizerError.
     """
@@ -179,7 +179,7 @@ def read_json_vocabulary(text: str) -> tuple[list[str], list[int], str]:
 
 
 def byte_alphabet() -> dict[int, str]:
-    """GPT-2's map of bytes to printable characters: printable Latin-1 stands for itself, the rest from U+0100 on."""
+    """Return GPT-2's map of bytes to printable characters: printable Latin-1 to itself, the rest from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {byte: chr(byte) for byte in printable} | {byte: chr(0x100 + i) for i, byte in enumerate(others)}

@@ -1,2 +1,2 @@
 """Celery apps: `inference.worker.app` makes tokens, its tasks share one engine thread; `inference.worker.probe_app`
-looks into the model, in a process of its own."""
+probes the model, in a process of its own."""

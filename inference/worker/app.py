@@ -1,4 +1,4 @@
-"""The worker's Celery app and its one task. Knows nothing of how tokens are made."""
+"""The worker's Celery app and its one task. Knows nothing of generation."""
 
 from __future__ import annotations
 

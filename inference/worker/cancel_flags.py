@@ -1,4 +1,4 @@
-"""Reads cancel flags beside the engine, which waits for an answer only a moment. Knows nothing of the engine."""
+"""Reads cancel flags beside the engine, which waits at most 2 ms for an answer. Knows nothing of the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inference.eventlog.event_log import EventLog
 logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 0.002
-"""Ten times what a healthy Redis needs, a fraction of an engine step."""
+"""Longest wait for the flags: ten times what a healthy Redis needs, a fraction of an engine step."""
 
 
 class CancelFlags(threading.Thread):
@@ -26,7 +26,7 @@ class CancelFlags(threading.Thread):
         self._is_answered = threading.Event()
 
     def cancelled(self, request_ids: Sequence[str]) -> frozenset[str]:
-        """Those of the requests that are known to be cancelled; one that is missed now is found at the next call."""
+        """Return the requests known to be cancelled; the next call finds one that this call misses."""
         self._request_ids = request_ids
         self._is_answered.clear()
         self._is_asked.set()
@@ -41,7 +41,7 @@ class CancelFlags(threading.Thread):
     def _read(self, request_ids: Sequence[str]) -> None:
         try:
             flags = self._log.is_cancelled(request_ids)
-        except Exception as error:  # whatever the log's trouble is, requests go on without it
+        except Exception as error:  # any error of the log: requests go on without it
             logger.warning("cancel flags could not be read: %s", error)
             return
         self._cancelled = frozenset(name for name, is_set in zip(request_ids, flags, strict=True) if is_set)

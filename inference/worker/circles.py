@@ -1,4 +1,4 @@
-"""Whether an answer goes in a circle: its last tokens are the same round again and again. Token ids in, yes or no out.
+"""Detects an answer that goes in a circle: its last tokens repeat one round. Token ids in, True or False out.
 
 The page finds the circles of saved answers by the same rule (circleOf in frontend/src/trace/findings/wording.ts).
 """
@@ -16,12 +16,12 @@ class Circles:
     def __init__(self) -> None:
         self._num_tokens = 0
         self._places: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=LONGEST_ROUND))
-        """Of each token, where it last stood."""
+        """Each token's last positions."""
         self._runs: dict[int, int] = {}
-        """By the size of a round: how many of the last tokens equal the one a round before them."""
+        """By the size of a round: the number of last tokens that equal the token one round before."""
 
     def add(self, token: int) -> bool:
-        """Read one more token; whether the answer goes in a circle with it."""
+        """Read one more token; returns True when the answer goes in a circle with it."""
         places = self._places[token]
         while places and self._num_tokens - places[0] > LONGEST_ROUND:
             places.popleft()

@@ -20,10 +20,12 @@ from inference.worker.cancel_flags import CancelFlags
 logger = logging.getLogger(__name__)
 
 _FIRST_TOKEN_S = 0.005
-"""How long the next step waits for a request's first token to be checked and logged, which takes half of that alone and
-twice as long beside a step that uses every core."""
+"""Longest wait of the next step until a request's first token is checked and logged.
+
+Alone, the check and the log take half of that. Beside a step that uses every core they take twice as long.
+"""
 _IDLE_S = 0.2
-"""How often an idle thread looks whether it should stop."""
+"""Interval at which an idle thread checks whether it should stop."""
 
 _DEVICE_LOST = "The device that computes has failed, and the inference worker ends with it. Send the message again."
 
@@ -31,7 +33,8 @@ _DEVICE_LOST = "The device that computes has failed, and the inference worker en
 class EngineThread(threading.Thread):
     """Runs Engine.step as long as there is work; reads each request's cancel flag after each step.
 
-    Not before the first, which would wait for the log: whoever stops a request that has not begun fences it.
+    No flag is read before the first step, which would wait for the log. The site fences a request that it stops before
+    its start.
     """
 
     def __init__(self, engine: Engine, log: EventLog) -> None:
@@ -61,19 +64,19 @@ class EngineThread(threading.Thread):
 
     @property
     def pulse(self) -> int:
-        """Steps so far: only an engine that moves has a pulse."""
+        """Return the number of steps so far: it grows only while the engine runs."""
         return self.engine.num_steps
 
     def num_ahead(self, request_id: str) -> int:
-        """How many requests wait in front of this one. Any thread may call this."""
+        """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self.engine.num_ahead(request_id)
 
     def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
-        """Tokens of this prompt that the prefix cache holds now. Any thread may call this."""
+        """Return the number of this prompt's tokens in the prefix cache now. Any thread may call this."""
         return self.engine.num_cached(ids, salt, model)
 
     def submit(self, job: Job) -> None:
-        """Any thread may call this. Raises AlreadyRunning."""
+        """Queue a job for the engine. Any thread may call this. Raises AlreadyRunning."""
         request_id = job.request.request_id
         with self._claims:
             if request_id in self._jobs:
@@ -86,7 +89,7 @@ class EngineThread(threading.Thread):
         self._inbox.put(lambda: self.engine.finish(request_id, reason))
 
     def take(self, request_id: str, command: StepCommand) -> None:
-        """Step mode: what a person wants of an answer. Any thread may call this."""
+        """Step mode: apply a person's command to an answer. Any thread may call this."""
         self._inbox.put(lambda: self.engine.take(request_id, command))
 
     def stop(self, message: str) -> None:
@@ -95,14 +98,14 @@ class EngineThread(threading.Thread):
         self._is_stopping.set()
 
     def run(self) -> None:
-        """Until it is stopped, or its device is lost."""
+        """Run until the thread is stopped, or its device is lost."""
         self._flags.start()
         while not self.is_stopping:
             self.turn()
         self._fail_all(self._farewell)
 
     def turn(self) -> None:
-        """Take what was submitted, make a step, end what was cancelled. The thread itself calls this."""
+        """Take submitted jobs, make a step, end cancelled requests. The thread itself calls this."""
         self._take_commands()
         if self.engine.has_work():
             self._step()
@@ -166,5 +169,5 @@ class EngineThread(threading.Thread):
             self.engine.fail(request_id, message)
         for output in self.engine.take_finished():
             self._deliver(output)
-        for job in list(self._jobs.values()):  # those in the inbox, and any that the engine no longer knows
+        for job in list(self._jobs.values()):  # jobs in the inbox, and any that the engine no longer knows
             self._refuse(job, "worker_lost" if self.is_stopping else "internal", message)

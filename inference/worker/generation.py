@@ -1,4 +1,4 @@
-"""One generation as seen by its Celery task: submit, forward to the log what may be seen, finish.
+"""One generation as its Celery task sees it: submit, forward releasable events to the log, finish.
 
 The engine never waits for Redis or the classifier: both are called here, in the task's own thread.
 """
@@ -39,15 +39,15 @@ from inference.worker.output_guard import OutputGuard
 
 _ALIVE_CHECK_S = 1.0
 _COMMANDS_S = 0.04
-"""Step mode: how often a person's commands are looked for; what is less is felt as at once."""
+"""Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
 _IDLE_US = 600_000_000
-"""Step mode: how long an answer waits for a choice."""
+"""Step mode: longest wait of an answer for a choice."""
 _NOBODY = "step mode: nobody chose a token for 10 minutes"
 
 
 @dataclass(frozen=True)
 class Services:
-    """What a loaded worker has for its tasks."""
+    """The parts of a loaded worker that its tasks use."""
 
     name: str
     backend: Backend
@@ -59,7 +59,7 @@ class Services:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a generation failed, as settle wants to know it."""
+    """The reason for a failed generation, in the form that settle takes."""
 
     stage: str
     code: str
@@ -91,18 +91,18 @@ class Generation:
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
         self._is_started = False
         self._is_waiting = True
-        """In the engine's queue: before the start, and again when it was preempted."""
+        """True in the engine's queue: before the start, and again after a preemption."""
         self._is_preempted = False
         self._last_pulse = 0
         self._reported_at = clock.at()
         self._num_commands = 0
         self._proposed_at = clock.at()
-        """Step mode: since when the last token waits; only one that is taken ends that, whatever else is asked for."""
+        """Step mode: the time since which the proposed token waits; only a chosen token ends the wait."""
         self._is_held = False
         self._is_given_up = False
 
     def run(self) -> Failure | None:
-        """Returns what failed, if anything.
+        """Run the generation to its end; returns the failure, if any.
 
         Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
         """
@@ -117,7 +117,7 @@ class Generation:
                 if output.finish_reason is not None:
                     return self._failure(output)
         except Exception:
-            # Nobody would read what the engine still makes of it.
+            # No task would read the engine's further outputs.
             self._services.backend.finish(self._request.request_id, "abort")
             raise
 
@@ -133,7 +133,7 @@ class Generation:
                 self._report_waiting()
 
     def _obey(self) -> None:
-        """Step mode: pass on what a person wants; nobody who wants nothing is waited for without end."""
+        """Step mode: forward the person's commands; abort after 10 minutes without a choice."""
         if not self._request.is_stepped:
             return
         backend, request_id = self._services.backend, self._request.request_id
@@ -148,7 +148,7 @@ class Generation:
             backend.finish(request_id, "abort")
 
     def _report_waiting(self) -> None:
-        """Say how many are in front, as long as the back end moves: a silent request would be taken for lost."""
+        """Report the number of requests in front while the back end moves: a silent request would count as lost."""
         backend, request = self._services.backend, self._request
         pulse, now = backend.pulse, self._clock.at()
         if not self._is_waiting or pulse == self._last_pulse or now < self._reported_at + _ALIVE_CHECK_S * 1e6:
@@ -177,7 +177,7 @@ class Generation:
             else:
                 events.append(event)
         if output.events:
-            # Who waits for a person's choice waits for nobody else, also when it had to give up its blocks.
+            # A request that waits for a person's choice does not wait in the queue, even after a preemption.
             self._is_waiting = self._is_preempted and not self._is_held
         if output.finish_reason is not None:
             events += [*self._guard.flush(), self._finished(output)]
@@ -222,7 +222,7 @@ class Generation:
         return GenerationFinished(
             at=self._clock.at(),
             finish_reason=self._reason(output.finish_reason),
-            # Tokens that the engine made before it heard that the answer was over are not the reader's to pay.
+            # The user does not pay for tokens that the engine made before it learnt of the answer's end.
             usage=msgspec.structs.replace(output.usage, output=self._guard.num_tokens),
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
@@ -231,7 +231,7 @@ class Generation:
         )
 
     def _reason(self, reason: FinishReason) -> FinishReason:
-        """The guard's decision stands also where the engine ended by itself in the same step."""
+        """Return the guard's decision, if any, also where the engine ended by itself in the same step."""
         if self._guard.is_blocked:
             return "content_filter"
         if self._guard.is_stopped:
@@ -246,7 +246,7 @@ class Generation:
 
 
 def _circles(request: GenerationRequest) -> Circles:
-    """Of the answer so far."""
+    """Return the detector, fed with the answer so far."""
     circles = Circles()
     for token in request.kept_ids:
         circles.add(token)

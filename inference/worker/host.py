@@ -1,4 +1,4 @@
-"""Loads model, tokenizer and classifier once per worker and says how far it is. Knows nothing of tasks."""
+"""Loads model, tokenizer and classifier once per worker and reports its progress. Knows nothing of tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 _HEARTBEAT_S = 2.0
 _EXPIRY_S = 10
 _NUM_APPEND_RETRIES = 20
-"""About 17 s: longer than a Redis failover, shorter than the time after which a silent request is failed."""
+"""Retries for about 17 s: longer than a Redis failover, shorter than the time limit of a silent request."""
 _STOPPED = "The inference worker was stopped. Send the message again."
 _ENGINE_DIED = "The engine's thread has ended; the inference worker's log has the details."
 
@@ -46,7 +46,7 @@ class ModelUnavailable(Exception):
 
 
 class Host:
-    """Starts loading when made; `services` waits for the end of it."""
+    """Starts loading when constructed; `services` waits until the model is loaded."""
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class Host:
         try:
             self._services = self._build()
             self._set(state="ready", progress="1")
-        except Exception as error:  # whatever it is, people must read it on the page
+        except Exception as error:  # any error: people must read it on the page
             logger.exception("the model could not be loaded")
             self._set(state="failed", message=f"{error}")
         self._is_done.set()
@@ -147,10 +147,12 @@ class Host:
             self._write()
 
     def _die(self) -> None:
-        """A worker without its engine would take every request, to fail it; without the worker all stops, or another
-        worker takes them."""
+        """End the process: a worker without its engine would take every request and fail it.
+
+        Once it has ended, another worker takes them, or all stops.
+        """
         self._set(state="failed", message=_ENGINE_DIED)
-        time.sleep(_HEARTBEAT_S)  # the running tasks see it too, and tell how their requests ended
+        time.sleep(_HEARTBEAT_S)  # the running tasks see it too, and report the end of their requests
         logger.critical(_ENGINE_DIED)
         os._exit(1)
 
@@ -165,7 +167,7 @@ class Host:
 
 
 def _checked(draft_path: Path | None, tokenizer: Tokenizer) -> Path | None:
-    """Raises ModelUnavailable, or what reading the draft model raises."""
+    """Check the draft model's tokenizer. Raises ModelUnavailable, or what reading the draft model raises."""
     if draft_path and Tokenizer(read_metadata(draft_path)).version != tokenizer.version:
         raise ModelUnavailable(
             f"SIGHTGLASS_DRAFT_MODEL: {draft_path} has another tokenizer than the model itself; "

@@ -1,7 +1,7 @@
 """Holds generated tokens until their text may be seen. Knows nothing of the engine or the log.
 
-Tokens are held together with their text and with the events that tell of them; each check releases all of them or
-withholds all of them. Nothing that is held is in the log, so what is withheld never leaves this process.
+Tokens are held together with their text and their events; each check releases all of them or withholds all of them.
+Nothing that is held is in the log, so withheld text never leaves this process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OutputGuard:
         tenant: str | None = None,
         circles: Circles | None = None,
     ) -> None:
-        """circles: has read the tokens that the answer takes over; None: it may go in circles."""
+        """circles: a detector that has read the tokens taken over; None: the answer may repeat itself."""
         self._guard = guard
         self._clock = clock
         self._stop = stop
@@ -50,7 +50,7 @@ class OutputGuard:
         self._pending = ""
         self._num_released_chars = 0
         self._sentence = ""
-        """What is released of the sentence that the next text belongs to."""
+        """The released part of the sentence that the next text belongs to."""
         self._num_released_tokens = 0
         self._num_kept_tokens = 0
         self.num_tokens = 0
@@ -58,14 +58,14 @@ class OutputGuard:
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
         self.is_circling = False
-        """The last tokens go in a circle: the answer must end with them."""
+        """The last tokens repeat one round of tokens: the answer must end with them."""
         self.is_blocked = False
         """Text was withheld: the answer must end."""
 
     def keep(self, pieces: Sequence[bytes], shown: str) -> None:
-        """Go on after an answer taken over from elsewhere, of whose text `shown` was checked and is shown.
+        """Continue an answer taken over from elsewhere, of which the text `shown` was checked and is shown.
 
-        What may still become a stop text, and an unfinished character, waits for the tokens that follow.
+        An end that may still become a stop text, and an unfinished character, wait for the tokens that follow.
         """
         self._num_kept_tokens = len(pieces)
         self._pending = "".join(map(self._detokenizer.add, pieces))[len(shown) :]
@@ -85,11 +85,11 @@ class OutputGuard:
 
     @property
     def is_over(self) -> bool:
-        """Nothing that is added now belongs to the answer."""
+        """True when no further token belongs to the answer."""
         return self.is_stopped or self.is_blocked or self.is_circling
 
     def add_note(self, event: AnyEvent) -> None:
-        """Hold an event that tells of the next tokens."""
+        """Hold an event that describes the next tokens."""
         if not self.is_over:
             self._notes.append(event)
 
@@ -101,7 +101,7 @@ class OutputGuard:
 
     @property
     def is_due(self) -> bool:
-        """Whether enough is held for a check, and all of it could be released."""
+        """True when enough tokens are held for a check, and all of them could be released."""
         if self.is_stopped or self.is_circling:
             return True
         if not self._held or not self._detokenizer.is_whole or self._num_waiting_chars:
@@ -112,17 +112,17 @@ class OutputGuard:
 
     @property
     def _num_waiting_chars(self) -> int:
-        """Of the pending text's end, which may become a stop text."""
+        """Return the length of the pending text's end that may become a stop text."""
         return num_waiting_chars(self._pending, self._stop)
 
     def flush(self) -> list[AnyEvent]:
-        """The events to append at the end: everything still held, checked."""
+        """Return the events to append at the end: everything still held, checked."""
         if not (self.is_stopped or self.is_blocked):
             self._pending += self._detokenizer.flush()
         return self.release()
 
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
-        """Step mode: all that is held, and the token that would follow, unless its text would be withheld."""
+        """Step mode: return all held events, and the proposed token unless its text would be withheld."""
         events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._held else []
         if self.is_over:
             return events
@@ -134,13 +134,13 @@ class OutputGuard:
         return [*events, *checks]
 
     def release(self) -> list[AnyEvent]:
-        """Check what is held; the events to append: tokens, check and text, or check and withheld."""
+        """Check the held tokens; returns the events to append: tokens, check and text, or check and withheld."""
         return self._release(0) if self._held else self._left_over()
 
     def _release(self, num_waiting_chars: int) -> list[AnyEvent]:
         held, self._held = self._held, []
         text = self._pending
-        # A token shows all of its text, also the end that may become a stop text.
+        # A token's event shows all of its text, also the end that may become a stop text.
         checks = self._checks(text, held)
         if self.is_blocked:
             return checks
@@ -149,17 +149,17 @@ class OutputGuard:
         return self._passed(held, text[:end], checks)
 
     def _left_over(self) -> list[AnyEvent]:
-        """Text that waited, checked or kept, as long as a stop text could have become of it; no token came after it."""
+        """Return checked or kept text that waited because it could have become a stop text; no token followed it."""
         if self.is_blocked or not self._pending:
             return []
         text, self._pending = self._pending, ""
         return [TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)]
 
     def _checks(self, text: str, tokens: Sequence[TokenSampled]) -> list[AnyEvent]:
-        """Judge the open sentence as a whole, with the text of these tokens: the check, and what withholds them."""
+        """Check the open sentence with these tokens' text; returns the check, and a withheld event if it blocks."""
         if not text.strip() or not self._is_guarded:
             return []
-        # First words are often those of another answer; what follows them hardly ever is.
+        # An answer's first words often equal another answer's; the following text hardly ever does.
         tenant = self._tenant if self._num_released_chars == 0 else None
         check = self._guard.check(self._sentence + text, "output", tenant)
         now, num_chars = self._clock.at(), self._num_released_chars
@@ -172,7 +172,7 @@ class OutputGuard:
         return [event, withheld]
 
     def _begin_sentence(self, text: str) -> None:
-        """Go on to the sentence that is open after the text."""
+        """Set the sentence that is still open after the text."""
         if not self._sentence and self._num_released_chars:
             text = text.lstrip()  # white space after the last sentence belongs to it
         self._sentence = _SENTENCE_END.split(self._sentence + text)[-1]
@@ -186,7 +186,7 @@ class OutputGuard:
         return [*sorted([*notes, *held], key=lambda event: event.at), *checks, released]
 
     def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
-        """Without the guesses that tell of tokens after the answer's end."""
+        """Return the notes without guesses of tokens after the answer's end."""
         if not (self.is_stopped or self.is_circling):
             return notes
         cut = (
@@ -197,7 +197,7 @@ class OutputGuard:
 
 
 def _cut(draft: DraftVerified, num_tokens: int) -> DraftVerified | None:
-    """What it tells of the answer's first tokens."""
+    """Return the draft cut to the answer's first num_tokens; None when it begins after them."""
     num_left = num_tokens - draft.position
     if num_left <= 0:
         return None

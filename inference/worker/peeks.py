@@ -1,4 +1,4 @@
-"""Answers what part of a prompt the prefix cache holds, while the engine goes on. Knows nothing of who asks."""
+"""Answers questions about the part of a prompt in the prefix cache, while the engine runs. Knows nothing of clients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from inference.protocol.peek import decode_peek
 logger = logging.getLogger(__name__)
 
 _LOOK_S = 1
-"""How often an idle thread looks whether it should stop."""
+"""Seconds between an idle thread's checks whether it should stop."""
 _EXPIRY_S = 5
 UNKNOWN = b""
 
 
 def answer_peeks(redis_url: str, name: str, backend: Backend, is_stopping: Event) -> None:
-    """Until the worker stops."""
+    """Answer questions until the worker stops."""
     client = redis.Redis.from_url(redis_url)
     while not is_stopping.is_set():
         try:

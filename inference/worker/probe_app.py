@@ -1,6 +1,6 @@
-"""The Celery app of probes, simulations and experiments: a process that never takes a core that serving wants.
+"""The Celery app of probes, simulations and experiments: a process that never takes a core that serving needs.
 
-Knows nothing of how they are made; what that needs is imported with the first one, so that an idle process is small.
+Knows nothing of their methods. The first task imports what it needs, so that an idle process is small.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 
 _LOWEST_PRIORITY = 19
 _EXPIRY_S = 120
-"""How long a result waits for whoever asked: it may have 1 MB, and Redis is small."""
+"""Lifetime of a result in Redis: it may have 1 MB, and Redis is small."""
 
 
 class Refused(Exception):
-    """What was asked for cannot be done."""
+    """The task cannot be done as requested."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ def _yield_to_serving(**_: Any) -> None:
 
 @app.task(name="inference.probe")
 def probe(payload: str) -> None:
-    """Make one probe (a ProbeRequest as JSON) and leave its event where it was asked for."""
+    """Make one probe (a ProbeRequest as JSON) and store its event under the request's key."""
     request = decode_probe_request(payload)
     key = probe_key(request.request_id, request.kind, len(request.ids) - 1)
     _answer(key, lambda: _probe(request))
@@ -70,19 +70,19 @@ def probe(payload: str) -> None:
 
 @app.task(name="inference.simulate")
 def simulate(payload: str) -> None:
-    """Run one simulation (a SimulationRequest as JSON) and leave it where it was asked for."""
+    """Run one simulation (a SimulationRequest as JSON) and store it under the request's key."""
     _answer(simulation_key(payload), lambda: _simulate(payload))
 
 
 @app.task(name="inference.experiment")
 def experiment(payload: str) -> None:
-    """Try something (an Experiment as JSON) and leave its outcome where it was asked for."""
+    """Run one experiment (an Experiment as JSON) and store its outcome under the request's key."""
     _answer(experiment_key(payload), lambda: _experiment(payload))
 
 
 def _answer(key: str, work: Callable[[], bytes]) -> None:
     assert app.client is not None
-    if app.client.hget(key, "state") != b"queued":  # delivered twice, or nobody waits any more
+    if app.client.hget(key, "state") != b"queued":  # delivered twice, or the request has expired
         return
     app.client.hset(key, items=["state", "running", "since", time.time()])
     app.client.hset(key, items=_outcome(key, work))
@@ -90,7 +90,7 @@ def _answer(key: str, work: Callable[[], bytes]) -> None:
 
 
 def _outcome(key: str, work: Callable[[], bytes]) -> list[str | bytes]:
-    """Names and values of the hash."""
+    """Return the names and values of the hash."""
     try:
         return ["state", "done", "event", work()]
     except Refused as error:

@@ -96,7 +96,7 @@ def _backend_url(url: str | None) -> str | None:
     try:
         parts = urlsplit(url)
         is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # of a port that is no number
+    except ValueError:  # a port that is no number
         is_good = False
     # Not quoted: a key may have been written into it.
     if not is_good or "@" in url or parts.query or parts.fragment:
@@ -129,5 +129,5 @@ def _positive(name: str) -> int | None:
 
 
 def _default_threads() -> int:
-    """One core is left to the site, Redis and the browser: a thread that waits for a core holds up all the others."""
+    """Return all cores but one, left to site, Redis and browser: a thread that waits for a core stalls the others."""
     return max(1, len(os.sched_getaffinity(0)) - 1)

@@ -1,7 +1,7 @@
 /** The copy button of a block of code. */
 const SHOWN_MS = 1500;
 
-/** Copies the code whose button was pressed; false: what was pressed is none. */
+/** Copies the code of the pressed button; false: the pressed element is no copy button. */
 export function copyCode({ target }: Event): boolean {
   const button = target instanceof Element ? target.closest<HTMLElement>("[data-copy]") : null;
   const code = button?.closest("figure")?.querySelector("code");

@@ -1,4 +1,4 @@
-/** Whether an element is in sight, told at each change; one that goes is out of sight. */
+/** Reports each change of an element's visibility; a removed element is out of sight. */
 import type { Attachment } from "svelte/attachments";
 
 export function inSight(tell: (isInSight: boolean) => void): Attachment {

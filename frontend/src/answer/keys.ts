@@ -21,7 +21,7 @@ export const READING_KEYS: readonly Binding<Reading>[] = [
   },
 ];
 
-/** While the words it nearly said are open, wherever the focus is. */
+/** Keys while the words it nearly said are open, wherever the focus is. */
 export const NEARLY_KEYS: readonly Binding<{ close: () => void }>[] = [
   { keys: ["Escape"], says: "Close the words it nearly said", run: ({ close }) => close() },
 ];

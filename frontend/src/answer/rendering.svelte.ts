@@ -1,4 +1,4 @@
-/** One answer's text as blocks of safe HTML, rendered once more when what its formulas or code need has come. */
+/** One answer's text as blocks of safe HTML, rendered again when the parts for its formulas or code have come. */
 import { IncrementalMarkdown } from "../markdown/incremental";
 import { FetchedParts } from "../markdown/parts";
 import { renderMarkdown } from "../markdown/render";
@@ -11,7 +11,7 @@ export class AnswerRendering {
     return new IncrementalMarkdown(renderMarkdown, this.parts);
   });
 
-  /** Of the Markdown so far. */
+  /** The blocks of the Markdown so far. */
   blocks(text: string, isStreaming: boolean): string[] {
     return this.markdown.update(text, isStreaming);
   }

@@ -28,12 +28,12 @@ export class Alignment {
   readonly places: Place[] = [];
   private text = "";
   private readonly texts = new TokenTexts();
-  /** Per place, which of the tokens it is. */
+  /** For each place, the index of its token. */
   private readonly indices: number[] = [];
 
-  /** Both go on from what was given before, but for the text's last part, which may have become another. */
+  /** Both extend the earlier ones, but for the text's last part, which may have changed. */
   update(text: string, tokens: AnswerPiece[]): void {
-    // What was matched at the end may have been met too early.
+    // The last matches may have been made too early.
     this.forget(commonLength(this.text, text) - REACH);
     this.text = text;
     this.texts.read(tokens);
@@ -64,7 +64,7 @@ function commonLength(before: string, after: string): number {
   return length;
 }
 
-/** A formula stands for its source as a whole; what stands beside the text (the head of code) is left out. */
+/** A formula stands for its source as a whole; text beside the answer's own (the head of code) is left out. */
 const WHOLE = "[data-source]";
 const ASIDE = "[data-aside]";
 
@@ -74,7 +74,7 @@ export type Part = Text | Element;
 const isText = (part: Part): part is Text => part instanceof Text;
 const lengthOf = (part: Part): number => (isText(part) ? part.length : part.childNodes.length);
 
-/** An answer as it is rendered; update says that its text or its tokens have changed. */
+/** A rendered answer; call update when its text or its tokens have changed. */
 export class RenderedTokens {
   private nodes: Part[] = [];
   private offsets: number[] = [];
@@ -123,7 +123,7 @@ export class RenderedTokens {
     return range;
   }
 
-  /** All that is rendered after a token; null: nothing is. Before the first one: position -1. */
+  /** The range of all text rendered after a token; null: none. Before the first one: position -1. */
   after(position: number): StaticRange | null {
     const last = this.nodes.at(-1);
     if (!last) return null;
@@ -138,47 +138,47 @@ export class RenderedTokens {
     const formula = (node instanceof Element ? node : node.parentElement)?.closest(WHOLE);
     const index = this.indexOf.get(formula ?? node);
     if (index === undefined) return null;
-    // The token that made a part of a formula cannot be told: its first one stands for it.
+    // It is not known which token made a part of a formula: its first token stands for it.
     const at = this.offsets[index]! + (formula ? 0 : offset);
     const place = this.places[lastIndex(this.places, ({ start }) => start <= at)];
     return place && at < place.end ? place.position : null;
   }
 
-  /** The rendered token so many after this one (before it: negative); the nearest end where there is none. */
+  /** The rendered token this many after it (before it: negative); the nearest end where there is none. */
   neighbour(position: number | null, by: number): number | null {
     const at = position === null ? (by > 0 ? -1 : this.places.length) : this.placeAt(position);
     const index = Math.min(this.places.length - 1, Math.max(0, at + by));
     return this.places[index]?.position ?? null;
   }
 
-  /** Where a character begins. */
+  /** Return the place at which a character begins. */
   pointAt(offset: number): [Part, number] {
     const index = lastIndex(this.offsets, (start) => start <= offset);
     const node = this.nodes[index]!;
     return [node, isText(node) ? offset - this.offsets[index]! : 0];
   }
 
-  /** Where the text before this character ends. */
+  /** Return the place at which the text before this character ends. */
   endPointAt(offset: number): [Part, number] {
     const [node, before] = this.pointAt(offset - 1);
     return [node, isText(node) ? before + 1 : lengthOf(node)];
   }
 
-  /** Of the place of this token, or of the last rendered one before it; -1: there is none. */
+  /** Index of this token's place, or of the last rendered one before it; -1: there is none. */
   private placeAt(position: number): number {
     return lastIndex(this.places, (place) => place.position <= position);
   }
 }
 
 function kindOf(node: Node): number {
-  // A formula's own texts are not what the model wrote.
+  // A formula's rendered text is not the model's text.
   if (node instanceof Text)
     return node.parentElement?.closest(WHOLE) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
   if ((node as Element).matches(ASIDE)) return NodeFilter.FILTER_REJECT;
   return (node as Element).matches(WHOLE) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP;
 }
 
-/** The last for which it is true, in a list in which it is true first and then false; -1: for none. */
+/** The last index for which a condition holds that is first true and then false; -1: none. */
 function lastIndex<Item>(list: readonly Item[], isBefore: (item: Item) => boolean): number {
   let [low, high] = [0, list.length];
   while (low < high) {

@@ -4,13 +4,13 @@ import { isTyping, type Binding } from "../ui/keys";
 export interface Page {
   newChat: () => void;
   help: () => void;
-  /** False: there is no menu to be closed. */
+  /** False: no menu was open. */
   closeMenu: () => boolean;
 }
 
-/** What can be done with the conversation in the list that has the focus. */
+/** The actions on the conversation in the list that has the focus. */
 export interface Item {
-  /** By so many; the ends stop it. */
+  /** Moves by this many; the ends stop it. */
   move: (by: 1 | -1) => void;
   openMenu: () => void;
   rename: () => void;

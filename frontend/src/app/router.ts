@@ -1,4 +1,4 @@
-/** Which page an address is. Knows nothing of the pages. */
+/** Maps an address to a page. Knows nothing of the pages. */
 export type Route =
   | { page: "chat"; conversation: string | null }
   | { page: "turns"; conversation: string }
@@ -10,7 +10,7 @@ export type Route =
   | { page: "race"; from: string | null }
   | { page: "unknown" };
 
-/** Of a path, with its query where the page has one. */
+/** The route of a path, with its query where the page has one. */
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
@@ -32,7 +32,7 @@ function idsOf(query: string): string[] {
   return (new URLSearchParams(query).get("ids") ?? "").split(",").filter(Boolean);
 }
 
-/** The address of a page of ours that this click asks for here and now; null: the browser's own business. */
+/** The address in this app to which a click leads; null: the browser handles the click. */
 export function ownPath(event: MouseEvent): string | null {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   const hasModifier = event.metaKey || event.ctrlKey || event.shiftKey || event.altKey;

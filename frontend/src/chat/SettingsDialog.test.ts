@@ -6,15 +6,15 @@ import type { Refusal, SettingsDraft } from "../state/conversation/settings";
 import SettingsDialog from "./SettingsDialog.svelte";
 
 let dialog: object;
-/** What the server says to the settings; null: they can be kept to. */
+/** The server's refusal of the settings; null: it accepts them. */
 let refused: { message: string; field: string; problems?: object[] } | null;
-/** What it says to settings that can be kept to. */
+/** The server's notes on settings that it accepts. */
 let notes: object[];
 let checked: { params: object; n: number; system_prompt: string }[];
 /** The next check is answered when the test says so. */
 let answer: (() => void) | null;
 let isHeld: boolean;
-/** What the server has of the user's own. */
+/** The user's own presets on the server. */
 let presets: Preset[] = [];
 const DEFAULTS = { default_params: PARAMS, default_system_prompt: "Be brief." };
 const given = { systemPrompt: "", defaults: DEFAULTS, maxAnswers: 8, onClose: vi.fn() };
@@ -104,7 +104,7 @@ function leave() {
 const button = (name: string) =>
   [...document.querySelectorAll("button")].find((each) => each.textContent.trim() === name)!;
 
-/** Done: what is said at the fields then. */
+/** Done, and the messages then shown at the fields. */
 const primary = () => document.querySelector("button.primary")!.textContent;
 
 async function finish(): Promise<string[]> {

@@ -1,4 +1,4 @@
-/** What the first page offers to ask, each with settings of its own that show something else of the machinery. */
+/** The examples of the first page, each with settings of its own that show another part of the machinery. */
 import type { SamplingParams } from "../protocol/events";
 
 export interface Example {
@@ -47,7 +47,7 @@ export const EXAMPLES: Example[] = [
 /** Above that a model is not called tiny. */
 const TINY = 500e6;
 
-/** What to expect of a small model; empty: nothing to say, or its size is not known. */
+/** A small model's expected quality; empty: nothing to say, or its size is not known. */
 export function kindWord(numParams: number | null | undefined): string {
   if (!numParams || numParams > TINY) return "";
   return `A tiny model (${Math.round(numParams / 1e6)}M) runs here: its facts are often wrong, everything you see of the machinery is real.`;

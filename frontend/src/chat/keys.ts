@@ -1,6 +1,6 @@
 import { isOverlaid, type Binding } from "../ui/keys";
 
-/** Whether a key press sends the message. An Enter that confirms an input method's candidate never does. */
+/** True when a key press sends the message. An Enter that confirms an input method's candidate never does. */
 export function isSendKey(
   event: Pick<KeyboardEvent, "key" | "shiftKey" | "isComposing" | "keyCode">,
 ): boolean {
@@ -17,7 +17,7 @@ export const COMPOSER_KEYS: readonly Binding<{ send: (event: KeyboardEvent) => v
   },
 ];
 
-/** What will be sent, over the composer. */
+/** The preview of the next request, over the composer. */
 export const PREVIEW_KEYS: readonly Binding<{ close: () => void }>[] = [
   { keys: ["Escape"], says: "Close what will be sent", run: ({ close }) => close() },
 ];
@@ -52,6 +52,6 @@ export const CHAT_KEYS: readonly Binding<{ closePanel: () => boolean | void }>[]
 export const STEP_KEYS: readonly Binding<{ move: (by: 1 | -1) => void }>[] = [
   { keys: ["ArrowLeft"], says: "To the candidate before", run: ({ move }) => move(-1) },
   { keys: ["ArrowRight"], says: "To the next candidate", run: ({ move }) => move(1) },
-  // Its button does it by itself.
+  // Its button handles the key.
   { keys: ["Enter", " "], says: "Take the candidate", run: () => false },
 ];

@@ -1,4 +1,4 @@
-/** What the next request would hold, in words and shares. Pure: knows nothing of the server or the screen. */
+/** The content of the next request, in words and shares. Pure: knows nothing of the server or the screen. */
 import { count, counted, money, roughly } from "../trace/format";
 import type { Preview } from "../transport/api";
 
@@ -8,11 +8,11 @@ export interface Part {
   /** Segments of one kind that stand apart count as one part of the table. */
   numSegments: number;
   numTokens: number;
-  /** Null: nobody knows. */
+  /** Null: not known. */
   numCached: number | null;
 }
 
-/** A piece of the bar: a segment, or what of it is cached. Shares of the whole prompt. */
+/** A piece of the bar: a segment, or its cached part. Shares of the whole prompt. */
 export interface Slice {
   kind: string;
   start: number;
@@ -83,7 +83,7 @@ export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total
     : "Nothing of it is in the cache.";
 }
 
-/** numAnswers: each of them has a prompt and an answer to be paid for. */
+/** numAnswers: each answer has a prompt and an answer to pay for. */
 export function priceWords({ price, num_output_tokens: most }: Preview, numAnswers: number): string {
   if (!price) return "Unpriced: this model has no prices today.";
   const { prompt_nano, most_answer_nano, currency } = price;

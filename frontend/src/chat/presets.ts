@@ -3,7 +3,7 @@ import type { SamplingParams } from "../protocol/events";
 import type { Preset as BuiltIn } from "../trace/sampling/presets";
 import type { Preset } from "../transport/api";
 
-/** What a preset changes; without a system prompt or a number of answers those stay. */
+/** A preset's changes; without a system prompt or a number of answers those stay. */
 export interface Use {
   params: SamplingParams;
   system_prompt?: string;
@@ -14,7 +14,7 @@ export function builtInUse({ change }: BuiltIn, defaults: SamplingParams): Use {
   return { params: { ...defaults, ...change } };
 }
 
-/** A parameter that came after the preset was saved is as the model has it. */
+/** A parameter newer than the preset keeps the model's value. */
 export function ownUse({ params, system_prompt, n }: Preset, defaults: SamplingParams): Use {
   return { params: { ...defaults, ...params }, system_prompt, n };
 }

@@ -1,4 +1,4 @@
-/** What the aligned timelines show: the window on their common axis. Knows no pixels but the width it is given. */
+/** The view of the aligned timelines: the window on their common axis. Knows no pixels but the width it is given. */
 import { alignedRange, alignedRows, placeAt, shifted, zeroOf, type Zero } from "../layout/aligned";
 import { hit, Lanes, type Hit } from "../layout/lanes";
 import { AXIS_HEIGHT, clamp, pan, scale, ticks, zoom, type Range } from "../layout/timeline";
@@ -68,7 +68,7 @@ export class AlignedView {
     this.panBy(this.width * share);
   }
 
-  /** Whose bar is under the pointer. */
+  /** The request whose bar is under the pointer. */
   at(x: number, y: number, reach: number): { index: number; found: Hit } | null {
     const place = placeAt(this.rows, y);
     if (!place) return null;

@@ -1,4 +1,4 @@
-/** How likely a token was, for people: by the model itself, which both sides have, and after each side's settings. */
+/** A token's chances, for people: by the model itself, which both sides have, and after each side's settings. */
 import type { Chance } from "../trace/compare/divergence";
 import { percent } from "../trace/format";
 

@@ -10,7 +10,7 @@ export interface AlignedPicture {
   rows: AlignedRow[];
   on: Scale;
   own: Scale[];
-  /** Where spans without an end are drawn to, of each request. */
+  /** The end of each request's open spans. */
   now: number[];
   ticks: Tick[];
 }

@@ -1,4 +1,4 @@
-/** What the turns of a conversation add up to, in numbers and sentences. Only what was recorded is told. */
+/** The sums over a conversation's turns, in numbers and sentences, from recorded facts only. */
 import { count, counted, money, percent } from "../trace/format";
 import { inputOf } from "../trace/usage";
 import type { Costs, Turn } from "../transport/api";
@@ -8,7 +8,7 @@ export interface PromptPart {
   value: number;
 }
 
-/** Of the prompt's tokens by where they come from, its beginning first; null: not known. */
+/** The prompt's tokens by origin, its beginning first; null: not known. */
 export function promptParts({ context, usage }: Turn): PromptPart[] | null {
   if (context) {
     const { kinds, num_prompt_tokens: all } = context;
@@ -26,14 +26,14 @@ export function promptParts({ context, usage }: Turn): PromptPart[] | null {
   return usage && inputOf(usage) > 0 ? [{ name: "prompt", value: inputOf(usage) }] : null;
 }
 
-/** All that was read, a fork's kept answer behind its prompt too; null: not known. */
+/** All tokens read, including a fork's kept answer behind its prompt; null: not known. */
 export function promptLength({ context, usage }: Pick<Turn, "context" | "usage">): number | null {
   const read = usage ? inputOf(usage) : 0;
   return Math.max(read, context?.num_prompt_tokens ?? 0) || null;
 }
 
 export interface Total {
-  /** By currency, in billionths. */
+  /** Amounts by currency, in billionths. */
   amounts: Map<string, number>;
   /** Requests of which no cost is known. */
   numUnpriced: number;
@@ -41,7 +41,7 @@ export interface Total {
 
 const NOTHING: Total = { amounts: new Map(), numUnpriced: 0 };
 
-/** Whether it used anything that could have a price. */
+/** True when it used anything that could have a price. */
 const isBillable = ({ usage }: Costs) => usage !== null && inputOf(usage) + usage.output > 0;
 
 export function add(total: Total, costs: Costs): Total {
@@ -67,7 +67,7 @@ export function totalText({ amounts, numUnpriced }: Total): string {
   return told.join(" + ") || "nothing";
 }
 
-/** Of the prompt's tokens, how many came from the cache; null: not known. */
+/** The prompt's tokens that came from the cache; null: not known. */
 export function cachedOf({ usage, is_cache_known }: Turn): { cached: number; all: number } | null {
   if (!usage || !inputOf(usage) || is_cache_known === false) return null;
   return { cached: usage.cache_read, all: inputOf(usage) };
@@ -78,7 +78,7 @@ export function cacheText(turn: Turn): string {
   return read ? percent(read.cached / read.all) : "not known";
 }
 
-/** What all prompts together read from the cache. */
+/** The tokens that all prompts together read from the cache. */
 export function cacheSentence(turns: readonly Turn[]): string {
   const known = turns.flatMap((turn) => cachedOf(turn) ?? []);
   if (!known.length) return "";
@@ -95,7 +95,7 @@ export function costSentence(turns: readonly Costs[], others: readonly Costs[]):
     : `${shown}.`;
 }
 
-/** Where the window was full, what of the prompt then came from the cache, and what had before. */
+/** For each full window: the tokens then read from the cache, and those read before. */
 export function trimSentences(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn, index) => {
     const before = turns[index - 1];

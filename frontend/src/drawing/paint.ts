@@ -1,4 +1,4 @@
-/** Shapes on a canvas, as the journey's picture draws them as SVG. Knows neither themes nor what a shape means. */
+/** Shapes on a canvas, as the journey's picture draws them as SVG. Knows neither themes nor the shapes' meaning. */
 import type { BoxShape, Ink, LineShape, Shape, TextShape } from "../layout/journey/shapes";
 
 export type ColorOf = (ink: Ink) => string;
@@ -17,7 +17,7 @@ export async function loadFonts(): Promise<void> {
 }
 
 export function paint(context: CanvasRenderingContext2D, shapes: Shape[], colorOf: ColorOf): void {
-  // What is shown is what was sent: no ligatures.
+  // The text is shown as it was sent: no ligatures.
   context.textRendering = "optimizeSpeed";
   for (const shape of shapes) {
     context.save();

@@ -1,4 +1,4 @@
-/** A request of this product that was recorded once: what is shown before there is one of the visitor's own. */
+/** A recorded request of this product, shown until the visitor has one. */
 import type { Frame } from "../protocol/events";
 import { RequestTrace } from "../state/request/request-trace.svelte";
 

@@ -8,7 +8,7 @@ import { loadPanel, PANELS } from "./panels";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
-/** Heads of columns whose entries explain themselves, and what is a name of a thing and not of a figure. */
+/** Heads of columns whose entries explain themselves, and names of things that are not figures. */
 const PLAIN = [
   "phase",
   "kind",

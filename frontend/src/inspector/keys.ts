@@ -26,11 +26,11 @@ export const WALK_KEYS: readonly Binding<Steps>[] = [
   { keys: ["ArrowRight"], says: "To the next token", run: ({ step }) => step(1) },
 ];
 
-/** Where an answer can be forked. */
+/** The places at which an answer can be forked. */
 interface Forks {
-  /** To the next or previous candidate; false: none can be chosen here. */
+  /** Move to the next or previous candidate; false: none can be selected here. */
   reach: (direction: 1 | -1) => boolean | void;
-  /** Go on from the candidate; false: none was reached. */
+  /** Go on from the candidate; false: none was selected. */
   fork: () => boolean | void;
 }
 
@@ -66,7 +66,7 @@ export const JOURNEY_KEYS: readonly Binding<Story>[] = [
 ];
 
 interface Heads {
-  /** By so many layers and heads. */
+  /** Move by this many layers and heads. */
   choose: (layers: number, heads: number) => void;
   leave: () => void;
 }

@@ -4,7 +4,7 @@ import type { RequestTrace } from "../state/request/request-trace.svelte";
 import type { StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 
-/** What a panel is given; it takes of it what it needs. */
+/** A panel's properties; each panel uses those it needs. */
 export interface PanelProps {
   trace: RequestTrace;
   /** The moment of the trace that is shown. */
@@ -26,7 +26,7 @@ export interface Panel {
   load: () => Promise<{ default: Component<PanelProps> }>;
   /** It asks the server for more than the trace. */
   needsServer?: boolean;
-  /** Whether this request has something for it; without one it always has. */
+  /** True when this request has content for the panel; a panel without this function always has. */
   hasContent?: (view: TraceView) => boolean;
 }
 
@@ -102,7 +102,7 @@ export const PANELS = [
 
 export type PanelName = (typeof PANELS)[number]["name"];
 
-/** Shown where nothing else is asked for. */
+/** The default panel. */
 export const FIRST_PANEL: PanelName = "Journey";
 
 /** The panel that shows a stage best. */
@@ -125,7 +125,7 @@ export function panelsFor(hasServer: boolean): Panel[] {
 
 export const groupOf = (name: PanelName): Group => PANELS.find((panel) => panel.name === name)!.group;
 
-/** A group's panels that have something to show, and the one that is shown. */
+/** A group's panels that have content, and the one that is shown. */
 export function offered(panels: Panel[], group: Group, whole: TraceView, shown?: PanelName): Panel[] {
   return panels.filter(
     (panel) => panel.group === group && (panel.name === shown || (panel.hasContent?.(whole) ?? true)),

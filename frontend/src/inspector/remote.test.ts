@@ -1,4 +1,4 @@
-/** A recorded request at a server elsewhere: what it did not tell is shown as not reported, and never as a number. */
+/** A recorded request at a server elsewhere: missing facts are shown as not reported, and never as a number. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount, type Component } from "svelte";

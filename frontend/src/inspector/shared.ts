@@ -1,4 +1,4 @@
-/** What a page that was opened by a link knows of it. */
+/** The data of a page opened by a link. */
 export interface Shared {
   expires_at: string;
   is_redacted: boolean;

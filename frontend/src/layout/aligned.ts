@@ -4,7 +4,7 @@ import type { TraceView } from "../trace/view";
 import type { Laid, Lane } from "./lanes";
 import type { Range, Scale } from "./timeline";
 
-/** What stands at the zero of the axis. */
+/** The event at the zero of the axis. */
 export type Zero = "accepted" | "first token";
 
 /** In the request's own time; null: it has not come to that. */

@@ -1,4 +1,4 @@
-/** Answers as bands: what they have in common is one band, which parts where they part. Places from 0 to 1. */
+/** Answers as bands: a common stretch is one band, which parts where the answers part. Places from 0 to 1. */
 import type { RunAnswer } from "../trace/compare/runs";
 
 /** A stretch of tokens that all of its answers share, and no more than they. */
@@ -13,16 +13,16 @@ export interface Band {
   top: number;
   rows: number;
   answers: RunAnswer[];
-  /** Of its stretch. */
+  /** The pieces of its stretch. */
   pieces: string[];
-  /** How many answers end with it. */
+  /** Number of answers that end with it. */
   numEnding: number;
 }
 
 export interface Flow {
   bands: Band[];
   numRows: number;
-  /** Where answers part or end: the axis is drawn from one of these to the next. */
+  /** Positions at which answers part or end: the axis is drawn from one of these to the next. */
   stops: number[];
 }
 
@@ -60,7 +60,7 @@ function grow(bands: Band[], answers: RunAnswer[], start: number, top: number, p
       const id = answer.ids[end]!;
       next.set(id, [...(next.get(id) ?? []), answer]);
     }
-  // The most frequent stands on top; those that end here stand below what goes on.
+  // The most frequent stands on top; answers that end here stand below those that go on.
   let at = top;
   for (const branch of [...next.values()].sort((a, b) => b.length - a.length)) {
     grow(bands, branch, end, at, isRootless ? null : key);

@@ -11,7 +11,7 @@ export interface Branch {
 
 export interface Row<Kind extends Branch> {
   branch: Kind;
-  /** The row of the answer it left; null: it left none that is here. */
+  /** The row of the answer it left; null: that answer is not here. */
   parent: number | null;
   /** In tokens: where its own line begins and ends. */
   from: number;

@@ -1,4 +1,4 @@
-/** Where each head stands in the picture: a row per layer, in it a cell per head, in that a column per token. */
+/** Each head's place in the picture: a row per layer, in it a cell per head, in that a column per token. */
 
 export interface Place {
   layer: number;
@@ -51,7 +51,7 @@ export class HeadGrid {
     return { first: at(column), end: at(column + 1) };
   }
 
-  /** What is drawn at a point; null: a gap, or outside. */
+  /** The place drawn at a point; null: a gap, or outside. */
   at(x: number, y: number): Place | null {
     const layer = Math.floor(y / (this.rowHeight + ROW_GAP));
     const head = Math.floor(x / (this.cellWidth + GAP));

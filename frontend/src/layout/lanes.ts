@@ -4,11 +4,11 @@ import { SpanReader, stageSpans, type Span } from "../trace/timing/spans";
 import type { TraceView } from "../trace/view";
 import { wholeRange, type Range, type Scale } from "./timeline";
 
-/** Whatever is shorter is shown this wide. */
+/** A shorter span is shown this wide. */
 export const MIN_WIDTH = 2;
 /** Narrower spans are not drawn one by one where they stand side by side. */
 const FINE = 3;
-/** How many candidates under the pointer are compared. */
+/** Number of candidates compared under the pointer. */
 const MOST_COMPARED = 256;
 
 /** Spans by start; `reach` is the latest end up to and including each. */
@@ -44,7 +44,7 @@ function search(values: number[], limit: number, above = false, from = 0, to = v
 
 export interface Lane {
   id: StageId;
-  /** Spans made of several events: few, and made anew with every update. */
+  /** Spans made of several events: few, and made again with every update. */
   stage: Track;
   bars: Track;
   marks: Track;
@@ -79,10 +79,10 @@ export class Lanes {
 /** The lanes as they stand after an update: a value of its own, whose tracks go on growing. */
 export interface Laid {
   lanes: Lane[];
-  /** Of all lanes, in the order in which spans of the same start are walked. */
+  /** All lanes' tracks, in the order in which spans of the same start are walked. */
   tracks: Track[];
   whole: Range;
-  /** When anything was done for the request: all spans and marks but the queue's, which is waiting. */
+  /** Times of work for the request: all spans and marks but the queue's, which is waiting. */
   busy: () => Range[];
 }
 
@@ -101,7 +101,7 @@ function laidOut(lanes: Lane[]): Laid {
   return { lanes, tracks, whole: wholeRange(ends), busy };
 }
 
-/** What is drawn as one rectangle: one span, or several that share their pixels. */
+/** A rectangle: one span, or several that share their pixels. */
 export interface Run {
   x: number;
   width: number;
@@ -121,7 +121,7 @@ export function runs({ spans, starts, reach }: Track, on: Scale, now: number): R
     const x = Math.max(0, on.toX(span.start));
     let edge = Math.max(x + MIN_WIDTH, Math.min(on.width, on.toX(end)));
     const first = next - 1;
-    // Only spans too narrow to be told apart are merged, with whatever as narrow begins where they stand.
+    // Only spans too narrow to tell apart are merged, with any equally narrow one that begins there.
     while (edge - x < FINE || next > first + 1) {
       const last = search(starts, Math.min(on.end, on.toTime(edge)), true, next, to);
       if (last === next) break;
@@ -189,7 +189,7 @@ export function neighbour(tracks: Track[], from: Span | number, direction: 1 | -
   found.forEach((index, rank) => {
     const span = tracks[rank]!.spans[index];
     if (!span) return;
-    // Of equal starts the walk takes the first track, and backwards the last.
+    // Among equal starts the walk takes the first track, and backwards the last.
     const isNearer = !best || (direction > 0 ? span.start < best.start : span.start >= best.start);
     if (isNearer) best = span;
   });
@@ -211,7 +211,7 @@ export function nearest(tracks: Track[], time: number): Span | null {
   return best;
 }
 
-/** Spans that several events make are made anew when the view grows: the same title at the same start is the same. */
+/** Spans of several events are made again when the view grows: equal titles at equal starts are the same span. */
 function placeOf(tracks: Track[], span: Span): { rank: number; index: number } | null {
   for (let rank = 0; rank < tracks.length; rank++) {
     const { spans, starts } = tracks[rank]!;

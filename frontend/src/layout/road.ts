@@ -1,6 +1,6 @@
 /**
- * Several answers to one message as roads: what they share is one broad road, which forks where they part. Knows the
- * sizes of letters only roughly, and nothing of how a road is drawn.
+ * Several answers to one message as roads: their common part is one broad road, which forks where they part. Knows
+ * the sizes of letters only roughly, and nothing of drawing.
  */
 import { joinedLabels } from "../trace/bytes";
 import type { RunAnswer } from "../trace/compare/runs";
@@ -14,7 +14,7 @@ export interface Road {
   y: number;
   width: number;
   height: number;
-  /** Of its letters. */
+  /** Size of its letters. */
   size: number;
   numLines: number;
   /** Shortened in the middle where it does not fit. */
@@ -28,10 +28,10 @@ export interface Road {
 /** The way from one road to the next. */
 export interface Bend {
   key: string;
-  /** SVG: the outline of what is to be filled or, with a thickness, the line to be drawn. */
+  /** SVG: the outline to fill or, with a thickness, the line to draw. */
   path: string;
   thickness: number | null;
-  /** Of all answers, 0 to 1. */
+  /** Share of all answers, 0 to 1. */
   share: number;
   to: Road;
 }
@@ -47,15 +47,15 @@ export interface RoadMap {
 /** Below this width the roads lead down the page, else from left to right. */
 export const NARROW = 640;
 
-/** Of a letter's height, on average; and of a line's. */
+/** Average width of a letter, and height of a line, in type sizes. */
 const [LETTER, LINE] = [0.56, 1.32];
-/** Of a word's letters, where it is not to be broken. */
+/** Width of a letter in a word that must not break. */
 const WIDE = 0.64;
 const SIZE = 13;
 const MOST_SIZE = 26;
 const PAD = 8;
 
-/** `height`: what there is to fill; the map may take more. */
+/** `height`: the room to fill; the map may take more. */
 export function roadMap(answers: RunAnswer[], width: number, height: number): RoadMap {
   const flow = answerFlow(answers);
   const map = width < NARROW ? downwards(flow, width) : rightwards(flow, width, height);
@@ -147,7 +147,7 @@ function wantedWidth(band: Band, row: number, width: number): number {
   return clamp(Math.max(perLine * LETTER, longest * WIDE) * size + 2 * PAD, 2 * PAD + size, 0.34 * width);
 }
 
-/** By how much roads that fork again are to be narrowed so that after each of them the last has its least width. */
+/** The factor that narrows roads that fork again, so that after each of them the last has its least width. */
 function scaleOf(
   { bands }: Flow,
   wanted: number[],
@@ -173,7 +173,7 @@ function topsOf(flow: Flow, row: number): number[] {
   for (const band of [...bands].reverse()) {
     const children = childrenOf(flow, band);
     const spans = children.map(({ key }) => middles[key]!);
-    // Those that end in it have a row below the others.
+    // Answers that end in it have a row below the others.
     const ends =
       band.numEnding && children.length ? (band.top + band.rows - band.numEnding / 2) * (row + GAP) : null;
     const all = ends === null ? spans : [...spans, ends - GAP / 2];
@@ -225,7 +225,7 @@ type Edge = [x: number, top: number, bottom: number];
 
 const INDENT = 16;
 const MOST_INDENTED = 6;
-/** How many lines of a road that forks again, and of a last one. */
+/** Lines of a road that forks again, and of a last one. */
 const [LINES_SHARED, LINES_LAST] = [5, 3];
 
 function downwards(flow: Flow, width: number): Placed {

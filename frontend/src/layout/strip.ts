@@ -16,11 +16,11 @@ export interface Slot {
 }
 
 const GAP = 3;
-/** A slot's share of the strip, and its bounds in px; the answer has what is left. */
+/** A slot's share of the strip, and its bounds in px; the answer has the rest. */
 const SHARE = 0.083;
 const [LEAST, MOST] = [24.5, 92];
 
-/** In the order in which the request reached them; what it has not reached follows in the order of all requests. */
+/** The scenes in the order in which the request reached them; unreached ones follow in the order of all requests. */
 export function slots(segments: Segment[], width: number): Slot[] {
   const reached = segments.map(({ scene }) => scene);
   const order = [...reached, ...SCENES.map(({ id }) => id).filter((id) => !reached.includes(id))];
@@ -48,7 +48,7 @@ function laterLast(reached: SceneId[]): (a: SceneId, b: SceneId) => number {
       : place(a) - place(b);
 }
 
-/** Where the playhead stands when the first `shown` events are shown, and the newest of them to this part. */
+/** The playhead's place when the first `shown` events are shown, and the newest of them to this part. */
 export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): number {
   const slot = all.findLast(({ segment }) => segment && shown > segment.start) ?? all[0];
   if (!slot?.segment || shown <= 0) return 0;
@@ -62,7 +62,7 @@ export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): num
   return slot.x + (slot.width * Math.max(0, done)) / Math.max(1, end - start);
 }
 
-/** How many events are shown at a place of the strip: at least one, at most all that the request has reached. */
+/** The number of events shown at a place of the strip: at least one, at most all that the request has reached. */
 export function shownAt(all: Slot[], story: Story, x: number): number {
   const known = all.filter(({ segment }) => segment);
   const slot = known.findLast((each) => x >= each.x) ?? known[0];
@@ -86,7 +86,7 @@ export interface Bar {
   first: number;
 }
 
-/** So much surprise, in bits, fills the strip's height. */
+/** Bits of surprise that fill the strip's height. */
 export const MOST_BITS = 6;
 
 /** At most one column for each two pixels. */

@@ -8,7 +8,7 @@ export interface Range {
 
 /** Nothing at the edges is cut off. */
 const PAD_PX = 6;
-/** Closer than this nothing can be told apart: times are whole microseconds. */
+/** Shortest window: times are whole microseconds. */
 const MIN_WINDOW_US = 20;
 
 /** Times to pixels and back. */
@@ -22,7 +22,7 @@ export interface Scale {
   toTime: (x: number) => number;
 }
 
-/** The window is in places of the warped axis; what is asked and answered is in the trace's own time. */
+/** The window is in places of the warped axis; arguments and results are in the trace's own time. */
 export function scale(window: Range, width: number, warp: Warp = UNCOMPRESSED): Scale {
   const inner = Math.max(1, width - 2 * PAD_PX);
   const usPerPx = Math.max(1e-6, window.end - window.start) / inner;
@@ -113,10 +113,10 @@ function tickLabel(at: number, step: number): string {
 
 export interface Box {
   isStacked: boolean;
-  /** Of what is written on the canvas, px. */
+  /** Size of the text on the canvas, px. */
   typeSize: number;
   nameWidth: number;
-  /** Of the canvas. */
+  /** Width of the canvas. */
   width: number;
   height: number;
   rowHeight: number;
@@ -159,13 +159,13 @@ export function box(width: number, numRows: number, isCoarse: boolean): Box {
   };
 }
 
-/** Which row a point of the canvas is in; null above and below them. */
+/** The row at a point of the canvas; null above and below the rows. */
 export function rowAt(y: number, { rowsTop, rowHeight }: Box, numRows: number): number | null {
   const row = Math.floor((y - rowsTop) / rowHeight);
   return row >= 0 && row < numRows ? row : null;
 }
 
-/** Where a note stands: beside what it is about, and within the width. */
+/** A note's place: beside its subject, and within the width. */
 export function notePlace(x: number, size: number, width: number): number {
   return Math.max(0, Math.min(x + 12 + size > width ? x - 12 - size : x + 12, width - size));
 }

@@ -11,11 +11,11 @@ export interface WrittenToken {
 
 export interface TokenLines {
   shapes: Shape[];
-  /** Of all lines, also those above the area. */
+  /** Number of all lines, also those above the area. */
   numLines: number;
 }
 
-/** Of a letter of JetBrains Mono, to its size. */
+/** Width of a letter of JetBrains Mono over its size. */
 const LETTER = 0.6;
 const GAP = 2;
 /** More bits than these are drawn as these: one chance in 1,024. */
@@ -30,7 +30,7 @@ interface Placed {
   width: number;
 }
 
-/** Where there are more lines than the area holds, the last are shown. size: of the letters, CSS pixels. */
+/** Lays tokens out; of more lines than fit, the last are shown. size: of the letters, CSS pixels. */
 export function tokenLines(tokens: WrittenToken[], area: Area, size = 14): TokenLines {
   const bar = size * 1.5;
   const lineHeight = bar + size * 1.5;
@@ -52,7 +52,7 @@ function placeTokens(tokens: WrittenToken[], width: number, size: number): Place
     if (x > 0 && x + own > width) [row, x] = [row + 1, 0];
     placed.push({ token, index, row, x, width: own });
     x += own;
-    // Of several line ends in a row one is enough to see.
+    // Several line ends in a row show as one.
     if (token.label.includes(LINE_END) && x > own) [row, x] = [row + 1, 0];
   });
   return placed;

@@ -23,7 +23,7 @@ export const MAX_COLUMN_PX = 44;
 export const MIN_PITCH_PX = 14;
 const GAP_SHARE = 0.3;
 
-/** So wide a chart has to be at least; it scrolls where there is less room. */
+/** Least width of a chart; it scrolls where there is less room. */
 export function minWidth(numTurns: number): number {
   return numTurns * MIN_PITCH_PX;
 }

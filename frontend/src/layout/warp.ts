@@ -3,11 +3,11 @@ import type { Range } from "./timeline";
 
 /** A gap worth offering is longer than this share of the trace. */
 const GAP_SHARE = 0.05;
-/** What a compressed gap keeps of the axis when the whole trace is shown. */
+/** Width of a compressed gap when the whole trace is shown. */
 const GAP_PX = 28;
 const MOST_OF_AXIS = 0.5;
 
-/** Where no span lasts and nothing happens, for more than a twentieth of the whole. In order, apart from each other. */
+/** Stretches in which no span lasts and nothing happens, longer than a twentieth of the whole; in order, disjoint. */
 export function idleGaps(stretches: Range[], whole: Range): Range[] {
   if (!stretches.length) return [];
   const least = (whole.end - whole.start) * GAP_SHARE;
@@ -24,7 +24,7 @@ export function idleGaps(stretches: Range[], whole: Range): Range[] {
   return gaps;
 }
 
-/** Those that compressing would make half as wide or less, where the whole is shown `width` pixels wide. */
+/** The gaps that compressing would halve or better, where the whole is shown `width` pixels wide. */
 export function worthCompressing(gaps: Range[], whole: Range, width: number): Range[] {
   const least = ((whole.end - whole.start) * 2 * GAP_PX) / Math.max(1, width);
   return gaps.filter((gap) => gap.end - gap.start >= least);
@@ -38,7 +38,7 @@ export function idleTime(gaps: Range[]): number {
 export class Warp {
   constructor(
     readonly gaps: Range[],
-    /** What each gap is on the axis, µs of the uncompressed rest. */
+    /** Length of each gap on the axis, µs of the uncompressed rest. */
     readonly gapLength: number,
   ) {}
 

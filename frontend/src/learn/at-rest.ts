@@ -2,7 +2,7 @@
 
 const REST_MS = 120;
 
-/** fail: with the reason, or with nothing once an answer is shown. Returns what ends the asking. */
+/** fail: with the reason, or without one once an answer is shown. Returns a function that ends the asking. */
 export function askAtRest<Answer>(
   ask: () => Promise<Answer>,
   show: (answer: Answer) => void,

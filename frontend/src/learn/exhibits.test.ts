@@ -1,4 +1,4 @@
-/** What the exhibits send to the simulated machine, and what they read from its run. */
+/** Checks the exhibits' requests to the simulated machine, and their reading of its run. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Simulation, SimulatedStep } from "../protocol/events";

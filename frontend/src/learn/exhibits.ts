@@ -28,9 +28,9 @@ export interface ExhibitProps {
   own: TraceView | null;
 }
 
-/** What an exhibit draws of the visitor's own request. */
+/** Properties of an exhibit's part on the visitor's own request. */
 export interface SliceProps {
-  /** The moment that is told of. */
+  /** The trace at the moment described. */
   view: TraceView;
   whole: TraceView;
 }
@@ -42,7 +42,7 @@ export interface ExhibitCard {
   line: string;
   /** Above the exhibit. */
   about: string;
-  /** Of the journey: its place among the exhibits, and its hue. */
+  /** The scene of the journey: it gives the exhibit its place among the exhibits, and its hue. */
   scene: SceneId;
   load: () => Promise<{ default: Component<ExhibitProps> }>;
   slice: () => Promise<{ default: Component<SliceProps> }>;
@@ -221,7 +221,7 @@ export function exhibitOf(id: string): ExhibitCard | null {
   return EXHIBITS.find((exhibit) => exhibit.id === id) ?? null;
 }
 
-/** Whose hue an exhibit has. */
+/** The stage whose hue an exhibit has. */
 export function stageOf({ scene }: ExhibitCard): StageId {
   return SCENES.find(({ id }) => id === scene)!.stage;
 }

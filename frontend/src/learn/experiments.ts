@@ -1,4 +1,4 @@
-/** What is tried on the running model and on the engine's own guesses, made by the server's probe worker. */
+/** Experiments on the running model and on the engine's own guesses, made by the server's probe worker. */
 import type {
   Guesses,
   GuessRequest,

@@ -31,20 +31,20 @@ export async function untilThere<Answer extends object>(
   }
 }
 
-/** What a step takes, and each token in it besides. */
+/** The time of a step, and of each token in it besides. */
 export interface StepClock {
   step_us: number;
   token_us: number;
   isMeasured: boolean;
 }
 
-/** In the order of what a small model takes on a core or two; used where a request tells nothing. */
+/** About a small model's times on a core or two; used where a request reports none. */
 const DEFAULT_CLOCK: StepClock = { step_us: 5000, token_us: 400, isMeasured: false };
 
 /** As the visitor's own last request was computed: its prefill tells the price of a token, its decode that of a step. */
 export function clockOf(view: TraceView | null): StepClock {
   const chunks = view?.prefill.filter(({ start, end }) => end - start >= 16) ?? [];
-  // Steps of one token: what verifies guesses computes more.
+  // Steps of one token: a step that verifies guesses computes more.
   const steps = (view?.tokens ?? []).flatMap(({ position, step_us, batch_size }) =>
     step_us !== null && batch_size === 1 && !view!.drafts.passes.has(position) ? [step_us] : [],
   );

@@ -1,4 +1,4 @@
-/** What the exhibits say of real requests: also of those that were stopped, blocked, lost or made elsewhere. */
+/** Checks the exhibits' sentences on real requests: also on those stopped, blocked, lost or made elsewhere. */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, Frame } from "../protocol/events";

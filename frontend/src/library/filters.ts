@@ -9,7 +9,7 @@ export interface Range {
   label: string;
   /** Null: a currency. */
   unit: string | null;
-  /** Of the API's whole numbers in one of these units. */
+  /** The API's whole numbers in one of these units. */
   scale: number;
 }
 
@@ -50,7 +50,7 @@ export function unitOf({ unit }: Range, currencies: string[]): string {
   return unit ?? (currencies.join(" or ") || "in the bill’s currency");
 }
 
-/** Of the words that a filter may have those that can find something, and the one in force. */
+/** A filter's words that can find something, and the one in force. */
 export function offered(
   words: Record<string, string>,
   found: string[] | undefined,
@@ -85,7 +85,7 @@ function quantity(range: Range, value: number, currencies: string[]): string {
   return range.unit === null ? `${value / range.scale}\u00a0${unitOf(range, currencies)}` : duration(value);
 }
 
-/** Whether a condition is on a figure in a currency, which only the user's own traces tell. */
+/** True when a condition is on a figure in a currency, which only the user's own traces tell. */
 export function namesMoney(query: string): boolean {
   const money = RANGES.filter(({ unit }) => unit === null);
   return conditionsOf(query).some(([name]) => money.some((range) => name.startsWith(range.name)));
@@ -128,7 +128,7 @@ export function withTag(query: string, tag: string): string {
   return queryOf([...conditionsOf(without(query, ["tag", tag])), ["tag", tag]]);
 }
 
-/** Whether two queries ask the same, in whatever order. */
+/** True when two queries ask the same, in any order. */
 export function areEqual(one: string, other: string): boolean {
   const sorted = (query: string) => JSON.stringify(conditionsOf(query).map(String).sort());
   return sorted(one) === sorted(other);

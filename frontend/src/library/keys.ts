@@ -1,4 +1,4 @@
-/** Keys of the list of saved traces, of what is selected in it, and of its small forms. */
+/** Keys of the list of saved traces, of the selected traces, and of its small forms. */
 import { isOverlaid, isTyping, type Binding } from "../ui/keys";
 
 export const LIBRARY_KEYS: readonly Binding<{ search: () => void }>[] = [

@@ -1,4 +1,4 @@
-/** What a row of the library says. Pure. */
+/** The texts of a row of the library. Pure. */
 import { standing } from "../state/traces/standing";
 import { counted } from "../trace/format";
 import type { ListedTrace } from "../transport/api";
@@ -15,7 +15,7 @@ export function nameOf(trace: ListedTrace): string {
   return [title, ...standing(trace)].join(", ");
 }
 
-/** How many runs the row of a set stands for: those with a trace that meet the filter. */
+/** The number of runs that a set's row stands for: those with a trace that meet the filter. */
 export function runsText({ set, run }: ListedTrace): string {
   const num = set!.ids.length;
   return run && num < run.num
@@ -23,7 +23,7 @@ export function runsText({ set, run }: ListedTrace): string {
     : `${counted(num, "run")} of one set`;
 }
 
-/** Without those that are being deleted; null: nothing is left of the row. What the others come to is not known yet. */
+/** Without traces under deletion; null: nothing is left of the row. The others' sums are not known yet. */
 export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boolean }): ListedTrace | null {
   const all = idsOf(trace);
   const ids = all.filter((id) => !gone.has(id));
@@ -32,13 +32,13 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
   return { ...trace, set: { ...trace.set!, ids, status: {}, cost_nano: null } };
 }
 
-/** The status, told apart where one word of the server covers several ends. */
+/** The status, split where one word of the server covers several ends. */
 export function endingOf({ status, finish_reason, first_text_us }: ListedTrace): string {
   if (status === "withheld") return first_text_us === null ? "withheld" : "partly withheld";
   return finish_reason === "repetition" ? "repeated itself" : status;
 }
 
-/** How many ended how: as the runs say where they are known, else as the set did when it was listed. */
+/** The number of runs by status: from the runs where they are known, else from the listed set. */
 export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): string {
   const num = new Map<string, number>(runs ? [] : Object.entries(set!.status));
   for (const { id, status } of runs ?? [])
@@ -46,7 +46,7 @@ export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefine
   return [...num].map(([status, number]) => `${number}\u00a0${status}`).join(", ");
 }
 
-/** What those that were billed cost together; null: none was, or it is not known. */
+/** The joint cost of the billed runs; null: none was billed, or it is not known. */
 export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): number | null {
   const billed = (runs ?? []).flatMap(({ id, cost_nano }) =>
     set!.ids.includes(id) ? (cost_nano ?? []) : [],
@@ -56,7 +56,7 @@ export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined)
 
 const DAY: Intl.DateTimeFormatOptions = { month: "short", day: "numeric" };
 
-/** To the minute; of another year the day. */
+/** A time to the minute; in another year the day. */
 export function when(time: string, now = new Date()): string {
   const date = new Date(time);
   const isThisYear = date.getFullYear() === now.getFullYear();
@@ -72,7 +72,7 @@ export function day(time: string, now = new Date()): string {
   return date.toLocaleDateString(undefined, isThisYear ? DAY : { ...DAY, year: "numeric" });
 }
 
-/** Of any year, to the second. */
+/** A time of any year, to the second. */
 export function moment(time: string): string {
   return new Date(time).toLocaleString(undefined, { dateStyle: "long", timeStyle: "medium" });
 }

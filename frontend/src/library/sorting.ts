@@ -10,7 +10,7 @@ export interface Sort {
 export interface Sortable {
   field: string;
   label: string;
-  /** What comes first, descending and ascending. */
+  /** The words for the first row, descending and ascending. */
   first: [string, string];
 }
 

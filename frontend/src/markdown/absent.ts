@@ -1,4 +1,4 @@
-/** In place of what sets formulas and colours code, in a page that stands alone: both are shown as they were written. */
+/** Stands in for typesetting and code colours in a page that stands alone: both parts are shown as written. */
 export const typeset = (): null => null;
 export const highlighted = (): null => null;
 export const fetchGrammar = (): Promise<void> => Promise.resolve();

@@ -1,4 +1,4 @@
-/** Which dollars are formulas, and that a formula reads the same however its text arrives. */
+/** Checks which dollars are formulas, and that a formula reads the same however its text arrives. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { IncrementalMarkdown } from "./incremental";

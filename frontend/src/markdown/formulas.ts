@@ -1,6 +1,6 @@
 /**
  * Formulas in Markdown: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. A formula holds no blank line, so it never reaches over the end
- * of a finished block; one that is not closed is text. Knows nothing of how a formula is set.
+ * of a finished block; one that is not closed is text. Knows nothing of typesetting.
  */
 import type { MarkdownIt, StateBlock, StateInline } from "markdown-it";
 
@@ -35,7 +35,7 @@ export function formulas(markdown: MarkdownIt): void {
   markdown.inline.ruler.before("escape", "formula", inlineFormula);
 }
 
-/** A formula that has its lines to itself: what would begin a list or a quote within it does not. */
+/** A formula that has its lines to itself: a list or a quote does not begin within it. */
 function blockFormula(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   if (state.sCount[startLine]! - state.blkIndent >= 4) return false;
   const start = state.bMarks[startLine]! + state.tShift[startLine]!;
@@ -98,7 +98,7 @@ function signAt(text: string, at: number): Sign | undefined {
   return SIGNS.find(({ open }) => text.startsWith(open, at));
 }
 
-/** Where the closing sign stands; a dollar that cannot close ends the search. */
+/** The place of the closing sign; a dollar that cannot close ends the search. */
 function endOf(text: string, start: number, limit: number, sign: Sign): number | null {
   for (let at = start; at < limit; at++) {
     if (text.startsWith(sign.close, at)) return sign !== DOLLAR || mayClose(text, at) ? at : null;
@@ -108,7 +108,7 @@ function endOf(text: string, start: number, limit: number, sign: Sign): number |
   return null;
 }
 
-/** As Pandoc reads dollars: none that stands at a word's end opens, none before a number closes. */
+/** Dollars as Pandoc reads them: none at a word's end opens, none before a number closes. */
 function mayOpen(text: string, at: number): boolean {
   return !/[\p{L}\p{N}$]/u.test(text[at - 1] ?? "") && /\S/.test(text[at + 1] ?? "");
 }

@@ -16,7 +16,7 @@ export class IncrementalMarkdown {
     private readonly parts: Parts = NO_PARTS,
   ) {}
 
-  /** Blocks of HTML for the text so far. A text that does not continue the last one starts anew; isOpen: more may come. */
+  /** Blocks of HTML for the text so far. A text that does not extend the last one starts over. isOpen: not final. */
   update(text: string, isOpen = false): string[] {
     const source = text.replaceAll(/\r\n?/g, "\n");
     if (!source.startsWith(this.source)) {

@@ -1,6 +1,6 @@
 /** An answer that is JSON, not prose. */
 
-/** Whether all of a text is one JSON object or array; a lone number or word is prose. */
+/** True when all of a text is one JSON object or array; a lone number or word is prose. */
 export function isJson(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
   try {

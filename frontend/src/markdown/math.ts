@@ -13,7 +13,7 @@ const OPTIONS = {
   errorColor: "var(--danger)",
 } as const;
 
-/** HTML, and MathML for those who listen; null: it is no formula that can be set. */
+/** HTML, and MathML for screen readers; null: the formula cannot be set. */
 export function typeset(tex: string, displayMode: boolean): string | null {
   try {
     return katex.renderToString(tex, { ...OPTIONS, displayMode });

@@ -1,4 +1,4 @@
-/** What sets an answer's formulas and colours its code: heavy, so it is fetched when an answer first has some. */
+/** Sets an answer's formulas and colours its code: heavy, so it is fetched when an answer first has some. */
 
 export interface Parts {
   /** HTML of a formula; null: it is shown as it was written. */
@@ -9,10 +9,10 @@ export interface Parts {
 
 export const NO_PARTS: Parts = { formula: () => null, code: () => null };
 
-/** Of one answer: more would hold up the page. */
+/** Limit for one answer: more would hold up the page. */
 const MAX_FORMULAS = 500;
 
-/** Those of one answer; onFetched: the answer is to be rendered again. */
+/** The parts of one answer; onFetched: the answer is to be rendered again. */
 export class FetchedParts implements Parts {
   private math: typeof import("./math") | null = null;
   private highlight: typeof import("./highlight") | null = null;
@@ -41,7 +41,7 @@ export class FetchedParts implements Parts {
     await this.highlight.fetchGrammar(language);
   }
 
-  /** Once for each: what cannot be fetched stays as it was written. */
+  /** One load for each; if it fails, the text stays as it was written. */
   private fetch(name: string, load: () => Promise<void>): null {
     if (this.asked.has(name)) return null;
     this.asked.add(name);

@@ -5,12 +5,12 @@ import { formulas, type Formula } from "./formulas";
 import { NO_PARTS, type Parts } from "./parts";
 import { tasks } from "./tasks";
 
-/** What markdown-it keeps between the parts of one document: the link definitions, the first of a name wins. */
+/** The state that markdown-it keeps between parts of one document: link definitions, the first of a name wins. */
 export type Environment = {
   references: Record<string, { title: string; href: string }>;
-  /** What sets its formulas and colours its code. */
+  /** Sets its formulas and colours its code. */
   parts?: Parts;
-  /** Whether more text may follow. */
+  /** True when more text may follow. */
   isOpen?: boolean;
 };
 
@@ -98,7 +98,7 @@ export const toHtml: Render = (text, environment = { references: {}, parts: NO_P
 export const renderMarkdown: Render = (text, environment) =>
   DOMPurify.sanitize(toHtml(text, environment), {
     FORBID_TAGS: ["img", "form", "style"],
-    // A formula's source stands beside what is read out; the page has it already.
+    // A formula's source would stand beside its spoken form; the page has it already.
     ADD_FORBID_CONTENTS: ["annotation"],
     ADD_ATTR: ["target"],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):|^[^:]*$/i,

@@ -1,4 +1,4 @@
-/** The two lanes of a race: their settings, and what is told of them while they run. */
+/** The two lanes of a race: their settings, and their states in words while they run. */
 import type { SamplingParams } from "../protocol/events";
 import { chanceOf, type Divergence } from "../trace/compare/divergence";
 import { endText } from "../trace/compare/figures";
@@ -12,7 +12,7 @@ import type { Model } from "../transport/api";
 
 export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
 
-/** What each preset of the product makes of a model's own settings. */
+/** The settings that each of the product's presets makes of a model's own. */
 export function presetsOf(defaults: SamplingParams): { name: string; setting: Setting }[] {
   return PRESETS.map(({ name, change }) => {
     const { temperature, top_p, min_p } = { ...defaults, ...change };
@@ -22,18 +22,18 @@ export function presetsOf(defaults: SamplingParams): { name: string; setting: Se
 
 export const NAMES = ["A", "B"] as const;
 
-/** What JavaScript holds exactly. */
+/** The seeds that JavaScript holds exactly. */
 const NUM_SEEDS = 2 ** 53;
 export const drawSeed = (): number => Math.floor(Math.random() * NUM_SEEDS);
 
-/** What is wrong with a lane, for people; empty: nothing. */
+/** A lane's problem, for people; empty: none. */
 export function problemOf({ temperature, top_p, min_p }: Setting): string {
   if (!(temperature >= 0 && temperature <= 2)) return "Temperature must be between 0 and 2.";
   if (!(top_p > 0 && top_p <= 1)) return "Top-p must be above 0 and at most 1.";
   return min_p >= 0 && min_p <= 1 ? "" : "Min-p must be between 0 and 1.";
 }
 
-/** With what a race begins, but for what its lanes set. */
+/** The settings that a race begins with, but for those of its lanes. */
 export interface Beginning {
   text: string;
   systemPrompt: string;
@@ -74,7 +74,7 @@ export function toldOf(view: TraceView): string {
   return view.accepted ? facts.filter(Boolean).join(" · ") : "Waiting";
 }
 
-/** Where the lanes part, in words; empty: they have not yet. */
+/** The place at which the lanes part, in words; empty: they have not parted yet. */
 export function forkText(at: Divergence | null, lanes: TraceView[]): string {
   if (!at) return lanes.every(isOver) && lanes.length ? "Both wrote the same, token for token." : "";
   const said = [at.a, at.b].map((token, index) => {

@@ -14,7 +14,7 @@ export class Race {
   conversation = $state<string | null>(null);
   isStarting = $state(false);
   problem = $state("");
-  /** Its page was left: nothing shows what still comes. */
+  /** Its page was left: later events are not shown. */
   private isClosed = false;
 
   constructor(private readonly socket: Socket) {}
@@ -23,7 +23,7 @@ export class Race {
     return this.isStarting || this.lanes.some(({ whole, refusal }) => !isOver(whole) && !refusal);
   }
 
-  /** Where they part; null: nowhere yet. */
+  /** The place at which they part; null: nowhere yet. */
   get fork(): Divergence | null {
     const [a, b] = this.lanes;
     return a && b ? divergence(a.whole, b.whole, isOver(a.whole) && isOver(b.whole)) : null;

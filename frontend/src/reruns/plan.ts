@@ -1,4 +1,4 @@
-/** From what was typed to what is asked for: lists of values, and how many runs they make. */
+/** From typed text to a plan: lists of values, and the number of runs that they make. */
 import type { RerunHead, RerunPlan } from "../transport/api";
 import { SETTING_NAMES, type SettingName } from "../trace/words/setting-names";
 
@@ -46,7 +46,7 @@ function refused(field: AxisName, problem: string): Parsed {
   return { grid: {}, numCells: 0, problem, field };
 }
 
-/** What a set is, in words. */
+/** A set's plan, in words. */
 export function planText({ n, seeds, grid }: Pick<RerunHead, "n" | "seeds" | "grid">): string {
   const axes = Object.entries(grid) as [SettingName, number[]][];
   const times = n === 1 ? "once" : `${n} times`;

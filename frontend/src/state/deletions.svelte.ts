@@ -8,12 +8,12 @@ interface Deletion {
   /** All that go, with or without that one. */
   ids: string[];
   label: string;
-  /** What is not deleted with it. */
+  /** The parts that are not deleted with it. */
   left: string;
   send: () => Promise<unknown>;
 }
 
-/** Some were deleted and some were not: rejected by `send`, whose message is said as it is. */
+/** Some were deleted and some were not: rejected by `send`, whose message is shown unchanged. */
 export class PartlyDeleted extends Error {}
 
 export class Deletions {
@@ -40,7 +40,7 @@ export class Deletions {
     this.pending = null;
   }
 
-  /** Nobody is hurried who is about to undo. */
+  /** Stop the timer while the user is about to undo. */
   pause(): void {
     clearTimeout(this.timer);
   }

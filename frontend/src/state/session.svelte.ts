@@ -1,4 +1,4 @@
-/** Who is signed in, which models there are, and whether they are loaded. */
+/** The signed-in user, the models, and their loading. */
 import { api, ApiError, type Session } from "../transport/api";
 
 const POLL_MS = 1000;
@@ -19,7 +19,7 @@ export class SessionState {
   problem = $state("");
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Again and again until the model is ready; what is found later, whoever asks for it then finds. */
+  /** Load the session; repeat while that fails or a model is not ready. */
   async load(): Promise<void> {
     try {
       this.session = await api.session();
@@ -44,7 +44,7 @@ export class SessionState {
     return `Loading the model: ${Math.round(Number(worker.progress) * 100)} %`;
   }
 
-  /** How much of the model is loaded, 0 to 1; null when nothing is loading. */
+  /** The loaded share of the model, 0 to 1; null when nothing is loading. */
   get progress(): number | null {
     const worker = this.session?.workers[0];
     return worker?.state === "loading" ? Number(worker.progress) : null;

@@ -1,4 +1,4 @@
-/** Which text can be read on a colour: by its real luminance, since the same hue is lighter in the dark theme. */
+/** The text colour that can be read on a colour: by its real luminance, since a hue is lighter in the dark theme. */
 
 /** As WCAG 2.2 defines it; channels from 0 to 255. */
 export function luminance([red, green, blue]: readonly number[]): number {

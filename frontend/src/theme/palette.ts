@@ -45,7 +45,7 @@ export function readPalette(element: Element): Palette {
   };
 }
 
-/** What is really behind it: a panel's ground is not the page's. */
+/** The ground that is really behind an element: a panel's ground is not the page's. */
 function backgroundOf(element: Element): string | null {
   for (let at: Element | null = element; at; at = at.parentElement) {
     const { backgroundColor } = getComputedStyle(at);

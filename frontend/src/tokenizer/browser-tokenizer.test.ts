@@ -9,7 +9,7 @@ const PYTHON = process.env.SIGHTGLASS_PYTHON ?? `${ROOT}.venv/bin/python`;
 
 const CORPUS = `${ROOT}tests/golden/tokenizer_corpus.json`;
 
-/** What stands for the model's metadata in Python; each kind of vocabulary has its own steps in the browser's library. */
+/** Stands for the model's metadata in Python; each kind of vocabulary has its own steps in the browser's library. */
 const VOCABULARIES = {
   "the bundled model": "metadata",
   "Llama 3's pattern": 'replace(metadata, pre="llama-bpe")',

@@ -1,4 +1,4 @@
-/** The model's own tokenizer in the browser: counts what is typed as the server will. */
+/** The model's own tokenizer in the browser: counts typed text as the server will. */
 import { Tokenizer } from "@huggingface/tokenizers";
 
 interface TokenizerJson {
@@ -16,7 +16,7 @@ export function buildCounter(definition: TokenizerJson): Counter {
   return { encode: (text) => (text ? tokenizer.encode(text, { add_special_tokens: false }).ids : []) };
 }
 
-/** By address, which has the tokenizer's version in it: a tokenizer of a megabyte is parsed once for all that count. */
+/** Counters by address, which has the tokenizer's version in it: all share one parsed tokenizer of a megabyte. */
 const counters = new Map<string, Promise<Counter>>();
 
 export function loadCounter(url: string): Promise<Counter> {
@@ -24,7 +24,7 @@ export function loadCounter(url: string): Promise<Counter> {
   if (!counter) {
     counter = fetchCounter(url);
     counters.set(url, counter);
-    // What failed is asked for again.
+    // A failed download is tried again.
     counter.catch(() => counters.delete(url));
   }
   return counter;

@@ -22,7 +22,7 @@ export interface Definition {
   decoder?: unknown;
 }
 
-/** isSpelling: whether a control token's name, found in the text, becomes that token. Typed text never does. */
+/** isSpelling: true when a control token's name in the text becomes that token. Typed text never does. */
 export function buildCutter(definition: Definition, isSpelling = false): Cutter {
   const added_tokens = definition.added_tokens.filter((token) => isSpelling || !token.special);
   const tokenizer = new Tokenizer({ ...definition, added_tokens }, {});

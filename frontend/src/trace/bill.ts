@@ -1,4 +1,4 @@
-/** What the lines of a bill stand for. */
+/** The meaning of a bill's lines. */
 import type { BillLine, BillPosted } from "../protocol/events";
 import { numRead, type TraceView } from "./view";
 
@@ -9,7 +9,7 @@ export interface Range {
 
 /** The tokens of a line, as indices into prompt and answer together; null: none, or they cannot be told for certain.
  *
- * Of a prompt the beginning was in the cache, and what was written to it on promise follows that, in whole blocks. */
+ * The cache held a beginning of the prompt. The tokens written to it on promise follow that, in whole blocks. */
 export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null {
   const usage = view.generation?.usage;
   const numPrompt = view.prompt ? numRead(view) : 0;
@@ -27,7 +27,7 @@ export function coveredBy(view: TraceView, kind: BillLine["kind"]): Range | null
 
 type Posted = Pick<BillPosted, "lines" | "total_nano" | "currency" | "price_version">;
 
-/** Whether bill and ledger say the same, line by line, and each adds up. */
+/** True when bill and ledger say the same, line by line, and each adds up. */
 export function isEqual(bill: Posted, entry: Posted): boolean {
   return [bill, entry].every(addsUp) && said(bill) === said(entry);
 }

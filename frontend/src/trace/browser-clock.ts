@@ -5,7 +5,7 @@ import type { TraceView } from "./view";
 
 type Offset = Pick<ClientTiming, "clock_offset_us"> & Partial<Pick<ClientTiming, "clock_offset_error_us">>;
 
-/** What to add to the browser's times, µs: nothing where the clocks may well be equal. Null: they were not compared. */
+/** The correction of the browser's times, µs: 0 where the clocks may well be equal. Null: they were not compared. */
 export function correctionOf(client: Offset | null): number | null {
   const offset = client?.clock_offset_us ?? null;
   if (offset === null) return null;

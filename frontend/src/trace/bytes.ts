@@ -5,13 +5,13 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 
-/** What stands for each token of a trace that was redacted; how many bytes there were is not told. */
+/** The piece of each token in a redacted trace; it does not tell the number of bytes. */
 export const REDACTED_PIECE = "4pauIA==";
 
-/** What it is called. */
+/** The name of such a token. */
 export const HIDDEN = "hidden";
 
-/** What stands for each of its texts. */
+/** The text in place of each of its texts. */
 export const REDACTED_TEXT = "[redacted]";
 
 const strict = new TextDecoder("utf-8", { fatal: true });
@@ -45,7 +45,7 @@ export function bytesLabel(bytes: Uint8Array<ArrayBuffer>): string {
 /** More bytes than this without a whole character are no text at all. */
 const MOST_BYTES = 16;
 
-/** Of each token that is no text of its own, the text that it and its neighbours are together; null: of none. */
+/** For each token that is no text of its own, the text of it and its neighbours together; null for all others. */
 export function sharedText(pieces: string[]): (string | null)[] {
   const result = pieces.map((): string | null => null);
   let first = 0;

@@ -18,7 +18,7 @@ export interface Pass {
 }
 
 export interface Drafts {
-  /** By the position of the token that was guessed; several, when an unread guess was followed by another. */
+  /** Guesses by the position of the guessed token; several, when another followed an unread one. */
   guesses: Map<number, Guess[]>;
   passes: Map<number, Pass>;
 }

@@ -111,7 +111,7 @@ export const WITHHELD: AnyEvent = {
   replacement: "Gone.",
 };
 
-/** Of a trace that was recorded before the blocks themselves were. */
+/** A look-up recorded before traces recorded the blocks themselves. */
 export const LOOKED_UP: CacheLookedUp = {
   type: "cache.looked_up",
   at: 6000,

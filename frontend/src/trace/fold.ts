@@ -6,7 +6,7 @@ import { type TraceView } from "./view";
 
 /**
  * The view after one more event. The lists inside are extended in place and shared with the view before, so that a
- * token costs the same however long the answer is; whoever needs an earlier moment folds again from the start.
+ * token costs the same in an answer of any length. For an earlier moment, fold again from the start.
  */
 export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
   view.events.push({ seq, at: momentOf(view, event), event });
@@ -45,7 +45,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
     case "generation.finished":
       return { ...chosen(next, event.at), generation: event };
     case "cache.looked_up":
-      // Once more after a preemption: the first says what the prompt was spared.
+      // Looked up again after a preemption: the first look-up says what the prompt was spared.
       return { ...next, cache: view.cache ?? event };
     case "cache.stored":
       view.stored.push(event);
@@ -91,14 +91,14 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
   }
 }
 
-/** Nobody is waited for any more, if somebody was. */
+/** Close the wait for a person's choice, if there is one. */
 function chosen(view: TraceView, at: number): TraceView {
   if (view.proposedAt === null) return view;
   view.choices.push({ start: view.proposedAt, end: at });
   return { ...view, proposed: null, proposedAt: null };
 }
 
-/** What the browser reports afterwards happened when it painted for the last time, if it did. */
+/** The moment of an event; the browser's later report counts at its last paint, if it had one. */
 function momentOf(view: TraceView, event: AnyEvent): number {
   if (event.type !== "request.observed") return event.at;
   return browserMoments({ ...view, client: event.client }).lastPaint ?? view.at;

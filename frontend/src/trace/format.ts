@@ -8,7 +8,7 @@ export function duration(us: number): string {
   return `${decimal(us / 1e6, 2)}\u00a0s`;
 }
 
-/** A number below nothing has a minus sign, which is no hyphen; one that is shown as nothing has none. */
+/** A number below zero has a minus sign, not a hyphen; one that is shown as zero has none. */
 export function decimal(value: number, digits: number): string {
   const shown = Math.abs(value).toFixed(digits);
   return value < 0 && Number(shown) !== 0 ? `\u2212${shown}` : shown;
@@ -34,7 +34,7 @@ export function count(value: number): string {
   return groups.format(value);
 }
 
-/** What was reckoned in nats, as people read it: 1 bit is a chance of 1 in 2. */
+/** Bits from nats, as people read them: 1 bit is a chance of 1 in 2. */
 export function bits(nats: number, digits = 2): string {
   return `${decimal(nats / Math.LN2, digits)}\u00a0bits`;
 }

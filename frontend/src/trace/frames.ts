@@ -9,9 +9,9 @@ export interface SentFrame {
   carrier: "websocket" | "sse" | null;
   /** When it arrived at this page, µs since the epoch by its clock; null, here and in the next: this page was not there. */
   arrivedUnixUs: number | null;
-  /** Of the message as it came, in UTF-8. */
+  /** Size of the message as it came, in UTF-8. */
   numBytes: number | null;
-  /** Null also where too much has come to be kept. */
+  /** Null also where the limit on kept text is reached. */
   text: string | null;
 }
 
@@ -37,7 +37,7 @@ export function savedFrame(seq: number, numEvents: number): SentFrame {
   return { seq, numEvents, carrier: null, arrivedUnixUs: null, numBytes: null, text: null };
 }
 
-/** The frame's JSON: as it came, without what a WebSocket adds; or of its events, spelled anew. */
+/** The frame's JSON: as it came, without the WebSocket's additions; or of its events, encoded again. */
 export function frameJson(frame: SentFrame, events: NumberedEvent[]): string {
   // The tag stands first in every message.
   if (frame.text) return frame.text.replace(/^\{"tag":\d+,/, "{");

@@ -1,6 +1,6 @@
 /**
- * What holds of every log, whatever is in it: each prefix is a view that agrees with itself, and however a log arrives
- * or is replayed, the same moment shows the same.
+ * Laws for every log, whatever is in it: each prefix is a view that agrees with itself, and however a log arrives or is
+ * replayed, the same moment shows the same.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
@@ -45,7 +45,7 @@ function saved(log: AnyEvent[]): RequestTrace {
   return RequestTrace.saved([{ seq: 1, events: log }]);
 }
 
-/** What a view says, without how it came to be. */
+/** A view's content, without its history. */
 function said(view: TraceView): object {
   return { ...view, events: view.events.map(({ seq }) => seq) };
 }

@@ -1,15 +1,15 @@
-/** How full a limit's bucket is at any moment after the gate looked at it. Knows of this request alone: what others take
- * or give back meanwhile is not in its log. */
+/** The level of a limit's bucket at any moment after the gate's check. Knows this request alone: its log does not hold
+ * what other requests take or give back meanwhile. */
 import type { Limit } from "../protocol/events";
 
 export interface Level {
-  /** What could still be taken. */
+  /** The amount that could still be taken. */
   left: number;
-  /** What this request took and has not given back: a place among the open requests until it ends. */
+  /** The amount that this request took and has not given back: a place among the open requests until it ends. */
   held: number;
 }
 
-/** `since`: µs from the gate's look until the moment; null: the log has not what it takes to tell. */
+/** `since`: µs from the gate's check until the moment; null: the log lacks the facts. */
 export function levelAt(limit: Limit, since: number, isEnded: boolean): Level | null {
   const { name, limit: most, remaining, num_taken: taken, refill_per_s: rate } = limit;
   // Traces from before these were recorded have no such fields.

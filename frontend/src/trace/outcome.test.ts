@@ -17,7 +17,7 @@ const context = (window: number): ContextAssembled => ({
   duration_us: 1,
 });
 
-/** Of two tokens. */
+/** The events of an answer of two tokens. */
 const answer = (asked: number, window: number, reason: "length" | "stop" = "length"): AnyEvent[] => [
   { ...(ACCEPTED as RequestAccepted), params: { ...PARAMS, max_tokens: asked } },
   context(window),
@@ -94,6 +94,6 @@ it("knows of a message alone whether any text was let out", () => {
   expect(isAll({}, {})).toBe(false);
   // The policy's own words stand in its text.
   expect(isAll({ text: "Withheld." }, { first_text_us: null })).toBe(true);
-  // What a fork took over had been let out before.
+  // The text that a fork took over had been released before.
   expect(isAll({ num_kept: 2 }, { first_text_us: null })).toBe(false);
 });

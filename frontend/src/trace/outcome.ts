@@ -1,4 +1,4 @@
-/** How a request stands or ended, by the same rules as webapp.lifecycle.settle. */
+/** The state or the end of a request, by the same rules as webapp.lifecycle.settle. */
 import type { TextWithheld, Usage } from "../protocol/events";
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
@@ -15,11 +15,11 @@ export function outcomeOf(view: TraceView): Outcome {
   return reason === "length" || reason === "repetition" ? reason : "done";
 }
 
-/** Tokens of an answer that was cut, those it began with included, and what left no room for more. */
+/** Tokens of an answer that was cut, those it began with included, and the limit that cut it. */
 export interface Cut {
   given: number;
   asked: number;
-  /** `room`: there was none, and the events that tell by what are not read. */
+  /** `room`: there was none, and the events that name the limit are not read. */
   by: "setting" | "window" | "worker" | "server" | "room";
 }
 
@@ -41,25 +41,25 @@ const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
   room: "there was no room for more",
 };
 
-/** Why an answer was cut. */
+/** The reason why an answer was cut. */
 export function cutSentence({ given, asked, by }: Cut): string {
   if (by === "setting") return `The answer was cut at the length limit, after ${counted(given, "token")}.`;
   return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
 }
 
-/** How many of the tokens asked for the window leaves; null: all, or that is not known. */
+/** The number of requested tokens that the window leaves; null: all, or not known. */
 export function numLeft({ accepted, context }: TraceView): number | null {
   if (!accepted || !context) return null;
   const left = context.window - context.num_prompt_tokens;
   return accepted.params.max_tokens > left ? left : null;
 }
 
-/** Whether no text of the answer was ever let out: what a fork took over had been, too. */
+/** True when no text of the answer was ever released, the text that a fork took over included. */
 export function isAllWithheld({ withheld, releases, forked }: TraceView): boolean {
   return withheld !== null && !forked?.text && releases.every(({ text }) => !text);
 }
 
-/** What a notice below an answer tells of its end. */
+/** The words of a notice below an answer on its end. */
 export interface Ending {
   outcome: Outcome;
   /** Null also where its events are not read. */
@@ -82,7 +82,7 @@ export interface KeptAnswer {
   figures: {
     usage: Pick<Usage, "output"> | null;
     finish_reason: string | null;
-    /** The most tokens that were asked for. */
+    /** Most tokens that the request allowed. */
     max_tokens: number | null;
     /** When the first text was released, µs since acceptance. */
     first_text_us: number | null;
@@ -91,7 +91,7 @@ export interface KeptAnswer {
   num_kept: number | null;
 }
 
-/** The same by what is kept with a message, whose events are not read. */
+/** The end by the figures kept with a message, whose events are not read. */
 export function endOfMessage(message: KeptAnswer): Ending {
   const { num_kept, figures } = message;
   const outcome = outcomeOfMessage(message);
@@ -128,7 +128,7 @@ const FAILURES: Record<string, string> = {
   internal: "Something failed in the server",
 };
 
-/** What a failure is called above its message. */
+/** The title of a failure's message. */
 export function failureTitle(error: { stage: string; code: string }): string {
   return FAILURES[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`;
 }

@@ -1,9 +1,9 @@
-/** What a token is called: one name wherever it is shown. */
+/** A token's name: one name in every place. */
 import type { TokenSampled } from "../protocol/events";
 import { END_OF_TURN, HIDDEN, pieceLabel, REDACTED_PIECE } from "./bytes";
 import type { TraceView } from "./view";
 
-/** Of a token that was generated. */
+/** The name of a token that was generated. */
 export const nameOf = ({ is_special, piece }: Pick<TokenSampled, "is_special" | "piece">): string =>
   is_special ? END_OF_TURN : pieceLabel(piece);
 
@@ -24,7 +24,7 @@ export function idText(view: TraceView, id: number): string {
   return isRedacted(view) ? HIDDEN : String(id);
 }
 
-/** Of a candidate or guess; `among`: the token for whose place it stood. Control tokens have no text, or their name. */
+/** The name of a candidate or guess; `among`: the token at its place. Control tokens have no text, or their name. */
 export function tokenName(view: TraceView, id: number, piece: string, among?: TokenSampled | null): string {
   if (among?.is_special && among.id === id) return END_OF_TURN;
   if (isRedacted(view) || piece === REDACTED_PIECE) return HIDDEN;

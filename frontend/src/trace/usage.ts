@@ -1,4 +1,4 @@
-/** What the tokens of a request come to, by whatever price. */
+/** The sums of a request's tokens, at any price. */
 import type { Usage } from "../protocol/events";
 
 /** All that it came with. */

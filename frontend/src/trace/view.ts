@@ -1,4 +1,4 @@
-/** What is known of a request at one moment: the events so far, sorted by what they are about. */
+/** The known facts of a request at one moment: the events so far, sorted by subject. */
 import type {
   AnyEvent,
   BatchComposed,
@@ -33,7 +33,7 @@ import type { Drafts } from "./drafts";
 
 export interface NumberedEvent {
   seq: number;
-  /** When it happened, µs since acceptance. */
+  /** Its time, µs since acceptance. */
   at: number;
   event: AnyEvent;
 }
@@ -55,7 +55,7 @@ export interface TraceView {
   /** The prompt beside that of the turn before. */
   compared: ContextCompared | null;
   prompt: PromptTokenized | null;
-  /** What the answer took over from another one, before the first token that was sampled here. */
+  /** The part of another answer that this one took over, before the first token sampled here. */
   forked: GenerationForked | null;
   queued: GenerationQueued | null;
   started: GenerationStarted | null;
@@ -74,7 +74,7 @@ export interface TraceView {
   proposedAt: number | null;
   /** Step mode: from each proposal to the choice. */
   choices: Choice[];
-  /** Whether a token was ever proposed. */
+  /** True when a token was ever proposed. */
   isStepped: boolean;
   drafts: Drafts;
   masks: GrammarMasked[];
@@ -85,7 +85,7 @@ export interface TraceView {
   toolCalls: ToolCalled[];
   toolResults: ToolFinished[];
   cancelledAt: number | null;
-  /** `user`, or what else stopped it. */
+  /** `user`, or the other cause of the stop. */
   cancelledBy: string;
   generation: GenerationFinished | null;
   bill: BillPosted | null;
@@ -141,7 +141,7 @@ export function isOver(view: TraceView): boolean {
   return view.finished !== null || view.failed !== null;
 }
 
-/** How long, between two moments, a person was waited for; what is still waited for does not count. */
+/** The time between two moments that a person took to choose; a wait still open does not count. */
 export function waitedForChoice({ choices }: TraceView, start: number, end: number): number {
   return choices.reduce(
     (sum, choice) => sum + Math.max(0, Math.min(choice.end, end) - Math.max(choice.start, start)),
@@ -149,7 +149,7 @@ export function waitedForChoice({ choices }: TraceView, start: number, end: numb
   );
 }
 
-/** How long the server took until a moment, µs: without what a person took to choose tokens. */
+/** The server's time until a moment, µs: without a person's time to choose tokens. */
 export function tookUntil(view: TraceView, at: number): number {
   return at - waitedForChoice(view, 0, at);
 }
@@ -176,7 +176,7 @@ export interface AnswerPiece {
   piece: string;
 }
 
-/** What the tokens before a position say, as far as the characters are whole. */
+/** The text of the tokens before a position, as far as the characters are whole. */
 export function textBefore(view: TraceView, position: number): string {
   const decoder = new TextDecoder();
   return answerPieces(view)

@@ -49,7 +49,7 @@ export interface Model {
   window: number | null;
   tokenizer_url: string;
   is_ready: boolean;
-  /** With what a new conversation begins, and a reset of its settings. */
+  /** The settings of a new conversation, and of a reset. */
   default_params: SamplingParams;
   default_system_prompt: string;
   /** Null: not known. */
@@ -68,7 +68,7 @@ export interface Session {
   models: Model[];
   default_model: string;
   limits: { message_bytes: number; num_answers: number };
-  /** Whether the operator has set where traces can be sent to. */
+  /** True when the operator has set an address for exported traces. */
   has_otlp_endpoint: boolean;
   workers: WorkerStatus[];
   version: string;
@@ -88,13 +88,13 @@ export interface RequestError {
   message: string;
 }
 
-/** What is kept with an answer, apart from its trace. */
+/** The figures kept with an answer, apart from its trace. */
 export interface Figures {
   usage: Usage | null;
   cost_nano: number | null;
   currency: string;
   finish_reason: string | null;
-  /** How many tokens were asked for at most. */
+  /** Most tokens that the request allowed. */
   max_tokens: number | null;
   /** When the first text was released, µs since acceptance. */
   first_text_us: number | null;
@@ -111,7 +111,7 @@ export interface Message {
   request_id: string | null;
   /** It was said elsewhere and has no request. */
   is_imported: boolean;
-  /** That answered; null: a question, or not known. */
+  /** The model that answered; null: a question, or not known. */
   model: string | null;
   status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
   error: RequestError | null;
@@ -119,9 +119,9 @@ export interface Message {
   figures: Figures | null;
   /** The request whose answer it goes on from; null also when that was deleted. */
   forked_from: string | null;
-  /** So many tokens of that one's own it kept; null: it is no fork. */
+  /** Tokens of that answer's own that it kept; null: it is no fork. */
   fork_position: number | null;
-  /** With so many tokens it began, those chosen or written included. */
+  /** Tokens that it began with, those chosen or written included. */
   num_kept: number | null;
 }
 
@@ -130,11 +130,11 @@ export interface ConversationSummary {
   title: string;
   updated_at: string;
   is_pinned: boolean;
-  /** Whether an answer is being written in it. */
+  /** True when an answer is being written in it. */
   is_streaming: boolean;
 }
 
-/** What an answer's prompt was made of, in tokens. */
+/** The parts of an answer's prompt, in tokens. */
 export interface ContextParts {
   window: number;
   num_prompt_tokens: number;
@@ -165,7 +165,7 @@ export interface Turn extends Costs {
   first_text_us: number | null;
   /** In step mode with the time that a person took to choose. */
   duration_us: number | null;
-  /** False: the server elsewhere did not tell what its cache had, and `usage` counts all as computed. */
+  /** False: the server elsewhere did not report its cache, and `usage` counts all as computed. */
   is_cache_known?: boolean;
 }
 
@@ -177,7 +177,7 @@ export interface Turns {
   others: Costs[];
 }
 
-/** What became of a file of conversations. */
+/** The result of importing a file of conversations. */
 export interface ImportReport {
   sources: string[];
   num_conversations: number;
@@ -221,13 +221,13 @@ export interface RequestSummary {
   /** Null: no check is recorded. */
   safety: { verdict: string; layers: Record<string, string> } | null;
   is_imported: boolean;
-  /** When it came into the library; `created_at` is when it was made. Null: it was made here. */
+  /** Time of its import; `created_at` is that of its making. Null: it was made here. */
   imported_at: string | null;
   /** The set of runs that it belongs to. */
   rerun_id?: string | null;
-  /** Which of the answers to one message it is, from 0. */
+  /** Its index among the answers to one message, from 0, and their number. */
   answer?: { index: number; num: number } | null;
-  /** Which run of its set, from 0, and what the set's grid gave it. */
+  /** Its index among its set's runs, from 0, their number, and the values that the set's grid gave it. */
   run?: { index: number; num: number; settings: Partial<Record<keyof SamplingParams, number>> } | null;
   /** Null: not known, as of an imported trace. */
   seed?: number | null;
@@ -236,7 +236,7 @@ export interface RequestSummary {
   num_kept: number | null;
 }
 
-/** How a saved request is to be run again: the values that each setting takes, and the runs of each combination. */
+/** The plan for new runs of a saved request: the values of each setting, and the runs of each combination. */
 export interface RerunPlan {
   n: number;
   seeds: "same" | "fresh";
@@ -252,7 +252,7 @@ export interface RerunHead extends RerunPlan {
 
 export interface Run {
   index: number;
-  /** What the grid sets for it. */
+  /** The values that the grid sets for it. */
   settings: Partial<Record<keyof SamplingParams, number>>;
   seed: number | null;
   state: "waiting" | "running" | "done" | "stopped" | "withheld" | "blocked" | "failed";
@@ -275,7 +275,7 @@ export interface RerunSet extends RerunHead {
   runs: Run[];
 }
 
-/** Where an answer is left: after so many tokens, perhaps for a chosen one; or how it is to begin. */
+/** A fork's place in an answer: after a number of tokens, perhaps with a chosen one; or its new beginning. */
 export type ForkPlace = ({ position: number; token_id?: number } | { text: string }) & {
   /** None: the parent's own. */
   params?: SamplingParams;
@@ -288,7 +288,7 @@ export interface Preset extends Asking {
   system_prompt: string;
 }
 
-/** What the owner of a saved trace put to it. */
+/** The owner's marks on a saved trace. */
 export interface Marks {
   is_pinned: boolean;
   note: string;
@@ -306,13 +306,13 @@ export interface ListedTrace extends RequestSummary {
 export interface RunsOfSet {
   /** In the order of the runs. */
   ids: string[];
-  /** How many have which status. */
+  /** Number of requests by status. */
   status: Partial<Record<RequestSummary["status"], number>>;
   cost_nano: number | null;
   currency: string;
 }
 
-/** Of an imported file's trace; `is_known`: it was in the library already. */
+/** The trace of an imported file; `is_known`: it was in the library already. */
 export interface ImportedTrace extends RequestSummary {
   is_known: boolean;
 }
@@ -333,7 +333,7 @@ export interface SavedView {
   query: string;
 }
 
-/** A link by which anybody may look at a trace. */
+/** A link that shows a trace to any person who has it. */
 export interface Share {
   id: number;
   request_id: string;
@@ -344,7 +344,7 @@ export interface Share {
 }
 
 export interface NewShare extends Share {
-  /** The link's path, which is told only once. */
+  /** The link's path, which is given only once. */
   path: string;
 }
 
@@ -362,19 +362,19 @@ export interface TagCount {
   num_traces: number;
 }
 
-/** Of an answer whose tokens are chosen one by one. */
+/** A command to an answer whose tokens are chosen one by one. */
 export interface StepCommand {
-  /** Of the token that is proposed. */
+  /** Position of the proposed token. */
   position: number;
   /** Another candidate than the one drawn. */
   token_id?: number;
-  /** How many to take before the next is proposed; 0: stop running on; null: all. */
+  /** Tokens to take before the next is proposed; 0: stop running on; null: all. */
   num_tokens?: number | null;
 }
 
 export interface Started {
   assistant_message: Message;
-  /** The other answers that were asked for. */
+  /** The other answers to the message. */
   siblings: Message[];
   /** They were there: the same was posted before under this key. */
   is_repeat: boolean;
@@ -388,13 +388,13 @@ export interface Sent extends Started {
   title: string;
 }
 
-/** How a message is to be answered, and how often. */
+/** The settings of the answers to a message, and their number. */
 export interface Asking {
   params: SamplingParams;
   n: number;
 }
 
-/** What the exhibits try on the model, and on the engine's guesses. */
+/** The exhibits' experiments on the model, and on the engine's guesses. */
 export type ExperimentRequest = ReadingRequest | NearnessRequest | OrderRequest | LoopRequest | GuessRequest;
 
 export interface NewMessage extends Partial<Asking> {
@@ -406,7 +406,7 @@ export interface NewMessage extends Partial<Asking> {
   client: Partial<ClientTiming>;
 }
 
-/** What each kind of probe answers with. */
+/** The event of each kind of probe. */
 export interface ProbeEvents {
   attention: ProbeAttended;
   lens: ProbeLensed;
@@ -415,20 +415,20 @@ export interface ProbeEvents {
 }
 export type ProbeKind = keyof ProbeEvents;
 
-/** What one token of each kind costs today, in billionths of the currency unit. */
+/** Today's price of one token of each kind, in billionths of the currency unit. */
 export interface Prices {
   currency: string;
   version: string;
   unit_prices_nano: Record<keyof Usage, number>;
 }
 
-/** What the safety layers would say of a text. */
+/** The safety layers' verdicts on a text. */
 export interface TextChecks {
   input: SafetyChecked;
   output: SafetyChecked;
 }
 
-/** What one turn of a chat sends. */
+/** The packed prompt of one turn of a chat. */
 export interface PackedTurn {
   ids: number[];
   segments: { kind: Segment["kind"]; num_tokens: number }[];
@@ -445,7 +445,7 @@ export interface Chat {
   reserved: number;
 }
 
-/** How far a probe is that has no event yet. */
+/** The state of a probe that has no event yet. */
 export interface ProbeProgress {
   state: "queued" | "running";
 }
@@ -456,7 +456,7 @@ async function call<T>(method: string, path: string, body?: unknown, outlivesPag
   return (await answered<T>(method, path, body, outlivesPage)).data;
 }
 
-/** Begins answers; what the server's phases took is in the reply's header. */
+/** Begins answers; the reply's header has the times of the server's phases. */
 async function start<T extends Started>(path: string, body: unknown, key?: string): Promise<T> {
   const { data, headers } = await answered<T>("POST", path, body, false, key);
   const is_repeat = headers.get("Idempotent-Replayed") === "true";
@@ -511,7 +511,7 @@ export function cookie(name: string): string {
   return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
 }
 
-/** What the next request would hold, cost and wait for. */
+/** The content, cost and wait of the next request. */
 export interface Preview {
   window: number;
   reserved_output: number;
@@ -523,7 +523,7 @@ export interface Preview {
   dropped: { kind: string; source: string; num_tokens: number; reason: string; text: string }[];
   /** In the worker's prefix cache at this moment; null: not known. */
   num_cached_tokens: number | null;
-  /** By today's prices; null: unpriced. */
+  /** Costs by today's prices; null: unpriced. */
   price: { currency: string; version: string; prompt_nano: number; most_answer_nano: number } | null;
   wait: {
     num_queued: number;
@@ -537,14 +537,14 @@ export const api = {
   session: () => call<Session>("GET", "/api/session"),
   conversations: (q = "") =>
     call<{ conversations: ConversationSummary[] }>("GET", `/api/conversations?q=${encodeURIComponent(q)}`),
-  /** Whether a conversation's settings could be kept to. */
+  /** Check a conversation's settings. */
   checkSettings: (body: Asking & { system_prompt: string }) =>
     call<{ notes: Problem[] }>("POST", "/api/conversations/check", body),
   presets: () => call<{ presets: Preset[] }>("GET", "/api/presets"),
   savePreset: (body: Omit<Preset, "id">) => call<Preset>("POST", "/api/presets", body),
   renamePreset: (id: number, name: string) => call<Preset>("PATCH", `/api/presets/${id}`, { name }),
   deletePreset: (id: number) => call<void>("DELETE", `/api/presets/${id}`),
-  /** What would be sent; id null: of a conversation that has not begun. */
+  /** Preview the next request; id null: of a conversation that has not begun. */
   preview: async (id: string | null, body: object, signal: AbortSignal) =>
     (
       await answered<Preview>(
@@ -601,7 +601,7 @@ export const api = {
     call<NewShare>("POST", `/api/traces/${id}/shares`, body),
   shares: () => call<{ shares: Share[] }>("GET", "/api/shares"),
   deleteShare: (id: number) => call<void>("DELETE", `/api/shares/${id}`),
-  /** The rule in force; given days, also what that rule would delete. */
+  /** The rule in force; given days, also the traces that such a rule would delete. */
   retention: (keepDays?: number) =>
     call<Retention>("GET", `/api/retention${keepDays === undefined ? "" : `?keep_days=${keepDays}`}`),
   setRetention: (keepDays: number | null) =>

@@ -4,7 +4,7 @@
  */
 import type { ServerPhase } from "../protocol/events";
 
-/** What the server takes back of them, with the request (webapp.gateway.body). */
+/** Most phases that the server accepts back, with the request (webapp.gateway.body). */
 const MOST_PHASES = 16;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 

@@ -42,7 +42,7 @@ export class Socket {
   private numMessages = 0;
   private numUnackedChars = 0;
 
-  /** Once for the page; whoever follows a request before that opens it too. */
+  /** Open the page's one connection; a request followed before that opens it too. */
   open(): void {
     if (this.socket) return;
     clearTimeout(this.timer);
@@ -124,7 +124,7 @@ export class Socket {
     this.send({ type: "ack", num_messages: this.numMessages });
   }
 
-  /** The socket is closed. One that was open is tried again at once; what waits for one that does not open falls back. */
+  /** The socket is closed. One that was open is tried again at once; streams waiting for a first opening fall back. */
   private lose(wasOpen: boolean): void {
     this.isBlocked = !this.wasEverOpen;
     const waiting = [...this.followed.values()];

@@ -75,7 +75,7 @@ export class EventStream implements Followed {
     );
     source.addEventListener("resume", () => this.reopen(0));
     source.addEventListener("end", () => this.end());
-    // EventSource gives up by itself on some errors; opening anew covers all of them.
+    // EventSource gives up by itself on some errors; opening a new one covers all of them.
     source.addEventListener("error", () => {
       if (source.readyState === EventSource.CLOSED) void this.askWhy();
       this.lose(true);

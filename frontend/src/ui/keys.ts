@@ -1,4 +1,4 @@
-/** Keys and what they do, in tables that handlers act by and the help sheet shows: it cannot tell of a key that is none. */
+/** Keys and their actions, in tables that handlers and the help sheet share: the sheet lists no key without effect. */
 
 export interface Binding<Context> {
   /** As `KeyboardEvent.key` names them, letters small; "Mod+" before one: with Ctrl or ⌘; "Shift+": with Shift. */
@@ -10,19 +10,19 @@ export interface Binding<Context> {
 
 export interface KeyTable {
   title: string;
-  /** Where the keys hold. */
+  /** The place in which the keys hold. */
   where: string;
   bindings: readonly Pick<Binding<never>, "keys" | "says">[];
 }
 
-/** Of things in a row: where each key leads. */
+/** A row of elements, and the targets of its keys. */
 export interface Row {
   at: number;
   last: number;
   go: (to: number) => void;
 }
 
-/** Whether the key was one of the table's and has done something. A key with Shift is also the key without it. */
+/** Return true when a key of the table has done something. A key with Shift is also the key without it. */
 export function press<Context>(
   bindings: readonly Binding<Context>[],
   event: KeyboardEvent,
@@ -53,7 +53,7 @@ export function keyLabel(key: string): string {
   return parts.map((part) => NAMES[part] ?? (part.length === 1 ? part.toUpperCase() : part)).join(" + ");
 }
 
-/** Whether a dialog or a menu is open, which then is what Escape closes. */
+/** True when a dialog or a menu is open; Escape then closes that. */
 export function isOverlaid(): boolean {
   return document.querySelector("dialog[open], :popover-open") !== null;
 }
@@ -61,7 +61,7 @@ export function isOverlaid(): boolean {
 const FIELDS =
   "input:not([type=checkbox], [type=radio], [type=range], [type=file]), textarea, select, [contenteditable]";
 
-/** Whether letters that are pressed here are meant as text. */
+/** True when letters pressed here are meant as text. */
 export function isTyping({ target }: Event): boolean {
   return target instanceof HTMLElement && target.closest(FIELDS) !== null;
 }

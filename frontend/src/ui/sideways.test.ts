@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => leave());
 
-/** Whether the browser may take the touch at these places for a scroll of its own. */
+/** True when the browser may take the touch at these places for a scroll of its own. */
 function mayScroll(type: string, ...places: [number, number][]): boolean {
   const event = new Event(type, { cancelable: true });
   Object.defineProperty(event, "touches", {

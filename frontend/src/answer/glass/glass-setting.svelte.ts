@@ -1,4 +1,4 @@
-/** Whether answers are tinted by surprise: one setting of this browser. */
+/** The switch that tints answers by surprise: one setting of this browser. */
 const KEY = "sightglass-glass";
 
 class GlassSetting {
@@ -9,7 +9,7 @@ class GlassSetting {
     try {
       localStorage.setItem(KEY, this.isOn ? "on" : "off");
     } catch {
-      // A page from a file may keep nothing: it holds while the page is open.
+      // A page opened from a file may have no storage: the setting then holds while the page is open.
     }
   }
 }

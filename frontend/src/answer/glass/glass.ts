@@ -1,7 +1,7 @@
 /**
- * Where an answer is tinted by how surprising its tokens were: neighbours of one step are one box on each line.
+ * The boxes of an answer's tint by surprise: neighbours of one step are one box on each line.
  *
- * Not custom highlights: each change of one paints all of them anew, some ten milliseconds for an answer of 1,000 tokens.
+ * Not custom highlights: each change repaints all of them, some ten milliseconds for an answer of 1,000 tokens.
  */
 import { surpriseStep } from "../../trace/sampling/coloring";
 import type { TokenSampled } from "../../protocol/events";
@@ -51,11 +51,11 @@ export function stepsOf(
 export interface Tint {
   top: number;
   height: number;
-  /** Of each of STEPS, as an SVG path from the block's own top. */
+  /** One SVG path for each of STEPS, from the block's own top. */
   paths: string[];
 }
 
-/** What was measured of a block while it had this width. */
+/** A block's measurements at this width. */
 interface Measured {
   width: number;
   boxes: Map<string, string>;
@@ -70,7 +70,7 @@ export class Glass {
     this.known.clear();
   }
 
-  /** isGrowing: what stands before the last few runs stays where it was measured. */
+  /** isGrowing: boxes before the last few runs keep their measured places. */
   tints(
     root: HTMLElement,
     rendered: RenderedTokens,
@@ -118,7 +118,7 @@ function blockOf(node: Node, root: Node): Element | null {
   return at instanceof Element ? at : null;
 }
 
-/** What is seen of a box in the one that scrolls it sideways; null: nothing. */
+/** The visible part of a box within the one that scrolls it sideways; null: none. */
 export function clipped(box: DOMRect, room: DOMRect | null): DOMRect | null {
   if (!room) return box;
   const [left, right] = [Math.max(box.left, room.left), Math.min(box.right, room.right)];

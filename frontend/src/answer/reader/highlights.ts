@@ -2,7 +2,7 @@
 
 export type HighlightName = "linked-token" | "answer-later";
 
-/** Whether this browser can paint a text without changing it. */
+/** True when this browser can paint a text without changing it. */
 export const canHighlight = typeof CSS !== "undefined" && "highlights" in CSS;
 
 /** One answer's ranges under one name. */
@@ -11,7 +11,7 @@ export class Painted {
 
   constructor(private readonly name: HighlightName) {}
 
-  /** In place of those before. A range that is the same object costs nothing. */
+  /** Replaces the ranges before. A range that is the same object costs nothing. */
   set(ranges: AbstractRange[]): void {
     if (!canHighlight) return;
     const kept = new Set(ranges);

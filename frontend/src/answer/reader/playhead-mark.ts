@@ -1,17 +1,17 @@
-/** Which token of the answer the inspector stands at, and whether what comes after it has not happened yet. */
+/** Marks the token at which the inspector stands, and the text after it that has not happened yet. */
 import type { TraceView } from "../../trace/view";
 
 export interface Playhead {
   /** Null: none. */
   current: number | null;
-  /** The last position that has been reached; null: all of it, so that nothing is dimmed. */
+  /** The last position that was reached; null: all of it, so that nothing is dimmed. */
   reached: number | null;
 }
 
-/** The moment of a trace, as far as its answer's text is concerned. */
+/** The moment of a trace, for its answer's text. */
 export interface Moment {
   view: TraceView;
-  /** The token that is looked at; null: the newest. */
+  /** The selected token; null: the newest. */
   selected: number | null;
   isLive: boolean;
   isAtEnd: boolean;
@@ -28,8 +28,8 @@ export function playheadOf({ view, selected, isLive, isAtEnd }: Moment): Playhea
 }
 
 /**
- * The last position that is not dimmed; null: none is. An answer that is followed is there to be read, and at rest on
- * one word the tint keeps them all.
+ * The last position that is not dimmed; null: none is dimmed. A followed answer is not dimmed, so that it can be read.
+ * Nor is a tinted one at rest on one word.
  */
 export function dimmedAfter(moment: Moment, isGlassOn: boolean): number | null {
   if (moment.isFollowing) return null;

@@ -1,4 +1,4 @@
-/** Which word of an answer is looked into, and the words that it nearly said; knows nothing of where they are painted. */
+/** The word of an answer that is open, and the words that it nearly said; knows nothing of painting. */
 import { whyNoFork, type Forking } from "../../state/conversation/forking";
 import type { RequestTrace } from "../../state/request/request-trace.svelte";
 import type { TokenSampled } from "../../protocol/events";
@@ -13,10 +13,10 @@ export type OpenedBy = "pointer" | "press" | "keys";
 export class Reader {
   position = $state<number | null>(null);
   by = $state<OpenedBy>("pointer");
-  /** The row that the keys have reached; null: none. */
+  /** The row selected by keys; null: none. */
   row = $state<number | null>(null);
   isBusy = $state(false);
-  /** Why the last branch was not begun. */
+  /** The reason why the last branch was not begun. */
   problem = $state("");
 
   constructor(
@@ -41,13 +41,13 @@ export class Reader {
     return this.token && nearlySaid(this.token);
   }
 
-  /** Why the answer cannot go on from here at all; empty: it can. */
+  /** The reason why the answer cannot go on from here at all; empty: it can. */
   get refusal(): string {
     if (!this.forking) return "This page has no server, so no branch can grow here.";
     return this.token ? this.refusalOf() : "";
   }
 
-  /** Why it cannot go on with this candidate; empty: it can. */
+  /** The reason why it cannot go on with this candidate; empty: it can. */
   refusalOf(candidate?: number): string {
     const { trace, forking, token } = this;
     return forking && token ? whyNoFork(forking, trace.requestId, trace.whole, token, candidate) : "";
@@ -57,7 +57,7 @@ export class Reader {
     return tokenName(this.trace.whole, id, piece, this.token);
   }
 
-  /** What the keys have reached, in words. */
+  /** The place that the keys have reached, in words. */
   get said(): string {
     const { token, nearly, position } = this;
     if (this.by !== "keys" || position === null) return "";
@@ -76,14 +76,14 @@ export class Reader {
     this.by = by;
   }
 
-  /** Whether anything was open. */
+  /** Close the popover; returns true when it was open. */
   close(): boolean {
     const wasOpen = this.position !== null;
     this.position = this.row = null;
     return wasOpen;
   }
 
-  /** To the next or previous row that can be branched to; false: there is none. */
+  /** Move to the next or previous row that can be branched to; false: there is none. */
   reach(by: 1 | -1): boolean {
     const rows = this.nearly?.rows ?? [];
     const able = rows.flatMap(({ isChosen, index }, row) => (this.canTake(isChosen, index) ? [row] : []));
@@ -97,7 +97,7 @@ export class Reader {
     return !isChosen && this.refusal === "" && this.refusalOf(candidate) === "";
   }
 
-  /** Begin a new answer that says this instead, and is shown in the place of this one. */
+  /** Begin a new answer that says this instead, and show it in place of this one. */
   async branch(candidate: number, at: number): Promise<void> {
     const { token, forking } = this;
     if (!token || !forking || this.isBusy || this.refusalOf(candidate)) return;

@@ -13,7 +13,7 @@ const OBSERVED = {
 
 it("lists what happened in the order of time, and the replay ends with the last of it", () => {
   const trace = new RequestTrace("req_a");
-  // A token's event comes with its text: after it in the log is what happened before it.
+  // A token's event comes with its text: in the log it stands after events that happened before it.
   const log = [ACCEPTED, RELEASED, token(0, 100_000), token(1, 300_000), ...ended("stop"), OBSERVED];
   log.forEach((event, index) => trace.receive(event, index + 1));
   const panel = mount(EventsPanel, { target: document.body, props: { view: trace.view } });

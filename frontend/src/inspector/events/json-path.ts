@@ -5,11 +5,11 @@ type Comparison = "==" | "!=" | "<=" | ">=" | "<" | ">";
 
 export interface JsonPath {
   parts: Part[];
-  /** Null: whatever is there matches. */
+  /** Null: any value matches. */
   test: { comparison: Comparison; value: unknown } | null;
 }
 
-/** What is wrong with a path, for people, and where, from 0. */
+/** A path's error, for people, and its place, from 0. */
 export class PathError extends Error {
   constructor(
     message: string,
@@ -53,7 +53,7 @@ export function parsePath(text: string): JsonPath {
   }
 }
 
-/** What the path leads to, and passes its comparison; empty: nothing. */
+/** The values that the path leads to and that pass its comparison; empty: none. */
 export function follow({ parts, test }: JsonPath, root: unknown): unknown[] {
   let values = [root];
   for (const part of parts) values = values.flatMap((value) => children(value, part));

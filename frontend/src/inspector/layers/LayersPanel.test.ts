@@ -76,7 +76,7 @@ beforeEach(() => {
     const { status, body: sent } = respond(look);
     return Promise.resolve(new Response(JSON.stringify(sent), { status }));
   });
-  // Neither is in jsdom: pixels and widths are looked at in a browser.
+  // jsdom has neither: a browser checks pixels and widths.
   vi.stubGlobal(
     "ResizeObserver",
     class {
@@ -154,7 +154,7 @@ it("walks to the token before, through the prompt to its beginning", async () =>
   expect(text()).toContain("The pass that read “The”, token 1.");
   expect(trace.selected).toBeNull();
   await vi.waitFor(() => expect(asked.at(-1)).toEqual({ kind: "memory", position: 0 }));
-  // Who walks on does not ask for each token on the way.
+  // A reader who walks on does not request each token on the way.
   expect(asked).toHaveLength(8);
 });
 

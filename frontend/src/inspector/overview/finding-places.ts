@@ -1,4 +1,4 @@
-/** Which panel shows what was found, and whose hue it has. */
+/** The panel and the hue of each finding. */
 import type { StageId } from "../../trace/stages";
 import type { FindingKind } from "../../trace/findings/finding";
 import type { PanelName } from "../panels";

@@ -1,4 +1,4 @@
-/** Which exhibit a scene of the journey, or a panel, opens: "Play with this". */
+/** The exhibit that a scene of the journey, or a panel, opens: "Play with this". */
 import type { SceneId } from "../../trace/journey/scenes";
 import type { PanelName } from "../panels";
 import type { Exhibit } from "../../trace/words/terms";
@@ -33,7 +33,7 @@ const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
 
 export type Place = SceneId | PanelName;
 
-/** Null: no exhibit shows what this place does. */
+/** Null: no exhibit shows this place's mechanism. */
 export function exhibitOf(place: Place): Exhibit | null {
   const known: Partial<Record<Place, Exhibit>> = { ...OF_SCENE, ...OF_PANEL };
   return known[place] ?? null;

@@ -1,4 +1,4 @@
-/** What the two waits before anything is computed are called, and what each of them is. */
+/** The names and meanings of the two waits before anything is computed. */
 import type { QueueWait } from "../../trace/timing/queue-waits";
 import type { TermId } from "../../trace/words/terms";
 

@@ -1,4 +1,4 @@
-/** Whether the inspector has a server behind it: an exported page has none, and so no links to elsewhere. */
+/** Tells whether the inspector has a server behind it: an exported page has none, and so no outward links. */
 import { createContext } from "svelte";
 
 const [read, write, has] = createContext<{ readonly isThere: boolean }>();

@@ -9,7 +9,7 @@ export interface Bar {
   piece: string;
   /** Its chance; a range where the log leaves one. */
   chance: Range;
-  /** Null: the log leaves open whether it is cut. */
+  /** Null: the log does not decide. */
   isCut: boolean | null;
 }
 
@@ -64,7 +64,7 @@ export function barsOf(token: TokenSampled, found: Spread, drawn: number | null)
   return { rows, others: Math.max(0, 1 - listed), strip: stripOf(token, found) };
 }
 
-/** The chosen one of a log may stand after the recorded candidates: what lies between is the others'. */
+/** A log's chosen token may come after the recorded candidates: the gap between belongs to the others. */
 function stripOf({ id, low, candidate_ids }: TokenSampled, { chances }: Spread): Bars["strip"] {
   let reached = 0;
   const strip: Bars["strip"] = [];

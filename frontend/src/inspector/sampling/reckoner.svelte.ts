@@ -1,17 +1,17 @@
-/** Reckons a course between two frames, a few milliseconds at a time, so that a slider that is dragged stays smooth. */
+/** Computes a course between two frames, a few milliseconds at a time, so that a dragged slider stays smooth. */
 import type { Course } from "../../trace/sampling/whatif";
 
-/** Of the 16.7 ms of a frame. */
+/** Share of a frame's 16.7 ms. */
 const BUDGET_MS = 6;
 
 export class Reckoner {
-  /** The last one that was reckoned to its end; null: none yet. */
+  /** The last complete course; null: none yet. */
   course = $state.raw<Course | null>(null);
-  /** Whether it is of other settings than those wanted now. */
+  /** True when the result belongs to other settings than those wanted now. */
   isOld = $state(false);
   private frame = 0;
 
-  /** In the place of what was being reckoned. */
+  /** Replaces the course under computation. */
   begin(parts: Generator<number, Course>): void {
     this.stop();
     this.isOld = true;

@@ -59,7 +59,7 @@ export const MORE_KNOBS: readonly Knob[] = [
 
 export const KNOBS = [...FIRST_KNOBS, ...MORE_KNOBS];
 
-/** Of all a request's settings those that can be tried. */
+/** The settings of a request that can be tried. */
 export function ownSettings(params: SamplingParams): KnobSettings {
   return Object.fromEntries(KNOBS.map(({ name }) => [name, params[name] ?? 0])) as unknown as KnobSettings;
 }

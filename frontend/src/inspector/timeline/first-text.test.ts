@@ -10,7 +10,7 @@ afterEach(() => {
   shown = null;
 });
 
-/** What a browser reports that has painted something, on the clock of ACCEPTED. */
+/** The report of a browser that has painted something, on the clock of ACCEPTED. */
 const client = { first_paint_unix_us: 1_500_000, last_paint_unix_us: 1_500_000, clock_offset_us: 0 };
 const OBSERVED: AnyEvent = { type: "request.observed", at: 600_000, client: client as ClientTiming };
 

@@ -1,11 +1,11 @@
 /**
- * Whether the timeline's lanes are folded away, and how high they are, as they were left. A page that may keep nothing (an
- * exported one in a frame of its own origin) begins anew each time.
+ * The last fold and height of the timeline's lanes. A page without storage (an exported one in a frame of its own
+ * origin) starts from the defaults each time.
  */
 
 const KEY = "sightglass-timeline";
 const HEIGHT_KEY = "sightglass-timeline-height";
-/** The strip of scenes is the timeline of those who did not ask for lanes, px. */
+/** The strip of scenes is the timeline for readers who did not open the lanes; px. */
 const HEIGHT = 168;
 
 export const keptFold = (): boolean => read(KEY) !== "open";

@@ -11,7 +11,7 @@ const REACH_PX = { mouse: 3, touch: 14 };
 const MAX_WHEEL = 50;
 
 export interface Pointed {
-  /** Null: the row of what was waited for. */
+  /** Null: the row of the wait. */
   stage: StageId | null;
   found: Hit | null;
   /** In that row: the part of the wait. */
@@ -79,7 +79,7 @@ export class Gestures {
     else this.drag = "pan";
   }
 
-  /** A finger that is lifted has left too; what it tapped stays told. */
+  /** A lifted finger has left too; the note on its tapped span stays. */
   leave(event: PointerEvent): void {
     if (this.pointers.size || event.pointerType === "touch") return;
     this.view.hoveredRow = null;

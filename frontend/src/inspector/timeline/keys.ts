@@ -6,10 +6,10 @@ const ZOOM = 1.6;
 const STEP = 0.2;
 const FAST = 2.5;
 
-/** What the keys act on. */
+/** The target of the keys. */
 export interface Keyed {
   view: TimelineView;
-  /** Open the panel of what is focused. */
+  /** Open the panel of the focused span. */
   select: () => void;
   search: () => void;
 }

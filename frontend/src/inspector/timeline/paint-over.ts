@@ -1,4 +1,4 @@
-/** Draws what lies over the lanes: the axis, the path of the wait, the focused span, marks, ranges and the playhead. */
+/** Draws the layer over the lanes: the axis, the path of the wait, the focused span, marks, ranges and the playhead. */
 import { MIN_WIDTH } from "../../layout/lanes";
 import { AXIS_HEIGHT, type Box } from "../../layout/timeline";
 import { STAGES } from "../../trace/stages";
@@ -6,7 +6,7 @@ import { duration } from "../../trace/format";
 import { rowTop, type Picture } from "./painter";
 import type { Context, Palette } from "../../theme/palette";
 
-/** How far the name of a compressed gap reaches beyond it. */
+/** Reach of a compressed gap's name beyond the gap. */
 const GAP_LABEL = 30;
 const ROW_OF = new Map(STAGES.map(({ id }, index) => [id as string, index + 1]));
 
@@ -20,7 +20,7 @@ export function paintOver(ctx: Context, picture: Picture, palette: Palette): voi
   paintPlayhead(ctx, picture, palette);
 }
 
-/** What the replay has not come to is there, but pale. */
+/** Paint the part that the replay has not reached in pale colours. */
 function paintUnplayed(ctx: Context, { box, on, played }: Picture, palette: Palette): void {
   if (played === null) return;
   const x = Math.max(0, on.toX(played));
@@ -30,7 +30,7 @@ function paintUnplayed(ctx: Context, { box, on, played }: Picture, palette: Pale
   ctx.globalAlpha = 1;
 }
 
-/** From lane to lane along what was waited for: under the bar of each part, and down or up where the next begins. */
+/** From lane to lane along the wait: under the bar of each part, and down or up where the next begins. */
 export function paintPath(ctx: Context, { box, on, waits }: Picture, palette: Palette): void {
   const level = (stage: string) => rowTop(box, ROW_OF.get(stage)!) + box.barTop + box.barHeight + 0.5;
   ctx.strokeStyle = palette.soft;

@@ -18,9 +18,9 @@ export interface Picture {
   /** The first row; the lanes follow. */
   waits: Wait[];
   hasPath: boolean;
-  /** Where spans without an end are drawn to. */
+  /** The end of open spans. */
   now: number;
-  /** What comes after it is not played yet. Null: nothing is hidden. */
+  /** The time after which nothing is played yet. Null: nothing is hidden. */
   played: number | null;
   playhead: number;
   hoveredRow: number | null;
@@ -100,7 +100,7 @@ export function hatch(
   ctx.strokeStyle = color;
   ctx.lineWidth = 1;
   ctx.beginPath();
-  // The stripes are fixed to the pixels, so that panning does not make them crawl; only what is seen is striped.
+  // The stripes are fixed to the pixels, so that panning does not make them crawl; only visible parts are striped.
   const left = Math.max(0, Math.floor(x / 5) * 5);
   const right = Math.min(x + width, ctx.canvas.width);
   for (let at = left - height; at < right; at += 5) {

@@ -1,5 +1,5 @@
-/** What the timeline shows of a trace: the window on its time, what is focused, marked and measured. Knows no pixels
- * but the width it is given, and draws nothing. */
+/** The timeline's view of a trace: the window on its time, its focus, marks and measure. Knows no pixels but the width
+ * it is given, and draws nothing. */
 import { Lanes, nearest, neighbour, type Hit } from "../../layout/lanes";
 import {
   around,
@@ -22,16 +22,16 @@ import type { Span } from "../../trace/timing/spans";
 import { criticalPath } from "../../trace/timing/waits";
 import type { Picture } from "./painter";
 
-/** The first row is what was waited for. */
+/** The first row shows the wait. */
 export const NUM_ROWS = STAGES.length + 1;
 const FLIGHT_MS = 180;
-/** How much of the window an arrow key moves it by. */
+/** Share of the window by which an arrow key moves it. */
 const LANE_STEP = 0.2;
 /** Idle time is worth an offer from this share of the trace on. */
 const WORTH_COMPRESSING = 0.2;
 
 export class TimelineView {
-  /** Of the element that holds names and canvas. */
+  /** Width of the element that holds names and canvas. */
   outerWidth = $state(0);
   isCoarse = $state(false);
   isCompressed = $state(false);
@@ -41,13 +41,13 @@ export class TimelineView {
   kept = $state.raw<number[]>([]);
   passing = $state<number | null>(null);
   hasDetails = $state(false);
-  /** What is searched for. */
+  /** The search text. */
   sought = $state("");
   measured = $state.raw<Range | null>(null);
   hoveredRow = $state<number | null>(null);
   /** Live, time goes on between two events. */
   now = $state(-Infinity);
-  /** For the ears of those who do not see the canvas. */
+  /** Text for readers who do not see the canvas. */
   announced = $state("");
 
   private readonly lanes = new Lanes();
@@ -62,7 +62,7 @@ export class TimelineView {
 
   readonly box = $derived.by(() => box(this.outerWidth, NUM_ROWS, this.isCoarse));
   readonly laid = $derived.by(() => this.lanes.update(this.trace.whole));
-  /** Live, what is under way is waited for too. */
+  /** Live, the wait includes work under way. */
   readonly waits = $derived.by(() => {
     const path = criticalPath(this.trace.whole);
     const open = this.laid.lanes.flatMap(({ stage }) => stage.spans).find((span) => span.isOpen);
@@ -90,7 +90,7 @@ export class TimelineView {
   readonly window = $derived.by(() => (this.chosen ? clamp(this.chosen, this.axis) : this.axis));
   readonly on = $derived.by(() => scale(this.window, this.box.width, this.warp));
   readonly isFit = $derived.by(() => this.chosen === null);
-  /** What could be left out: its length, and its share of the whole; null where it is not worth it. */
+  /** The time that could be left out: its length, and its share of the whole; null where it is not worth it. */
   readonly idle = $derived.by(() => {
     const us = idleTime(this.gaps);
     const share = us / (this.whole.end - this.whole.start);
@@ -162,7 +162,7 @@ export class TimelineView {
     return true;
   }
 
-  /** By key: about the middle or what is focused, by shares of the window. */
+  /** Zoom by key: about the middle or the focused span, by shares of the window. */
   zoomBy(factor: number): void {
     const middle = (this.window.start + this.window.end) / 2;
     const focus = this.focus && this.warp.toAxis((this.focus.start + this.focus.end) / 2);
@@ -174,7 +174,7 @@ export class TimelineView {
     this.fly(pan(this.window, this.axis, share * (this.window.end - this.window.start)));
   }
 
-  /** To what is focused; once there, or with nothing focused, to the whole. */
+  /** Show the focused span; once there, or without one, the whole. */
   frame(): void {
     const to = this.focus && around(this.onAxis(this.focus), this.axis);
     const isThere = to && Math.abs(to.start - this.window.start) + Math.abs(to.end - this.window.end) < 1;
@@ -195,7 +195,7 @@ export class TimelineView {
     this.isCompressed = !this.isCompressed;
   }
 
-  /** Focus a span and tell of it; the window follows no further than it must. */
+  /** Focus a span and announce it; the window moves no further than it must. */
   attend(span: Span | null): void {
     if (!span) return;
     this.focus = span;
@@ -204,10 +204,10 @@ export class TimelineView {
     if (!this.isFit) this.show(holding(this.window, this.axis, this.onAxis(span)));
   }
 
-  /** To the next or previous event of all lanes: from what is focused, else from the playhead. */
+  /** Go to the next or previous event of all lanes: from the focused span, else from the playhead. */
   walk(direction: 1 | -1): void {
     const { isLive, position } = this.trace;
-    // A playhead that nobody has moved stands at the end: the first event comes next.
+    // A playhead that was never moved stands at the end: the first event comes next.
     const moment = isLive && direction > 0 ? -Infinity : position;
     const found = neighbour(this.laid.tracks, this.focus ?? moment, direction);
     if (!found && !this.focus) this.announced = "No event there.";
@@ -221,7 +221,7 @@ export class TimelineView {
     this.attend(neighbour(tracks, this.focus, direction) ?? this.focus);
   }
 
-  /** To the next lane up or down that has anything, at the same time. */
+  /** Go to the next lane up or down that has anything, at the same time. */
   changeLane(direction: 1 | -1): void {
     const time = this.focus ? this.focus.start : this.on.toTime(this.box.width / 2);
     const from = this.focus
@@ -278,7 +278,7 @@ export class TimelineView {
       .sort((a, b) => a.start - b.start || a.end - b.end);
   }
 
-  /** Takes away what was put over the lanes, the latest first, kept marks last; false when there is nothing. */
+  /** Remove overlays, the latest first, kept marks last; false when there is none. */
   clear(): boolean {
     if (this.measured) this.measured = null;
     else if (this.focus) this.focus = null;
@@ -294,7 +294,7 @@ export class TimelineView {
     this.trace.seek(this.on.toTime(x));
   }
 
-  /** Live, the end of what is shown is now: as long after the last event as this page has waited for another. */
+  /** Live, the end of the timeline is now: as long after the last event as this page has waited for another. */
   advance(sinceLastEventMs: number): void {
     if (this.trace.isOver || this.trace.isLost) return;
     this.now = Math.max(this.now, this.trace.duration + sinceLastEventMs * 1000);

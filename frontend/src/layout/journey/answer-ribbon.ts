@@ -7,7 +7,7 @@ import { MOST_BITS } from "../strip";
 import { box, text, type Area, type Ink, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
-/** Of the whole ribbon, with its sentence, px. */
+/** Height of the whole ribbon, with its sentence, px. */
 export const RIBBON_HEIGHT = 112;
 const BARS = 62;
 const LEAST_BAR = 3;
@@ -19,7 +19,7 @@ const MOST_WIDTH = 132;
 const LEAST_WIDTH = 12;
 /** More than these never have room. */
 const MOST_TOKENS = 60;
-/** So many of the next tokens are seen coming, where they are known. */
+/** Number of the next tokens that are seen coming, where they are known. */
 const NUM_AHEAD = 4;
 
 interface Place {

@@ -1,4 +1,4 @@
-/** The bill: what has been counted while the answer runs, and each line with its price once it is posted. */
+/** The bill: counts so far while the answer runs, and each line with its price once it is posted. */
 import type { BillLine, BillPosted } from "../../protocol/events";
 import { count, money, moneyColumn } from "../../trace/format";
 import { isOver, type TraceView } from "../../trace/view";
@@ -52,7 +52,7 @@ export function billShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-/** Of each line, and of their total. */
+/** The amount of each line, and their total. */
 const amountsOf = ({ lines: billed, currency, total_nano: total }: BillPosted): string[] =>
   moneyColumn([...billed.map(({ amount_nano }) => amount_nano), total], currency);
 

@@ -1,5 +1,5 @@
 /**
- * One token's draw: the candidates' masses rise, each stage of the sampler takes some away, what is left lines up end to
+ * One token's draw: the candidates' masses rise, each stage of the sampler removes some, the rest lines up end to
  * end without changing its length, and the draw u falls on one of them.
  */
 import type { TokenSampled } from "../../protocol/events";
@@ -14,7 +14,7 @@ import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
 const TOP = 48;
-/** Of a lower picture the candidates keep the room, and the chain of samplers is left out. */
+/** Heights, px: below the first the chain of samplers is left out, and the candidates keep the room. */
 const [CHAIN_FROM, LEAST_TOP] = [260, 28];
 /** A candidate's row, where there is room and where there is not. */
 const [ROW, LEAST_ROW] = [30, 20];
@@ -25,16 +25,16 @@ const WANTED_ROWS = 6;
 const { risen: RISE, cut: STAGES, lined: LINED, drawn: DRAWN } = DRAW_PARTS;
 
 interface Scales {
-  /** Where mass 0 and mass 1 are. */
+  /** Positions of mass 0 and mass 1. */
   left: number;
   width: number;
   right: number;
   top: number;
   barTop: number;
   row: number;
-  /** Of a bar. */
+  /** Size of a bar. */
   bar: number;
-  /** Of the names, px. */
+  /** Size of the names, px. */
   size: number;
 }
 
@@ -114,7 +114,7 @@ function unknownShapes(token: TokenSampled, area: Area): Shape[] {
   ];
 }
 
-/** Which step of the way from the model to the draw is shown, as a number with a part of the next. */
+/** The step shown on the way from the model to the draw, as a number with a fraction of the next. */
 const stepAt = (masses: Masses, beat: number): number => stepAtOf(masses.steps.length, beat);
 
 function stepAtOf(numSteps: number, beat: number): number {

@@ -16,7 +16,7 @@ const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dir
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
 const BEATS = [0, 0.05, 0.3, 0.6, 0.8, 0.95, 1];
 const WIDTHS = [1, 280, 358, 700, 1500];
-/** What the pictures were made for. */
+/** The height for which the pictures were made. */
 const FULL_HEIGHT = 560;
 const SIZE = { width: 700, height: FULL_HEIGHT };
 
@@ -34,7 +34,7 @@ function numbersOf(shape: Shape): number[] {
   return [shape.x, shape.y, shape.width, shape.height, opacity];
 }
 
-/** What is wrong with a picture: nothing, or the keys of shapes that are no shapes, or not alone under their key. */
+/** The faults of a picture: none, or the keys of shapes that are no shapes, or not alone under their key. */
 function faults(shapes: Shape[], isWhole: (shape: Shape) => boolean = () => true): string[] {
   const seen = new Set<string>();
   return shapes.flatMap((shape) => {

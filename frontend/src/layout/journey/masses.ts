@@ -1,4 +1,4 @@
-/** How a token's candidates lose and gain probability from stage to stage, and where each lies when it is drawn. */
+/** A token's candidates as they lose and gain probability from stage to stage, and their places at the draw. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { columns, isGreedy, type Column } from "../../trace/sampling/probability";
 
@@ -16,13 +16,13 @@ export interface Mass {
 export interface Masses {
   /** In candidate order: the most likely that are left, some that are not, and the drawn one always. */
   rows: Mass[];
-  /** What all others have together, after the model and after each stage. */
+  /** The joint share of all others, after the model and after each stage. */
   others: number[];
-  /** Of the others, what lies before and behind; they are what no row covers. */
+  /** The parts of the others before and behind; no row covers them. */
   rest: { low: number; high: number }[];
-  /** Of each step what is left of how many; null: it removed nothing, or that is not known. */
+  /** The number left after each step, and of how many; null: it removed nothing, or that is not known. */
   steps: { name: Column["name"] | "greedy"; numLeft: number | null }[];
-  /** Whether the draw is known, or needed none. */
+  /** True when the draw is known, or was not needed. */
   isDrawKnown: boolean;
 }
 
@@ -62,7 +62,7 @@ function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): num
   return isGreedy(token) ? [...found, 0] : found;
 }
 
-/** Logits are rounded: what a stage removed may have had no mass that shows. */
+/** Logits are rounded: the mass that a stage removed may be too small to show. */
 function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
   const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }, index) => ({
     name,
@@ -86,7 +86,7 @@ function chosenRows(token: TokenSampled, table: Column[], most: number): number[
   return [...found].sort((a, b) => a - b);
 }
 
-/** Of the drawn one as recorded; the logits of the others are rounded, so that they give way to it. */
+/** The drawn one's interval as recorded; the others' logits are rounded, so that they give way to it. */
 function intervalsOf(token: TokenSampled, final: Column): Mass["interval"][] {
   const drawn = token.candidate_ids.indexOf(token.id);
   const { low, high } = token;

@@ -11,7 +11,7 @@ import { fitted, lines, sansWidth } from "./words";
 const SIZES = [24, 17];
 const LEADING = 1.45;
 const ROW = 24;
-/** What is below the text: the gate, the check and its scores. */
+/** Height below the text: the gate, the check and its scores. */
 const BELOW = ROW * 9 + 60;
 
 /** The question stands in the log only once the context is assembled; null: it never was. */

@@ -50,7 +50,7 @@ it("writes in an ink that is read on what is behind each word, at any moment of 
           const texts = shapes.filter(isPreview);
           expect(texts.length).toBeGreaterThan(2);
           for (const text of texts)
-            // A character at the border stands on both.
+            // A character at the border counts for both.
             if ([...text.text].length > 3)
               expect([text.key, shareOnHue(text, boxes) > 0.5]).toEqual([text.key, text.ink === "on-hue"]);
         }

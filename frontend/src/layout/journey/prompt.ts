@@ -1,4 +1,4 @@
-/** The prompt's blocks: those that the cache has light up, then each chunk that is computed sweeps across the rest. */
+/** The prompt's blocks: cached blocks light up, then each computed chunk sweeps across the rest. */
 import type { CacheLookedUp } from "../../protocol/events";
 import { joinedLabels } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
@@ -14,7 +14,7 @@ const TOP = 28;
 const FOOT = 64;
 /** More blocks than these are drawn without their borders, as are those whose size is not reported. */
 const MOST_BORDERS = 800;
-/** What the rows are whole multiples of where no block size is reported. */
+/** The unit of the rows where no block size is reported. */
 const UNKNOWN_BLOCK = 16;
 const LEAST_PREVIEW = 60;
 const PREVIEW_LINE = 16;
@@ -115,7 +115,7 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
   return [...shapes, ...lit("hit-partly", numHits * blockSize, end)];
 }
 
-/** So many tokens, from the first on, have been found by now. */
+/** Number of tokens, from the first on, found by now. */
 function numLit(cache: CacheLookedUp, numLooked: number, { blockSize }: Ribbon): number {
   if (numLooked >= cache.hits.length) return cache.num_cached_tokens;
   return cache.hits.slice(0, Math.ceil(numLooked)).filter(Boolean).length * blockSize;
@@ -152,7 +152,7 @@ function previewShapes(
   }).flat();
 }
 
-/** A line of mono text in pieces of one ink each: what lies between from and to is on the strong hue. */
+/** A line of mono text in pieces of one ink each: the part between from and to is on the strong hue. */
 function inkedShapes(
   key: string,
   x: number,
@@ -210,7 +210,7 @@ function legendShapes(cache: CacheLookedUp, total: number, on: Ribbon, shown: nu
   ]);
 }
 
-/** The newest steps, each with what else was in its batch. */
+/** The newest steps, each with the rest of its batch. */
 function stepShapes(view: TraceView, on: Ribbon): Shape[] {
   const chunks = readings(view);
   const { area } = on;

@@ -1,4 +1,4 @@
-/** The wait for the engine: who is in front, and what takes the request. */
+/** The wait for the engine: the requests in front, and the worker that takes this one. */
 import { counted, duration } from "../../trace/format";
 import { queueWaits } from "../../trace/timing/queue-waits";
 import type { TraceView } from "../../trace/view";
@@ -10,7 +10,7 @@ const GAP = 8;
 const LABEL = 12;
 /** The sentence's room, and how far the engine stands above the track. */
 const [SAID, ABOVE] = [24, 62];
-/** What it computes with is a sentence of its own. */
+/** Most lines of one fact: the words on the compute format are a whole sentence. */
 const MOST_LINES = 3;
 
 const WHERE = {
@@ -72,7 +72,7 @@ function engineArea(area: Area, y: number): Area {
   return { x: area.x + area.width - width, y: y - ABOVE, width, height: ABOVE + 44 + SIDE };
 }
 
-/** What a server elsewhere does not tell is left away. */
+/** Facts that a server elsewhere does not report are omitted. */
 function engineShapes(started: TraceView["started"], engine: Area, area: Area, shown: number): Shape[] {
   const facts = started
     ? [

@@ -56,7 +56,7 @@ export function places(on: Ribbon, start: number, end: number): Area[] {
   return found;
 }
 
-/** Where the part that is done ends. */
+/** The end of the part that is done. */
 export function front(on: Ribbon, position: number): Area | null {
   const place = places(on, Math.max(0, Math.ceil(position) - 1), Math.ceil(position))[0];
   return place ? { ...place, x: place.x + place.width, width: 0 } : null;

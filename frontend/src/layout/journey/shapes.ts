@@ -1,4 +1,4 @@
-/** What the journey's pictures are made of. Knows sizes and the names of colours, neither SVG nor the theme. */
+/** The shapes of the journey's pictures. Knows sizes and the names of colours, neither SVG nor the theme. */
 import type { StageId } from "../../trace/stages";
 
 /** A colour by its meaning: the theme's own, a stage's hue, strong or pale, or a step of the ramp of quantities. */
@@ -37,7 +37,7 @@ export interface TextShape {
   kind: "text";
   key: string;
   x: number;
-  /** Of the baseline. */
+  /** The y of the baseline. */
   y: number;
   text: string;
   size: number;
@@ -107,7 +107,7 @@ export function shifted(shapes: Shape[], dx: number, dy: number, opacity = 1): S
 
 export const mix = (from: number, to: number, share: number): number => from + (to - from) * share;
 
-/** How far the part of a beat between two shares of it has come, slowing down at its end. */
+/** The progress of a part of a beat between two shares of it, slowing down at its end. */
 export function part(beat: number, from: number, to: number): number {
   const share = Math.min(1, Math.max(0, (beat - from) / (to - from)));
   return 1 - (1 - share) ** 3;

@@ -24,18 +24,18 @@ export interface Size {
   height: number;
 }
 
-/** What the log does not tell of the moment alone. */
+/** Facts that the log of the moment alone does not give. */
 export interface Around {
   /** The answer's tokens after those of the view, where they are known. */
   ahead?: readonly TokenSampled[];
   /** The scene that is shown: while the answer is written, the draw stays on the screen. */
   scene?: SceneId;
-  /** Whether one token follows the other so fast that bars only grow and shrink. */
+  /** True when tokens follow each other so fast that bars only grow and shrink. */
   isFast?: boolean;
 }
 
 /**
- * Shapes of a moment's scene in a box of this size. `beat`, 0 to 1, is how far the newest event's showing has come;
+ * Shapes of a moment's scene in a box of this size. `beat`, 0 to 1, is the progress of the newest event's showing;
  * `question` is the message's text, where the log has it.
  */
 export function stageShapes(

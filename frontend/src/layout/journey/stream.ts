@@ -1,4 +1,4 @@
-/** Tokens on their way out: held in the worker until the guard has looked at them, then released to the browser as text. */
+/** Tokens on their way out: held in the worker until the guard's check, then released to the browser as text. */
 import type { SafetyChecked, TokenSampled } from "../../protocol/events";
 import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
 import { nameOf } from "../../trace/token-name";
@@ -14,7 +14,7 @@ const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
 const BYTES = 11;
-/** Where the parts begin: the held tokens, the gate, what the browser has. */
+/** The tops of the parts: the held tokens, the gate, the browser's text. */
 const HELD_TOP = 22;
 const GATE = 78;
 const SENT_TOP = 128;
@@ -68,7 +68,7 @@ function heldShapes(view: TraceView, area: Area, arriving: number, withholding: 
 const sizeOf = ({ piece }: TokenSampled): string =>
   piece === REDACTED_PIECE ? "" : `${decodeBase64(piece).length} B`;
 
-/** Of redacted tokens it is not known how many there were. */
+/** The number of bytes of redacted tokens is not known. */
 function bytesOf(held: TokenSampled[]): string {
   if (held.some(({ piece }) => piece === REDACTED_PIECE)) return "";
   return `, ${counted(
@@ -77,7 +77,7 @@ function bytesOf(held: TokenSampled[]): string {
   )}`;
 }
 
-/** Whether the last of these tokens ends within a character. */
+/** True when the last of these tokens ends within a character. */
 function isWaiting(held: TokenSampled[]): boolean {
   const last = held.at(-1)!;
   return pieceLabel(last.piece).startsWith("‹") && sharedText(held.map(({ piece }) => piece)).at(-1) === null;
@@ -147,7 +147,7 @@ function placed(tokens: TokenSampled[], area: Area) {
 
 const lastCheck = ({ outputChecks }: TraceView): SafetyChecked | null => outputChecks.at(-1) ?? null;
 
-/** The guard reads what is held. */
+/** The guard reads the held tokens. */
 function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   if (events.at(-1)?.event.type !== "safety.checked" || beat >= 1) return [];
   const x = area.x + area.width * part(beat, 0, 0.7);
@@ -191,7 +191,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-/** Those that were just let through fall past the gate. */
+/** Tokens that were just released fall past the gate. */
 function leavingShapes({ releases, tokens }: TraceView, area: Area, beat: number): Shape[] {
   if (beat >= 0.7) return [];
   const [before, now] = [releases.at(-2)?.num_tokens ?? 0, releases.at(-1)?.num_tokens ?? 0];
@@ -205,7 +205,7 @@ function leavingShapes({ releases, tokens }: TraceView, area: Area, beat: number
   return shapes.map((shape) => ({ ...shape, key: `leaving-${shape.key}` }));
 }
 
-/** What the browser has, release by release; the newest is marked. */
+/** The browser's text, release by release; the newest is marked. */
 function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
   const { releases, withheld, forked } = view;
   const top = area.y + SENT_TOP;
@@ -215,7 +215,7 @@ function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
     words: release.text,
     isNotice: false,
   }));
-  // What a fork goes on from stands there already.
+  // The text that a fork goes on from is there already.
   if (forked?.text) texts.unshift({ key: "sent-before", words: forked.text, isNotice: false });
   if (withheld) texts.push({ key: "sent-instead", words: withheld.replacement, isNotice: true });
   const said = releases.length

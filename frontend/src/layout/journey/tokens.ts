@@ -35,7 +35,7 @@ interface Chip {
   /** Empty where it is redacted. */
   id: string;
   isSpecial: boolean;
-  /** Of the answer that a fork goes on from. */
+  /** True for a token of the answer that a fork goes on from. */
   isKept: boolean;
   row: number;
   /** Its place in the row. */
@@ -160,7 +160,7 @@ function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] 
   ];
 }
 
-/** Where the cut is. */
+/** The shapes of the cut. */
 function cutShapes(chips: Chip[], type: Type, area: Area, cut: number): Shape[] {
   const chip = chips[Math.floor(cut)];
   if (!chip || cut <= 0) return [];

@@ -1,4 +1,4 @@
-/** The context window to scale, with the prompt's segments packed into it one after the other, and what was left out. */
+/** The context window to scale, with the prompt's segments packed into it one after the other, and those left out. */
 import type { ContextAssembled, Segment } from "../../protocol/events";
 import { count, counted } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
@@ -8,7 +8,7 @@ import { fitted, lines, monoWidth, sansWidth } from "./words";
 const BAR = 22;
 const PACKED = 64;
 const LINE = 17;
-/** Of a segment's entry: its heading alone, or with as many lines of its text as have room. */
+/** Height of a segment's entry: its heading alone, or with as many lines of its text as fit. */
 const LEAST_ENTRY = 22;
 const MOST_LINES = 6;
 const ENTRY_GAP = 12;
@@ -138,7 +138,7 @@ function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[
   });
 }
 
-/** In lines of its own; without room for them what fits beside the segment's name. */
+/** In lines of its own; without room for them, as much as fits beside the segment's name. */
 function beginning(words: string, width: number, most: number): string[] {
   if (most) return lines(words, width - 22, 12, Math.min(MOST_LINES, most), monoWidth);
   return [fitted(words.slice(0, 300).replaceAll("\n", "↵"), width - nameWidth(width) - 90, 12)];

@@ -1,4 +1,4 @@
-/** How wide words are, without a font to measure: the mono font's columns, and the sans font's average. */
+/** Widths of words, without a font to measure: the mono font's columns, and the sans font's average. */
 
 /** Width of a column in the size of the mono font. */
 const COLUMN = 0.6;
@@ -34,7 +34,7 @@ export function fitted(words: string, width: number, size: number, measure: Meas
   return chars.length ? `${chars.join("")}…` : "";
 }
 
-/** Lines of at most a width, broken at spaces where there are any; the last says whether more would follow. */
+/** Lines of at most a width, broken at spaces where there are any; the last ends in a sign if more would follow. */
 export function lines(
   words: string,
   width: number,

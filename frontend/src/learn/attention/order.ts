@@ -1,7 +1,7 @@
-/** Whether two texts are made of the same tokens. Pure. */
+/** Tells whether two texts are made of the same tokens. Pure. */
 import type { Piece } from "../../tokenizer/cutter";
 
-/** What keeps two texts from being compared; null: nothing. */
+/** The reason why two texts cannot be compared; null: none. */
 export function sameTokens(first: readonly Piece[], second: readonly Piece[]): string | null {
   if (!first.length || !second.length) return "Type two sentences of the same words.";
   const left = [...second];

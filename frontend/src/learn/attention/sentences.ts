@@ -1,14 +1,14 @@
-/** The sentences that the exhibit begins with, and what is asked of the model about them. */
+/** The sentences that the exhibit begins with, and the model's tasks on them. */
 
 export interface Riddle {
-  /** What one would have to understand. */
+  /** The knowledge that the riddle needs. */
   name: string;
   text: string;
   /** The sentence is gone on with, so that the model has to name one of the two. */
   lead: string;
-  /** Each with its space: what could come next. */
+  /** The possible next words, each with its space. */
   words: [string, string];
-  /** Which of the words makes sense. */
+  /** The index of the word that makes sense. */
   right: 0 | 1;
 }
 
@@ -32,7 +32,7 @@ export const TROPHY: Riddle[] = [
   },
 ];
 
-/** The same tokens; who runs away from whom is in their order alone. */
+/** The same tokens; only their order says which animal runs away. */
 export const CHASE: Riddle[] = [
   {
     name: "the cat first",
@@ -57,7 +57,7 @@ export function numUnderstood(riddles: readonly Riddle[], chances: readonly (rea
   return riddles.filter(({ right }, index) => chances[index]![right]! > chances[index]![1 - right]!).length;
 }
 
-/** What the answers say of the model, in a sentence. */
+/** The answers' verdict on the model, in a sentence. */
 export function verdictOf(riddles: readonly Riddle[], chances: readonly (readonly number[])[]): string {
   const num = numUnderstood(riddles, chances);
   if (num === riddles.length) return "It names the right one both times: the sentence was understood.";

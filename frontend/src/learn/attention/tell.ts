@@ -1,4 +1,4 @@
-/** How much there was to look back at. */
+/** The amount of text that attention could look back at. */
 import { count, counted } from "../../trace/format";
 import { line, missing, type Teller } from "../own/walk";
 

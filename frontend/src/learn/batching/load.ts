@@ -1,4 +1,4 @@
-/** Who comes to the simulated machine, and what a run of it says. Pure. */
+/** The load on the simulated machine, and the findings of a run. Pure. */
 import type { Simulation, SimulationRequest } from "../../protocol/events";
 import type { StepClock } from "../simulation";
 
@@ -8,7 +8,7 @@ export interface Load {
   numPrompt: number;
   numAnswer: number;
   atOnce: number;
-  /** Tokens of a step in which somebody decodes. */
+  /** Tokens of a step in which another request decodes. */
   chunk: number;
   hasLong: boolean;
 }
@@ -20,7 +20,7 @@ const NUM_BLOCKS = 2048;
 export function requestOf(load: Load, { step_us, token_us }: StepClock): SimulationRequest {
   const arrivals = Array.from({ length: load.numRequests }, (_, index) => {
     const isLong = load.hasLong && index === longIndex(load);
-    // Nobody has a token in common with anybody: nothing here comes from a cache.
+    // No two requests share a token: nothing here comes from a cache.
     const ids = (size: number, from: number) =>
       Array.from({ length: size }, (_, at) => index * 10_000 + from + at);
     return {
@@ -58,7 +58,7 @@ export interface Span {
   numSteps: number;
 }
 
-/** What each request went through, from its arrival on, µs. */
+/** Each request's spans, from its arrival on, µs. */
 export function spansOf(request: SimulationRequest, run: Simulation): Span[][] {
   const rows: Span[][] = request.arrivals.map(() => []);
   for (const { at_us, duration_us, shares } of run.steps)
@@ -86,7 +86,7 @@ export interface Figures {
   tokensPerSecond: number;
   /** Mean over the requests, from arrival to first token, µs. */
   firstToken: number;
-  /** The longest that anybody waited between two tokens, µs. */
+  /** The longest wait of any request between two tokens, µs. */
   longestGap: number;
 }
 

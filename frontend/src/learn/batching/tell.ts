@@ -1,4 +1,4 @@
-/** In whose company the request was computed. */
+/** The other requests in this request's steps. */
 import { counted, duration } from "../../trace/format";
 import { queueWaits } from "../../trace/timing/queue-waits";
 import { line, missing, type Line, type Teller } from "../own/walk";

@@ -1,4 +1,4 @@
-/** Which of the request's blocks were there already. */
+/** The request's blocks that were there already. */
 import { count, counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../own/walk";
 import { savedTime } from "../../trace/context/saved-time";
@@ -10,7 +10,7 @@ export const tellBlocks: Teller = (view) => {
   const size = cache.block_size;
   const numPrompt = prompt ? numRead(view) : (prefill[0]?.total ?? 0);
   const numHit = cache.hits.filter(Boolean).length;
-  /** Of a block that was full only in part, in another of your requests that was running. */
+  /** Tokens of a partly full block, held by another of your requests that was running. */
   const numBesides = cache.num_cached_tokens - numHit * size;
   const from = prefill[0] ? prefill[0].at - prefill[0].step_us : cache.at;
   const end = prefill.at(-1)?.at ?? cache.at;

@@ -1,4 +1,4 @@
-/** Who asks what in the exhibit of blocks, and what lies in them at each step of a run. Pure. */
+/** The visitors of the exhibit of blocks, their prompts, and the blocks' contents at each step of a run. Pure. */
 import type { SimulatedBlock, Simulation, SimulationRequest } from "../../protocol/events";
 import type { Cutter, Piece } from "../../tokenizer/cutter";
 import { counted } from "../../trace/format";
@@ -64,7 +64,7 @@ function visitorsOf(visit: Visit, before: readonly Visit[]): Visitor[] {
 
 export interface Asked {
   user: string;
-  /** Which of this user's requests it is, from 1. */
+  /** Number of the request among this user's, from 1. */
   nth: number;
   /** The prompt's and the answer's. */
   pieces: Piece[];
@@ -123,7 +123,7 @@ export function lastArrival({ steps }: Simulation, { arrivals }: SimulationReque
   );
 }
 
-/** What is going on in a step, in words. */
+/** The events of a step, in words. */
 export function tellStep({ steps, block_size }: Simulation, { asked }: Scene, at: number): string {
   const step = steps[at];
   if (!step) return "";

@@ -1,4 +1,4 @@
-/** Ten turns about bread, of our own writing, and what they ask of the simulated machine. Pure. */
+/** Ten turns about bread, of our own writing, and their requests to the simulated machine. Pure. */
 import type { SimulationRequest } from "../../protocol/events";
 import type { PackedTurn } from "../../transport/api";
 
@@ -77,7 +77,7 @@ const GROUPS = {
 } as const;
 export type Group = keyof typeof GROUPS;
 
-/** The prompt's tokens by what they are for. */
+/** The prompt's tokens by purpose. */
 export function grouped({ segments }: PackedTurn): Record<Group, number> {
   const sum = (kinds: readonly string[]) =>
     segments.reduce((all, { kind, num_tokens }) => all + (kinds.includes(kind) ? num_tokens : 0), 0);

@@ -1,4 +1,4 @@
-/** How full the window was. */
+/** The fill of the window. */
 import { count, counted, percent } from "../../trace/format";
 import { numKept } from "../../trace/view";
 import { line, missing, type Line, type Teller } from "../own/walk";

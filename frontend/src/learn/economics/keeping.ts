@@ -26,7 +26,7 @@ const NUM_SPARE_BLOCKS = 16;
 const BLOCK = 16;
 const MINUTE_US = 60_000_000;
 
-/** The visitor's requests are the first so many. */
+/** The visitor's requests come first. */
 export function requestOf(plan: Plan, way: Way): SimulationRequest {
   const shared = range(plan.numShared, 0);
   const gap = plan.everyMinutes * MINUTE_US;
@@ -51,7 +51,7 @@ export function requestOf(plan: Plan, way: Way): SimulationRequest {
   };
 }
 
-/** Two between any two of the visitor's: the second finds only blocks that nobody was promised. */
+/** Two requests between any two of the visitor's: the second finds only blocks promised to no request. */
 function others({ numRequests, numShared }: Plan, gap: number): SimulationRequest["arrivals"] {
   return Array.from({ length: 2 * (numRequests - 1) }, (_, index) => ({
     at_us: Math.round((index >> 1) * gap + (gap / 3) * (1 + (index & 1))),
@@ -64,7 +64,7 @@ function others({ numRequests, numShared }: Plan, gap: number): SimulationReques
 
 const range = (length: number, first: number) => Array.from({ length }, (_, index) => first + index);
 
-/** What the visitor's first n requests cost together, for each n; billionths of the currency unit. */
+/** The joint cost of the visitor's first n requests, for each n; billionths of the currency unit. */
 export function costsOf({ numRequests }: Plan, { stories }: Simulation, prices: Prices): number[] {
   return summed(stories.slice(0, numRequests).map(({ usage }) => costOf(usage, prices)));
 }

@@ -1,4 +1,4 @@
-/** Requests that are really sent to this server's gate, and what comes back. Nothing of them is started. */
+/** Requests that are really sent to this server's gate, and the replies. The server starts none of them. */
 
 /** The doors in the order in which the server checks them (webapp/api/chat/conversations.py), each with its refusals. */
 export const DOORS = [
@@ -20,7 +20,7 @@ const DOOR_OF: Record<string, DoorId> = {
   too_many_requests: "room",
 };
 
-/** Which door refused; null: none did. */
+/** The door that refused; null: none did. */
 export function doorOf({ status, body }: Pick<Reply, "status" | "body">): DoorId | null {
   if (status < 400) return null;
   const code = (body as { error?: { code?: string } } | null)?.error?.code ?? "";
@@ -63,7 +63,7 @@ export const KNOCKS: Knock[] = [
   post("A misspelt setting", '{"text":"Hello","params":{"temprature":1}}'),
 ];
 
-/** A message while so many requests are thought to be open. */
+/** A message while this many requests are assumed to be open. */
 export function crowded(numOpen: number, n: number): Knock {
   return post("Busy", JSON.stringify({ text: "Hello", n, num_open: numOpen }));
 }
@@ -104,7 +104,7 @@ export async function knock(
   };
 }
 
-/** What the page itself puts on a request; the browser adds the session's cookie, which no script can read. */
+/** The headers that the page itself sets; the browser adds the session's cookie, which no script can read. */
 export function headersOf(
   { body, hasSecret }: Pick<Knock, "body" | "hasSecret">,
   secret: string,
@@ -117,7 +117,7 @@ export function headersOf(
 
 const HIDDEN = "••••••••";
 
-/** As the wire has it, without what no page should show. */
+/** As it is on the wire, without secrets that no page should show. */
 export function requestText(sent: Knock): string {
   const headers = Object.entries(headersOf(sent, `${HIDDEN} (this page’s secret)`));
   const cookie =

@@ -1,4 +1,4 @@
-/** How the request came through the gate. */
+/** The request's way through the gate. */
 import { count, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../own/walk";
 

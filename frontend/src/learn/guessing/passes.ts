@@ -1,4 +1,4 @@
-/** The steps of a guessed answer, and what they take by a simulated clock. Pure. */
+/** The steps of a guessed answer, and their times by a simulated clock. Pure. */
 import type { Guesses, GuessStep } from "../../protocol/events";
 import type { StepClock } from "../simulation";
 

@@ -1,4 +1,4 @@
-/** What was guessed of the request's answer. */
+/** The guesses in the request's answer. */
 import { count, counted } from "../../trace/format";
 import { nameOf } from "../../trace/token-name";
 import { line, missing, type Teller } from "../own/walk";

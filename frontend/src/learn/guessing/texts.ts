@@ -1,4 +1,4 @@
-/** What the engine may be lucky with: texts as they could be answered. Of our own writing. */
+/** Texts that the engine may guess well, as possible answers, of our own writing. */
 
 export interface Sample {
   name: string;

@@ -1,11 +1,11 @@
-/** How many tokens each step computes, with a KV cache and without. Pure. */
+/** Tokens that each step computes, with a KV cache and without. Pure. */
 
 export interface Counts {
   cached: number;
   uncached: number;
 }
 
-/** Of one step: it gives token `step` of the answer, from 0. */
+/** The counts of one step: it gives token `step` of the answer, from 0. */
 export function countsAt(numPrompt: number, step: number): Counts {
   return { cached: step ? 1 : numPrompt, uncached: numPrompt + step };
 }

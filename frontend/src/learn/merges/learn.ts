@@ -9,7 +9,7 @@ import { toByteAlphabet } from "../../tokenizer/cutter";
 export interface Merge {
   left: string;
   right: string;
-  /** How often the pair stood in the text. */
+  /** Number of times that the pair stood in the text. */
   num: number;
 }
 
@@ -57,14 +57,14 @@ function firstPieces(): Map<string, number> {
   return new Map(chars.map((char, age) => [char, age]));
 }
 
-/** What the text looks like after so many merges. */
+/** The text after a number of merges. */
 export interface Stage {
   words: string[][];
   /** The pairs that come most often now, the next merge first. */
   pairs: Merge[];
 }
 
-/** The merges that a text teaches, at most so many, until no pair comes twice; and each stage, from the bytes on. */
+/** The merges learnt from a text, at most `most`, until no pair comes twice; and each stage, from the bytes on. */
 export function learn(text: string, most: number): { merges: Merge[]; stages: Stage[] } {
   const age = firstPieces();
   let words = wordsOf(text);

@@ -1,4 +1,4 @@
-/** Of how long pieces the request was made. */
+/** The sizes of the pieces that the request was made of. */
 import { decodeBase64, pieceLabel } from "../../trace/bytes";
 import { counted } from "../../trace/format";
 import { line, missing, type Teller } from "../own/walk";

@@ -1,4 +1,4 @@
-/** The trace that the exhibits play on: the visitor's last answered request, or a recorded one that comes with the app. */
+/** The exhibits' trace: the visitor's last answered request, or a recorded one that comes with the app. */
 import type { Frame } from "../../protocol/events";
 import { loadExample } from "../../example/example";
 import { RequestTrace } from "../../state/request/request-trace.svelte";
@@ -8,7 +8,7 @@ import { api } from "../../transport/api";
 export interface Played {
   trace: RequestTrace;
   title: string;
-  /** Of the visitor's own request; null: the recorded example. */
+  /** The visitor's own request; null: the recorded example. */
   requestId: string | null;
 }
 
@@ -17,7 +17,7 @@ interface JsonTrace {
 }
 
 export async function loadLastRequest(): Promise<Played> {
-  // One made here comes before one that was imported, however late that was.
+  // A trace made here comes before an imported one, however late that was.
   const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
   if (!last) return playExample();
   const response = await fetch(`/api/traces/${last.id}/export?format=json`);

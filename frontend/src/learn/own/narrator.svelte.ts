@@ -10,7 +10,7 @@ export class Narrator {
   constructor(
     readonly trace: RequestTrace,
     readonly lines: Line[],
-    /** Whether the moment jumps to each sentence's end instead of going there. */
+    /** True when the moment jumps to each sentence's end instead of moving there. */
     private readonly isStill: () => boolean,
   ) {
     this.goTo({ index: 0, share: 1 });

@@ -1,6 +1,6 @@
 /**
- * The clock of a narration: sentences take turns, each as long as it takes to read, and while one is read the moment
- * shown goes through the stretch of the trace that it tells of. Knows nothing of what is drawn.
+ * The clock of a narration: sentences take turns, each as long as it takes to read, and meanwhile the moment
+ * shown moves through the stretch of the trace that it describes. Knows nothing of drawing.
  */
 import type { TraceView } from "../../trace/view";
 
@@ -11,22 +11,22 @@ export interface Line {
   end: number;
 }
 
-/** What an exhibit says of a request: short sentences of that request's own numbers. */
+/** An exhibit's short sentences on a request, with that request's own numbers. */
 export type Teller = (view: TraceView) => Line[];
 
 export function line(text: string, start: number, end: number): Line {
   return { text, start, end: Math.max(start, end) };
 }
 
-/** What was not recorded is said to be so. */
+/** A sentence on a missing record. */
 export function missing(view: TraceView, what: string): Line[] {
   return [line(`${what} is not recorded of this request.`, 0, view.at)];
 }
 
-/** How far the reading is. */
+/** The reader's place in the text. */
 export interface Place {
   index: number;
-  /** Of the sentence, 0 to 1. */
+  /** Share of the sentence, 0 to 1. */
   share: number;
 }
 
@@ -37,7 +37,7 @@ export function readingMs({ text }: Line): number {
   return Math.max(LEAST_MS, text.length * MS_PER_CHAR);
 }
 
-/** Where the reading is some time later; the end of the last sentence is the end. */
+/** The reader's place some time later; the end of the last sentence is the end. */
 export function advance(lines: readonly Line[], place: Place, ms: number): Place {
   let { index, share } = place;
   let left = ms;

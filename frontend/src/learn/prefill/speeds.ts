@@ -1,4 +1,4 @@
-/** How fast a prompt is read and an answer written, on the simulated machine. Pure. */
+/** The speeds of reading a prompt and writing an answer, on the simulated machine. Pure. */
 import type { Simulation, SimulationRequest } from "../../protocol/events";
 import type { StepClock } from "../simulation";
 

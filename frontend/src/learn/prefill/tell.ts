@@ -1,4 +1,4 @@
-/** How fast the request's prompt was read and its answer written. */
+/** The speeds at which the request's prompt was read and its answer written. */
 import { counted, duration } from "../../trace/format";
 import { firstTextUs } from "../../trace/view";
 import { line, missing, type Line, type Teller } from "../own/walk";

@@ -1,4 +1,4 @@
-/** Rules of thumb about tokens, and what a text really has. Pure. */
+/** Rules of thumb about tokens, and the true figures of a text. Pure. */
 
 export interface Sizes {
   numChars: number;
@@ -6,7 +6,7 @@ export interface Sizes {
   numTokens: number;
 }
 
-/** Words are what stands between spaces. */
+/** Words are the parts between spaces. */
 export function sizesOf(text: string, numTokens: number): Sizes {
   return {
     numChars: [...text].length,
@@ -55,12 +55,12 @@ export const RULES: Rule[] = [
   },
 ];
 
-/** How far the text is from the rule: 1.5 is half as much again. */
+/** The text's size over the rule's: 1.5 is half as much again. */
 export function timesOf({ of, told }: Rule, sizes: Sizes): number {
   return of(sizes) / told;
 }
 
-/** In words: whether the rule holds within a quarter. */
+/** The verdict in words; a rule holds within a quarter. */
 export function judged(times: number): string {
   if (times <= 1.25 && times >= 0.8) return "holds";
   return times > 1 ? `${times.toFixed(1)} times as much` : `${(1 / times).toFixed(1)} times less`;

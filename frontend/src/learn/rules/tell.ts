@@ -5,7 +5,7 @@ import type { TraceView } from "../../trace/view";
 import { line, missing, type Teller } from "../own/walk";
 import { charsPerToken, sizesOf, tokensPerWord, type Sizes } from "./rules";
 
-/** Of the message and of the answer; null: the trace does not have its text, or nothing was written. */
+/** Sizes of the message and of the answer; null: the trace does not have its text, or nothing was written. */
 export function ownSizes(view: TraceView): { message: Sizes | null; answer: Sizes | null } {
   const segment = view.context?.segments.findLast(({ kind }) => kind === "user");
   const message = messageOf(view);

@@ -1,4 +1,4 @@
-/** What the safety layers said of the request. */
+/** The safety layers' verdicts on the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
@@ -32,7 +32,7 @@ export const tellSafety: Teller = (view) => {
       line(highest("Its", inputCheck), from, inputCheck.at),
     );
   }
-  // The check may end after the prompt is made: what it found stays in the picture.
+  // The check may end after the prompt is made: its findings stay in the picture.
   const checked = inputCheck?.at ?? 0;
   if (prompt)
     lines.push(

@@ -1,11 +1,11 @@
-/** What a reader sees of bytes that come token by token, with and without a decoder that waits. Pure. */
+/** A reader's view of bytes that come token by token, with and without a decoder that waits. Pure. */
 import type { Piece } from "../../tokenizer/cutter";
 
 export interface Stage {
   piece: Piece;
   /** Decoded by itself: a part of a character becomes U+FFFD. */
   alone: string;
-  /** What the decoder that waits lets out with this token. */
+  /** The text that the waiting decoder releases with this token. */
   released: string;
   /** Bytes that it holds after this token. */
   held: number[];
@@ -24,7 +24,7 @@ export function stagesOf(pieces: Piece[]): Stage[] {
   });
 }
 
-/** How long a character is by its first byte; null: a byte that stands within one. */
+/** A character's length by its first byte; null: a byte within a character. */
 export function lengthOf(first: number): number | null {
   if (first < 0x80) return 1;
   if (first >= 0xf0) return 4;

@@ -1,4 +1,4 @@
-/** How the request's text left, piece by piece. */
+/** The request's text as it left, piece by piece. */
 import { sharedText } from "../../trace/bytes";
 import { counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Teller } from "../own/walk";

@@ -1,11 +1,11 @@
-/** What can be seen of a tokenizer, each a text to begin with and a sentence made of how it was cut. */
+/** Lessons on a tokenizer, each a text to begin with and a sentence made of its tokens. */
 import type { Cutter, Definition, Piece } from "../../tokenizer/cutter";
 import { count, counted } from "../../trace/format";
 
 export interface Lesson {
   name: string;
   text: string;
-  /** Of the text as it stands, which the visitor may have changed. */
+  /** A sentence on the current text, which the visitor may have changed. */
   said: (text: string, pieces: Piece[], definition: Definition) => string;
 }
 

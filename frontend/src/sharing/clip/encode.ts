@@ -8,7 +8,7 @@ export interface Making {
   signal: AbortSignal;
   /** 0 to 1. */
   onProgress: (share: number) => void;
-  /** What is drawn on, which may be in sight. */
+  /** The canvas to draw on, which may be in sight. */
   canvas: HTMLCanvasElement;
 }
 
@@ -93,9 +93,9 @@ async function makeVideo(film: Film, { canvas, signal, onProgress }: Making): Pr
   return new Blob([target.buffer], { type: "video/webm" });
 }
 
-/** The last colour of the palette stands for what has not changed. */
+/** The last colour of the palette stands for unchanged pixels. */
 const NUM_COLORS = 128;
-/** How many frames the palette is made of, and which of their pixels. */
+/** The number of frames that the palette is made of, and the step between their pixels. */
 const [NUM_SAMPLES, SAMPLE_STEP] = [24, 7];
 
 async function makeGif(film: Film, { canvas, signal, onProgress }: Making): Promise<Blob | null> {

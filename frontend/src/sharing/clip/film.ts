@@ -42,7 +42,7 @@ export class Film {
     this.shown = shown;
   }
 
-  /** As the page's theme has it when it is first asked for. */
+  /** The page theme's colour at its first use. */
   private colorOf(ink: Ink): string {
     const known = this.colors.get(ink);
     if (known) return known;

@@ -19,9 +19,9 @@ export const [WIDTH, HEIGHT] = [960, 680];
 const MARGIN = 32;
 const STRIP = 34;
 const STAGE = { x: MARGIN, y: 130, width: WIDTH - 2 * MARGIN, height: HEIGHT - 130 - 52 };
-/** The picture is drawn so many times as large as on a page: a clip is looked at small. */
+/** Scale of the picture over that of a page: a clip is watched small. */
 const ZOOM = 1.22;
-/** Of an average letter, to its size. */
+/** Width of an average letter over its size. */
 const LETTER = 0.53;
 
 /** view: at the moment; whole: at the end. */
@@ -172,7 +172,7 @@ function figuresOf(view: TraceView): [string, string][] {
   ];
 }
 
-/** In lines that roughly fit, at most so many. */
+/** Lines that roughly fit, at most `most`. */
 function broken(words: string, width: number, size: number, most: number): string[] {
   const perLine = Math.floor(width / (size * LETTER));
   const lines: string[] = [""];

@@ -1,9 +1,9 @@
-/** What we use of gifenc 1.0.3, which has no types of its own. */
+/** The parts of gifenc 1.0.3 that we use; it has no types of its own. */
 declare module "gifenc" {
   export type Palette = [red: number, green: number, blue: number][];
 
   export interface FrameOptions {
-    /** Of the first frame it is all frames' own. */
+    /** The first frame's palette serves all frames. */
     palette?: Palette | number[][];
     /** Milliseconds. */
     delay?: number;

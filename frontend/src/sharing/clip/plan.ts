@@ -7,22 +7,22 @@ export type Log = readonly { event: AnyEvent; seq: number }[];
 
 export interface Moment {
   kind: "title" | "scene" | "words" | "end";
-  /** How many events are shown. */
+  /** Number of events shown. */
   shown: number;
-  /** How far the newest event's showing has come, 0 to 1. */
+  /** The progress of the newest event's showing, 0 to 1. */
   beat: number;
-  /** Of the path; null at the title and the end. */
+  /** The scene of the path; null at the title and the end. */
   scene: SceneId | null;
 }
 
 /** Milliseconds. */
 const [TITLE, SCENE, FIRST_DRAW, WORDS, END] = [1000, 700, 1400, 2600, 1800];
-/** Of a scene's time it moves, then it rests. */
+/** Share of a scene's time in which it moves; then it rests. */
 const MOVING = 0.7;
 /** While the answer is written they are one picture. */
 const WRITING: readonly SceneId[] = ["draw", "stream"];
 
-/** One for each frame at so many a second, in order; empty: there is nothing to show. */
+/** One moment for each frame at this rate, in order; empty: there is nothing to show. */
 export function clipPlan(log: Log, perSecond: number): Moment[] {
   if (!log.length) return [];
   const numFrames = (ms: number) => Math.max(1, Math.round((ms / 1000) * perSecond));
@@ -48,7 +48,7 @@ export function clipPlan(log: Log, perSecond: number): Moment[] {
   ];
 }
 
-/** How many events are shown at each token. */
+/** The number of events shown at each token. */
 function written(log: Log): number[] {
   return log.flatMap(({ event }, index) => (event.type === "token.sampled" ? [index + 1] : []));
 }

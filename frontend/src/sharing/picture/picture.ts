@@ -1,7 +1,7 @@
 /**
  * A part of the page as a picture that stands alone: an SVG whose foreignObject holds a copy of the elements, with the
- * page's style sheets, its fonts and what its canvases show. What is scrolled is there as a whole; what a list has not
- * drawn yet is not.
+ * page's style sheets, its fonts and its canvases' pixels. Scrolled content is there as a whole; items that a list has
+ * not drawn yet are missing.
  */
 import { pageStyle } from "./style";
 
@@ -14,7 +14,7 @@ export interface Picture {
 
 export interface Caption {
   title: string;
-  /** Whose it is, and of when. */
+  /** The picture's owner and date. */
   note: string;
 }
 
@@ -24,10 +24,10 @@ const RATIO = 2;
 const MARGIN = 16;
 const SVG = "http://www.w3.org/2000/svg";
 const XHTML = "http://www.w3.org/1999/xhtml";
-/** What XML cannot hold, which tokens may. */
+/** Characters that XML cannot hold, which tokens may. */
 const NO_XML = /[^\t\n\r\u0020-\ufffd\u{10000}-\u{10ffff}]|\p{Surrogate}/gu;
 
-/** Copied at once; what is fetched for it comes later. */
+/** Copied at once; its resources load later. */
 export async function pictureOf(part: HTMLElement, caption: Caption): Promise<Picture> {
   const copy = copied(part, caption);
   const { width, height } = measured(copy, part);

@@ -15,7 +15,7 @@ export async function pageStyle(): Promise<string> {
   ].join("\n");
 }
 
-/** As it was written: what the browser tells of its rules lacks shorthands that hold a variable. */
+/** The original text: the browser's own listing of its rules lacks shorthands that hold a variable. */
 async function written({ href, ownerNode }: CSSStyleSheet): Promise<string> {
   return href ? (await fetch(href)).text() : (ownerNode?.textContent ?? "");
 }

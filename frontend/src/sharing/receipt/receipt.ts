@@ -32,7 +32,7 @@ export interface Receipt {
   question: string;
   answer: string;
   sections: Section[];
-  /** Of each token, how surprising it was in bits; null: not reported. */
+  /** Each token's surprise in bits; null: not reported. */
   bits: (number | null)[];
   end: string;
 }
@@ -84,7 +84,7 @@ function cachedTokens({ generation, cache }: TraceView): number | null {
   return cache?.num_cached_tokens ?? null;
 }
 
-/** What the cached tokens would have cost more as computed ones; null: a price is not on the bill. */
+/** The extra cost of the cached tokens if they were computed; null: a price is not on the bill. */
 function sparedNano({ bill }: TraceView): number | null {
   const line = (kind: BillLine["kind"]) => bill?.lines.find((each) => each.kind === kind);
   const [computed, cached] = [line("uncached_input"), line("cache_read")];
@@ -108,7 +108,7 @@ function draws(view: TraceView): Section {
 
 const BESIDE = "*";
 
-/** The stages in the order of the request's path; those that ran beside others count for nothing in the total. */
+/** The stages in the order of the request's path; stages that ran beside others count for nothing in the total. */
 function times(view: TraceView): Section {
   const table = phaseTable(view);
   const items: Item[] = [];

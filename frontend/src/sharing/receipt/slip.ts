@@ -15,7 +15,7 @@ const MARGIN = 32;
 export const TOOTH = 10;
 const SIZE = 13;
 const SMALL = 11.5;
-/** Of a letter of JetBrains Mono, to its size. */
+/** Width of a letter of JetBrains Mono over its size. */
 export const LETTER = 0.6;
 const LINE = 19;
 const INNER = WIDTH - 2 * MARGIN;
@@ -125,7 +125,7 @@ function place(roll: Roll, { title, items, note }: Section) {
   if (note) roll.words(note, { size: SMALL, isSoft: true });
 }
 
-/** A control character or a line end is a space here; what is too long ends in an ellipsis. */
+/** A control character or a line end is a space here; a long text ends in an ellipsis. */
 export function cut(words: string, most: number): string {
   const whole = plain(words);
   return columns(whole) <= most ? whole : `${beginning(whole, most - 1)}…`;
@@ -142,7 +142,7 @@ function beginning(words: string, most: number): string {
   return kept;
 }
 
-/** In lines that fit the slip, at most so many. */
+/** Lines that fit the slip, at most `most`. */
 export function wrapped(words: string, most: number): string[] {
   const perLine = Math.floor(INNER / (SIZE * LETTER));
   const lines: string[] = [];
@@ -167,7 +167,7 @@ function parts(word: string, length: number): string[] {
   return found;
 }
 
-/** Signs that steer and are not seen would move what follows them. */
+/** Invisible control signs would move the text after them. */
 const plain = (words: string) => words.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
 
 /** Signs of two letters' width, as of Chinese and emoji. */

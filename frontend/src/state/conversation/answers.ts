@@ -4,13 +4,13 @@ import { isOver } from "../../trace/view";
 import type { Message } from "../../transport/api";
 import type { RequestTrace } from "../request/request-trace.svelte";
 
-/** What came with the conversation stands until the events have gone beyond it. */
+/** The text that came with the conversation stands until the events have gone beyond it. */
 export function textSoFar(message: Message, trace: RequestTrace | null): string {
   const streamed = trace?.whole.text ?? "";
   return streamed.length > message.text.length ? streamed : message.text;
 }
 
-/** By the message until its events tell: they may be on their way, or have been let go. */
+/** The message decides until its events do: they may be on their way, or dropped. */
 export function endingOf(message: Message, trace: RequestTrace | null): Ending {
   const isTold = trace && (message.status === "streaming" || isOver(trace.whole));
   return isTold ? endOf(trace.whole) : endOfMessage(message);

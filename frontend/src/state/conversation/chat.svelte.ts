@@ -1,4 +1,4 @@
-/** One conversation on the screen: its messages, the request under way, and what a person may do. */
+/** One conversation on the screen: its messages, the request under way, and the user's actions. */
 import { ClientClock } from "./client-timing";
 import { refusalOf, type Refusal } from "./settings";
 import { branch, newestLeaf, siblings } from "./tree";
@@ -22,16 +22,16 @@ import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
 import { Recent } from "./recent";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** With what a new conversation begins, as the model's entry says. */
+/** The settings of a new conversation, from the model's entry. */
 export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
-/** Answers whose events stay on this page, of some megabytes each; those of older ones are fetched when needed. */
+/** Answers whose events stay on this page, of some megabytes each; older ones are loaded again when needed. */
 export const MOST_TRACES = 5;
 
 export class Chat {
   conversation = $state<Conversation | null>(null);
   problem = $state<Refusal | null>(null);
-  /** Whether each token of the next answers is to be chosen. */
+  /** True when the user chooses each token of the next answers. */
   isStepped = $state(false);
   /** The settings of the next message. */
   systemPrompt = $state("");
@@ -49,7 +49,7 @@ export class Chat {
   private readonly seen = new Set<string>();
   private leaving: Promise<void> | null = null;
 
-  /** Its page was left: what still comes is not shown, and no page is changed by it. */
+  /** Its page was left: later events are not shown, and change no page. */
   isClosed = false;
   private opening: Promise<void> | null = null;
 
@@ -102,11 +102,11 @@ export class Chat {
   /** The first message may have been taken when its page was left, or its reply was lost. */
   private async recover(): Promise<void> {
     const left = this.outbox.messages.find(({ posted, refusal }) => posted && refusal);
-    // What could not be asked now is asked when it is tried again.
+    // A check that fails now is repeated when the user tries again.
     if (left) await this.hasArrived(left).catch(() => false);
   }
 
-  /** Whether a message was taken of which no reply told; if so it is shown. */
+  /** Return true when the server took a message whose reply was lost; the message is then shown. */
   private async hasArrived(unsent: Unsent): Promise<boolean> {
     if (!unsent.posted) return false;
     const now = await api.conversation(unsent.posted).catch((error: unknown) => {
@@ -125,7 +125,7 @@ export class Chat {
     return true;
   }
 
-  /** What was done in another tab meanwhile. */
+  /** Load the changes that another tab made meanwhile. */
   async refresh(): Promise<void> {
     const { conversation } = this;
     if (!conversation || this.sending || this.isClosed) return;
@@ -152,7 +152,7 @@ export class Chat {
     this.systemPrompt = now.system_prompt;
   }
 
-  /** Those that were not known. */
+  /** Add the messages that were not known, and return them. */
   private add(messages: Message[]): Message[] {
     const known = new Set(this.conversation!.messages.map(({ id }) => id));
     const added = messages.filter(({ id }) => !known.has(id));
@@ -160,7 +160,7 @@ export class Chat {
     return added;
   }
 
-  /** The trace of an answer, opened when somebody looks at it. */
+  /** The trace of an answer, opened when it is first shown. */
   traceOf(message: Message): RequestTrace | null {
     if (!message.request_id) return null;
     if (!this.traces[message.request_id]) this.follow(message, null);
@@ -188,7 +188,7 @@ export class Chat {
     return { params: $state.snapshot(this.params), n: this.n };
   }
 
-  /** Of several answers nobody chooses the tokens at once. */
+  /** Step mode asks for one answer: the user cannot choose the tokens of several at once. */
   private get asked(): Asking & { is_stepped?: boolean } {
     return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
@@ -203,7 +203,7 @@ export class Chat {
     return this.deliver(this.outbox.add(text, edited?.id ?? null, own), keydownAt);
   }
 
-  /** Send what was refused or lost, perhaps changed. */
+  /** Send a refused or lost message again, perhaps changed. */
   async retry(unsent: Unsent, text: string, keydownAt: number): Promise<boolean> {
     this.outbox.again(unsent, text);
     return this.deliver(unsent, keydownAt);
@@ -212,7 +212,7 @@ export class Chat {
   private async deliver(unsent: Unsent, keydownAt: number): Promise<boolean> {
     this.problem = null;
     try {
-      // Where it goes is known only then, and with which settings.
+      // The conversation and its settings are known only then.
       await this.opening;
       if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
       return true;
@@ -246,7 +246,7 @@ export class Chat {
     if (isNew && !this.isClosed) this.onCreated(id);
   }
 
-  /** What would be sent with this text now. */
+  /** Fetch the request that this text would send now. */
   preview(text: string, signal: AbortSignal): Promise<Preview> {
     const { conversation } = this;
     const body = { text, parent_id: this.path.at(-1)?.id ?? null, params: this.asking.params };
@@ -297,8 +297,8 @@ export class Chat {
   }
 
   /**
-   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: what is known of it already,
-   * which stands until its events come.
+   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: its known
+   * beginning, which stands until its events come.
    */
   async fork(requestId: string, place: ForkPlace, keydownAt: number, text = ""): Promise<Refusal | null> {
     const clock = new ClientClock(keydownAt);
@@ -314,7 +314,7 @@ export class Chat {
     }
   }
 
-  /** Whether the answer did not end by itself, and has tokens to go on from. */
+  /** True when the answer did not end by itself, and has tokens to continue. */
   canGoOn(message: Message): boolean {
     if (!message.request_id || this.running) return false;
     const trace = this.traces[message.request_id] ?? null;
@@ -323,7 +323,7 @@ export class Chat {
     return num > 0 && (["stopped", "repetition"].includes(outcome) || cut?.by === "setting");
   }
 
-  /** Goes on from the last token, for as many tokens again as the limit allows; what repeated itself may go on to. */
+  /** Go on from the last token, for as many tokens again as the limit allows; a repeating answer may go on too. */
   async goOn(message: Message, keydownAt: number): Promise<void> {
     this.problem = null;
     const trace = this.traceOf(message)!;
@@ -347,14 +347,14 @@ export class Chat {
     if (this.isClosed) return;
     this.add([started.assistant_message, ...started.siblings]);
     this.conversation!.leaf_id = started.assistant_message.id;
-    // What was asked for before has no times of this post.
+    // A repeated post has no times of its own.
     this.follow(started.assistant_message, started.is_repeat ? null : clock);
-    // What is not on the screen has no paint to be timed.
+    // An answer that is not on the screen has no paint to be timed.
     for (const sibling of started.siblings) this.follow(sibling, null);
   }
 
   private follow(message: Message, clock: ClientClock | null): void {
-    // Nobody would close what is opened now.
+    // After the close no code would close a new trace.
     if (this.isClosed) return;
     const trace = new RequestTrace(message.request_id!);
     // A look at what another tab did may have been faster than the reply.
@@ -409,7 +409,7 @@ export class Chat {
     }
   }
 
-  /** Whether the messages of these requests have all that a reload would show of them. */
+  /** Return true when the messages of these requests have all that a reload would show of them. */
   private async completes(requestIds: string[]): Promise<boolean> {
     const { conversation } = this;
     const isOne = ({ request_id }: Message) => request_id !== null && requestIds.includes(request_id);
@@ -422,7 +422,7 @@ export class Chat {
     return now !== null;
   }
 
-  /** Ends all answers to the message, also those not on the screen: nobody waits for them any more. */
+  /** End all answers to the message, also those not on the screen: the user waits for none of them any more. */
   async stop(): Promise<void> {
     const cancelled = this.writing.map((message) => api.cancel(message.request_id!));
     await Promise.all(cancelled).catch((error: unknown) => (this.problem = refusalOf(error)));

@@ -31,7 +31,7 @@ let socket: Socket;
 let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
-/** What the server has of the conversation. */
+/** The server's copy of the conversation. */
 let kept: { id: string; leaf_id: string; messages: Message[] };
 /** Requests to these paths are answered when the test says so: they have been served until then. */
 let held: { path: string; answer: (response?: Response | Error) => void }[];
@@ -157,7 +157,7 @@ it("sends what was refused after what has come since, and a changed message wher
   expect(chat.outbox.messages).toEqual([]);
 });
 
-/** Of a chat that has not begun: its first message is on its way. */
+/** Leave a chat that has not begun while its first message is on its way. */
 async function leaveInFlight() {
   const begun = newChat(null);
   const onCreated = vi.fn();
@@ -315,7 +315,7 @@ it.each([true, false])("looks again where the server knows the key (found: %s)",
   held[0]!.answer(new Response(REUSED, { status: 422 }));
   expect(await sent).toBe(isFound);
   expect(left(lost.outbox)).toEqual(isFound ? [] : [["Once", "This key stands for another message."]]);
-  // Whether it was taken is not certain, so the next try looks again.
+  // It is not certain that the message was taken, so the next try looks again.
   if (!isFound) expect(lost.outbox.messages[0]!.posted).toBe("c");
   lost.close();
 });

@@ -5,7 +5,7 @@ export function unixUs(at = performance.now()): number {
   return Math.round((performance.timeOrigin + at) * 1000);
 }
 
-/** What Resource Timing tells of the POST; a reused connection cost nothing, so it says 0. */
+/** Resource Timing's figures for the POST; a reused connection cost nothing, so it says 0. */
 export function network(entries: PerformanceResourceTiming[]): Partial<ClientTiming> {
   const post = entries.find((entry) => /\/(messages|regenerate|fork)$/.test(new URL(entry.name).pathname));
   const micros = (from: number, to: number) => Math.round((to - from) * 1000);
@@ -18,7 +18,7 @@ export function network(entries: PerformanceResourceTiming[]): Partial<ClientTim
   };
 }
 
-/** What the reply to the POST tells of its own times. */
+/** The times that the reply to the POST reports. */
 interface Reply {
   received_unix_us: number;
   responded_unix_us: number;
@@ -36,7 +36,7 @@ export class ClientClock {
   }
 
   sent(): void {
-    // The browser keeps only so many entries; those of earlier requests have been read.
+    // The browser keeps a limited number of entries; earlier requests' entries have been read.
     performance.clearResourceTimings();
     this.timing.sent_unix_us = unixUs();
   }

@@ -4,8 +4,8 @@ import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import { api, ApiError, type ConversationSummary } from "../../transport/api";
 
 /**
- * What is written in a conversation that is not on the screen has no stream here that would tell of its end. The one
- * that is on the screen is asked for only from its stream's end on, which comes a moment before the server has saved it.
+ * An answer in a conversation that is not on the screen has no stream here that would report its end. The conversation
+ * on the screen is polled only from its stream's end on, which comes a moment before the server has saved the answer.
  */
 const POLL_MS = 2000;
 
@@ -14,11 +14,11 @@ export class Conversations {
   query = $state("");
   problem = $state("");
   isLoaded = $state(false);
-  /** Whose answer ended while something else was on the screen. */
+  /** Conversations whose answer ended while another page was on the screen. */
   readonly unread = new SvelteSet<string>();
-  /** Of all that were ever listed here: a search shows only some. */
+  /** Titles of all conversations ever listed here: a search shows only some. */
   readonly titles = new SvelteMap<string, string>();
-  /** The last answer that nobody looked at, for screen readers. */
+  /** The last unread answer, for screen readers. */
   told = $state("");
   private readonly streaming = new Set<string>();
   private current: string | null = null;
@@ -27,13 +27,13 @@ export class Conversations {
   private numLoads = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Which one is on the screen; null: none. */
+  /** Set the conversation on the screen; null: none. */
   show(id: string | null): void {
     this.current = id;
     if (id) this.unread.delete(id);
   }
 
-  /** Whose answer the page follows event by event, so that it knows itself when that ends; null: none. */
+  /** Set the conversation whose answer the page follows event by event, so that it knows its end; null: none. */
   follow(id: string | null): void {
     this.followed = id;
     this.pollLater();

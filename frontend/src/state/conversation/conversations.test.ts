@@ -3,7 +3,7 @@ import type { ConversationSummary } from "../../transport/api";
 import { Conversations } from "./conversations.svelte";
 
 let listed: ConversationSummary[];
-/** What was searched for each time the list was asked for. */
+/** The search text of each request for the list. */
 let queries: (string | null)[];
 let isSignedIn: boolean;
 let conversations: Conversations;

@@ -36,7 +36,7 @@ interface Day {
   month: string;
 }
 
-/** Days are counted by their dates: those on which clocks change have 23 or 25 hours. */
+/** Days are counted by their dates: a day on which clocks change has 23 or 25 hours. */
 function calendarOf(timeZone: string | undefined): (at: Date) => Day {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,

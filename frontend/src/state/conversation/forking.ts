@@ -1,4 +1,4 @@
-/** What a page with a server offers the inspector: the answers beside the one that is looked at, and going on from it. */
+/** A page with a server offers the inspector two things: the answers beside this one, and a fork of it. */
 import { getContext, setContext } from "svelte";
 import type { Refusal } from "./settings";
 import type { Branch } from "../../layout/fork-tree";

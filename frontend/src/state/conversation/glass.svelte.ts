@@ -1,4 +1,4 @@
-/** Whether the glass stands open beside the chat: from the first visit on where there is room, and then as it was left. */
+/** The glass beside the chat: open on the first visit where there is room, and then as it was left. */
 
 import { MediaQuery } from "svelte/reactivity";
 

@@ -1,5 +1,5 @@
 /**
- * What was written in a conversation and is nowhere else yet: its draft, and the messages that the server has not taken.
+ * The text of a conversation that is stored nowhere else yet: its draft, and messages that the server has not taken.
  * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
  */
 import type { Refusal } from "./settings";
@@ -33,14 +33,14 @@ const LEFT_NEW =
   "The page was left while it was being sent, so it may have begun a chat: look in the list of chats.";
 const LOOKED_FOR = "Try again looks for it first.";
 
-/** Whether the message is among these, although no answer told of it. */
+/** True when the message is among these, although no reply confirmed it. */
 export function isTaken({ id }: Unsent, messages: Message[]): boolean {
   return messages.some(({ key }) => key === id);
 }
 
 const newKey = () => `unsent-${Math.random().toString(36).slice(2)}`;
 
-/** Of one conversation. */
+/** The unsent messages of one conversation. */
 export class Outbox {
   /** In the order in which they were first sent. */
   messages = $state<Unsent[]>([]);
@@ -102,7 +102,7 @@ export class Outbox {
     this.keep();
   }
 
-  /** Those that are not on their way but have arrived: their reply was lost. */
+  /** Remove messages that are no longer on their way and have arrived: their reply was lost. */
   removeTaken(messages: Message[]): void {
     for (const each of this.messages) if (each.refusal && isTaken(each, messages)) this.remove(each.id);
   }
@@ -111,7 +111,7 @@ export class Outbox {
     this.store.write(this.conversation, { draft: this.text, messages: this.messages });
   }
 
-  /** As far as a reload goes; what is on the page stays there. */
+  /** Delete the copy kept for a reload; text on the page stays there. */
   forget(): void {
     this.store.write(this.conversation, null);
   }
@@ -128,13 +128,13 @@ export class Outbox {
   }
 }
 
-/** Those of one user in this tab. */
+/** The outboxes of one user in this tab. */
 export class Outboxes {
   private readonly all = new Map<string | null, Outbox>();
   private isOver = false;
 
   constructor(private readonly user: number) {
-    // The last one in this tab may have been somebody else.
+    // The last user in this tab may have been a different one.
     remove((key) => !key.startsWith(this.keyOf(null)));
   }
 
@@ -147,7 +147,7 @@ export class Outboxes {
     return outbox;
   }
 
-  /** What was written in the one that had not begun goes along into the one that its first message began. */
+  /** Move the unsent text of the new conversation to the one that its first message began. */
   begin(conversation: string): void {
     const outbox = this.of(null);
     this.all.delete(null);
@@ -155,7 +155,7 @@ export class Outboxes {
     outbox.moveTo(conversation);
   }
 
-  /** The user signs out: what still fails on the way leaves nothing behind either. */
+  /** The user signs out: a message that still fails on its way leaves no trace either. */
   close(): void {
     this.isOver = true;
     remove(() => true);

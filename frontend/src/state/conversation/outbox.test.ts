@@ -33,7 +33,7 @@ it("keeps nothing for the next user of the tab, nor for anybody who signs out", 
   expect(sessionStorage).toHaveLength(0);
   outboxes.of(null).draft = "Mine again";
   outboxes.close();
-  // What is on its way fails when the page is left.
+  // A message on its way fails when the page is left.
   outboxes.of("c").refuse(late, NO, false);
   expect(sessionStorage).toHaveLength(0);
 });

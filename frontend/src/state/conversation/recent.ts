@@ -1,7 +1,7 @@
 /** The order in which things were last looked at, and which of them may be let go. Knows nothing of what they are. */
 
 export class Recent {
-  /** The one that was not looked at for the longest time first. */
+  /** The least recently used comes first. */
   private readonly ids: string[] = [];
 
   touch(id: string): void {

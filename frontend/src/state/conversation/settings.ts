@@ -82,7 +82,7 @@ const LABELS: Record<string, string> = {
 
 export type Form = "free" | "json_schema" | "regex";
 
-/** What stands in the dialog before it holds. */
+/** The settings in the dialog before they hold. */
 export interface SettingsDraft {
   entered: SamplingParams;
   n: number;
@@ -90,11 +90,11 @@ export interface SettingsDraft {
   form: Form;
   schema: string;
   regex: string;
-  /** What keeps it from holding. */
+  /** The problems that keep it from holding. */
   problems: Refusal[];
 }
 
-/** Why something was not done. */
+/** The reason why something was not done. */
 export interface Refusal {
   message: string;
   /** The field of the settings that has to be changed, if it is that. */
@@ -119,7 +119,7 @@ export function refusalsOf(error: unknown): Refusal[] {
   return problems?.map(inWords) ?? [refusalOf(error)];
 }
 
-/** What a form's fields cannot even be asked about: numbers that are none. All else is the server's to judge. */
+/** Fields that cannot be sent to the server: numbers that are none. The server judges all else. */
 export function unfinished(form: HTMLFormElement): Refusal[] {
   return [...(form.elements as Iterable<Element>)].flatMap((field) => {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return [];

@@ -1,4 +1,4 @@
-/** What arrives between two frames of the screen, so that it is shown at once: a past comes as thousands of events in a moment. */
+/** Collects the events between two frames of the screen, to show them at once: a past comes by the thousand. */
 import type { AnyEvent } from "../../protocol/events";
 import { beforeNextPaint } from "./before-paint";
 

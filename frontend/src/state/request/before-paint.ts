@@ -1,6 +1,6 @@
 /** Work that is to be done before the page is painted again. */
 
-/** Frames stop in a hidden tab; what arrives there is read all the same. */
+/** Frames stop in a hidden tab; events that arrive there are read all the same. */
 const HIDDEN_MS = 200;
 
 export function beforeNextPaint(work: () => void): void {

@@ -10,7 +10,7 @@ export interface Place {
   time: number | null;
 }
 
-/** What is not a place is none. */
+/** The place in an address; invalid values are left out. */
 export function placeOf(search: string): Place {
   const query = new URLSearchParams(search);
   const whole = (name: string, least: number) => {
@@ -29,7 +29,7 @@ export function searchOf({ panel, token, time }: Place): string {
   return query.size ? `?${query}` : "";
 }
 
-/** Where the playhead stands; live it stands nowhere. */
+/** The playhead's place; live it has none. */
 export function placeIn(trace: RequestTrace, panel: string | null): Place {
   if (trace.isLive) return { panel, token: null, time: null };
   // Tokens count from the answer's first, also where those before were taken over from another.
@@ -37,7 +37,7 @@ export function placeIn(trace: RequestTrace, panel: string | null): Place {
   return { panel, token: isAtToken ? trace.selected! + 1 : null, time: Math.round(trace.position) };
 }
 
-/** A token that there is not leads nowhere; one that was kept, or may still come, is looked at without going back. */
+/** A missing token leads nowhere; one that was kept, or may still come, is selected without going back. */
 export function goTo(trace: RequestTrace, { token, time }: Place): void {
   if (token !== null && trace.whole.tokens.some(({ position }) => position === token - 1))
     trace.select(token - 1);

@@ -1,11 +1,11 @@
-/** Looks into the model that were asked for: each is waited for, kept, and shared by all who ask for the same. */
+/** Probes of the model: each is awaited, kept, and shared by all panels that ask for it. */
 import { api, ApiError, type ProbeEvents, type ProbeKind } from "../../transport/api";
 
 const FIRST_WAIT_MS = 120;
 const LONGEST_WAIT_MS = 1000;
 
 export class Look<Kind extends ProbeKind> {
-  /** What was seen; null: not yet, or `problem` says why not. */
+  /** The probe's result; null: not yet, or `problem` says why not. */
   event = $state.raw<ProbeEvents[Kind] | null>(null);
   progress = $state<"queued" | "running">("queued");
   problem = $state("");
@@ -17,7 +17,7 @@ export class Probes {
 
   constructor(private readonly requestId: string) {}
 
-  /** Starts looking, unless somebody did before. */
+  /** Start the probe, unless it was started before. */
   look<Kind extends ProbeKind>(kind: Kind, position: number): Look<Kind> {
     const key = `${kind}:${position}`;
     const known = this.looks.get(key);

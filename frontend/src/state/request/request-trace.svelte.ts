@@ -31,7 +31,7 @@ export type Speed = number | "explain";
 export const SPEEDS: Speed[] = ["explain", 0.1, 0.25, 0.5, 1, 2, 5, 10, 20];
 
 interface TimedEvent extends NumberedEvent {
-  /** When it may be shown in a replay: never before its predecessors. */
+  /** The earliest time of its showing in a replay: never before its predecessors. */
   time: number;
 }
 
@@ -44,27 +44,27 @@ export class RequestTrace {
   isPlaying = $state(false);
   isEnded = $state(false);
   isLost = $state(false);
-  /** Why the server does not send the events. */
+  /** The reason why the server does not send the events. */
   refusal = $state("");
   speed = $state<Speed>("explain");
-  /** How far the newest event's showing has come while a replay plays, 0 to 1; else it is shown as it ends. */
+  /** The progress of the newest event's showing while a replay plays, 0 to 1; else the event is shown as it ends. */
   beat = $state(1);
   /** The request runs ahead of what is shown: each scene is held until it can be seen. */
   isFollowing = $state(false);
   /** Following, the tokens come several at a time. */
   isFast = $state(false);
-  /** Explaining: what was left out before the step that is shown, and what is new at it; empty where nothing was. */
+  /** Explaining: the parts left out before the step shown, and the step's news; empty where there are none. */
   leap = $state("");
-  /** The generated token that is looked at; null: the newest. */
+  /** The selected token; null: the newest. */
   selected = $state<number | null>(null);
   hovered = $state<number | null>(null);
-  /** Tokens that another panel points at, as indices into prompt and answer together, with what they are. */
+  /** Tokens that another panel points at, as indices into prompt and answer together, with their name. */
   covered = $state.raw<{ start: number; end: number; name: string } | null>(null);
   onEvent: ((event: AnyEvent) => void) | null = null;
   onEnd: (() => void) | null = null;
   onRefused: (() => void) | null = null;
 
-  /** In the order in which they came; what is not known of a saved one is null. Changes with `whole`. */
+  /** In the order of arrival; unknown facts of a saved frame are null. Changes with `whole`. */
   readonly frames: SentFrame[] = [];
   readonly turnBefore = new TurnBefore(this);
   readonly story = new Story();
@@ -76,7 +76,7 @@ export class RequestTrace {
   private lastTick = 0;
   private cue: Cue = FIRST_CUE;
   private isCalm = false;
-  /** Following, all is shown that has come: no frame is asked for before there is more. */
+  /** Following, all events are shown: no frame is requested before there are more. */
   private isIdle = false;
   private stream: EventStream | null = null;
   private isClosed = false;
@@ -123,7 +123,7 @@ export class RequestTrace {
     this.stream = new EventStream(this.requestId, handlers, socket);
   }
 
-  /** What is settled is had as it was saved, far sooner than frame by frame; anything else as it comes. */
+  /** Load a settled trace as it was saved, far sooner than frame by frame; follow any other live. */
   async openSaved(socket: Socket): Promise<void> {
     const saved = await savedEvents(this.requestId);
     if (this.isClosed) return;
@@ -182,7 +182,7 @@ export class RequestTrace {
     return isOver(this.whole);
   }
 
-  /** Of all that is known, µs since acceptance. */
+  /** Duration of all known events, µs since acceptance. */
   duration = $state(0);
 
   /** The moment shown moves by itself: sentences about it are not read aloud before it rests. */
@@ -195,13 +195,13 @@ export class RequestTrace {
     return this.isLive ? this.duration : this.time;
   }
 
-  /** At the end, and along with it: the newest token is looked at. */
+  /** Go to the end and follow it: the newest token is selected. */
   follow(): void {
     this.selected = null;
     this.toLive();
   }
 
-  /** At the end, with the closest call of the answer looked at; the answer stays whole. */
+  /** Go to the end, with the closest call of the answer selected; the answer stays whole. */
   settle(): void {
     this.toLive();
     this.selected = closestCall(this.whole)?.position ?? null;
@@ -227,12 +227,12 @@ export class RequestTrace {
     this.show(end < 0 ? this.log.length : end, target);
   }
 
-  /** How many events are shown. */
+  /** Number of events shown. */
   get numShown(): number {
     return this.isLive ? this.whole.events.length : this.shown;
   }
 
-  /** A token that was sampled here is looked at while the whole request is shown. */
+  /** True when a token sampled here is selected while the whole request is shown. */
   get isSettled(): boolean {
     return this.isLive && this.selected !== null && this.placeOfSelected >= 0;
   }
@@ -242,7 +242,7 @@ export class RequestTrace {
     return this.whole.tokens.findIndex(({ position }) => position === this.selected);
   }
 
-  /** Where the playhead stands, as a number of events: what is shown, or up to the token that is looked at. */
+  /** The playhead's place, as a number of events: the events shown, or those up to the selected token. */
   get playhead(): number {
     if (!this.isSettled) return this.numShown;
     return this.story.tokenEnds[this.placeOfSelected] ?? this.numShown;
@@ -279,14 +279,14 @@ export class RequestTrace {
     return this.log.findIndex(({ event }) => event.type === "token.sampled" && event.position === position);
   }
 
-  /** The reader takes the playhead, and goes on from the token that is looked at. */
+  /** The reader takes the playhead, and goes on from the selected token. */
   private leave(): void {
     this.isPlaying = false;
     this.isFollowing = false;
     if (this.isSettled) this.show(this.playhead, this.position);
   }
 
-  /** The view after the first `end` events, at `time`. The playhead has been moved: what it stands at is looked at. */
+  /** The view after the first `end` events, at `time`. The playhead has been moved: its token is selected. */
   private show(end: number, time: number): void {
     const isForward = !this.isLive && end >= this.shown;
     let view = isForward ? this.view : emptyView();
@@ -301,7 +301,7 @@ export class RequestTrace {
     this.leap = "";
   }
 
-  /** Whether there is nothing after the moment shown. */
+  /** True when there is nothing after the moment shown. */
   get isAtEnd(): boolean {
     return this.isLive || this.shown >= this.log.length;
   }
@@ -316,7 +316,7 @@ export class RequestTrace {
     this.run();
   }
 
-  /** How far the picture is behind the newest event, µs. */
+  /** The picture's delay behind the newest event, µs. */
   get behind(): number {
     return this.isFollowing ? this.duration - this.time : 0;
   }
@@ -395,7 +395,7 @@ export class RequestTrace {
     if (this.showStop()) this.beat = 0;
   }
 
-  /** The next step that explaining stops at, as it ends; whether there is one. */
+  /** Move to the next step at which explaining stops, as it ends; returns true when there is one. */
   showStop(): boolean {
     const stop = this.stopAhead;
     if (!stop) return false;
@@ -426,7 +426,7 @@ export class RequestTrace {
     const chapter = this.story.chapters.find((each) => each.scene === scene);
     if (!chapter) return;
     this.leave();
-    // The answer's tokens and their releases take turns: the scene of the release is what follows the last token.
+    // The answer's tokens and their releases alternate: the scene of the release follows the last token.
     const after = scene === "stream" && this.story.segments().find((each) => each.scene === scene);
     const [start, last] = after ? [after.start + 1, after.end] : [chapter.start, chapter.end];
     const end = isPlayed ? start : last;
@@ -437,7 +437,7 @@ export class RequestTrace {
     this.play();
   }
 
-  /** To the next or previous event that is worth a look, as it ends. */
+  /** Go to the next or previous event that is worth a look, as it ends. */
   stepEvent(direction: 1 | -1): void {
     this.leave();
     if (direction > 0 && this.beat < 1) {
@@ -457,7 +457,7 @@ export class RequestTrace {
     this.selected = position;
   }
 
-  /** To the next or previous sampled token. */
+  /** Go to the next or previous sampled token. */
   step(direction: 1 | -1): void {
     this.leave();
     const tokens = this.log.filter((entry) => entry.event.type === "token.sampled");
@@ -472,5 +472,5 @@ export class RequestTrace {
   }
 }
 
-/** Of frames' texts that are kept, to be shown as they came: 4 MiB. */
+/** Limit on the frames' texts that are kept as they came: 4 MiB. */
 const MOST_TEXT_CHARS = 1 << 22;

@@ -2,7 +2,7 @@
 import type { AnyEvent } from "../../protocol/events";
 import { api } from "../../transport/api";
 
-/** Null where there is no saved trace that can be read here: the stream then says why, or what is going on. */
+/** Null where there is no saved trace that can be read here: the stream then gives the reason, or the events. */
 export async function savedEvents(
   requestId: string,
 ): Promise<{ events: AnyEvent[]; sizes: number[] } | null> {

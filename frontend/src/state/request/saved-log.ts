@@ -1,4 +1,4 @@
-/** A settled request's numbered events, and what they come to. */
+/** A settled request's numbered events, and the view that they give. */
 import type { AnyEvent } from "../../protocol/events";
 import { fold } from "../../trace/fold";
 import { emptyView, type TraceView } from "../../trace/view";

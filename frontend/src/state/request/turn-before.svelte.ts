@@ -8,7 +8,7 @@ const ELSEWHERE = "What the turn before said is not in this file.";
 export class TurnBefore {
   /** The comparison with the texts; null: they are not here, or not yet. */
   private read = $state.raw<ContextCompared | null>(null);
-  /** Why they are not here; empty while they are waited for. */
+  /** The reason why they are not here; empty while they load. */
   why = $state("");
   private isAsked = false;
   private readonly recorded = $derived.by(() => this.trace.view.compared);

@@ -14,7 +14,7 @@ import { PartlyDeleted } from "../deletions.svelte";
 
 const MAX_TAGS = 20;
 
-/** By a figure each run of a set has its own place, since the set has no such figure. */
+/** In the order of a figure each run of a set has its own place, since the set has no such figure. */
 function isByTime(asked: URLSearchParams): boolean {
   return (asked.get("sort") ?? "created_at").endsWith("created_at");
 }
@@ -36,11 +36,11 @@ export class Library {
   hasAllMatching = $state(false);
   views = $state.raw<SavedView[]>([]);
   tags = $state.raw<TagCount[]>([]);
-  /** What the filters can find; null: not known yet. */
+  /** The values that the filters can find; null: not known yet. */
   choices = $state.raw<Choices | null>(null);
   private numLoads = 0;
 
-  /** Begins the list anew. What was overtaken by a later question is dropped. */
+  /** Load the list again. A result overtaken by a later query is dropped. */
   async load(query = this.query): Promise<void> {
     const open = query === this.query ? [...this.unfolded.keys()] : [];
     this.query = query;
@@ -75,7 +75,7 @@ export class Library {
     this.isLoading = false;
   }
 
-  /** Shows the runs of a set below its row: those that the filter asks for. */
+  /** Show the runs of a set below its row: the runs that meet the filter. */
   async unfold(set: string): Promise<void> {
     const { query } = this;
     await this.attempt(async () => {
@@ -94,7 +94,7 @@ export class Library {
     await this.reloadSets([id]);
   }
 
-  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and lists anew what is there. */
+  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and loads the list again. */
   async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
     const { num_traces } = await api.deleteTraces(selection);
     const isByIds = "ids" in selection;
@@ -108,7 +108,7 @@ export class Library {
       );
   }
 
-  /** Reads anew the sets of which some of these were: what is left of each, and its runs where they are shown. */
+  /** Load again the sets that held some of these: the rest of each, and its runs where they are shown. */
   async reloadSets(ids: string[]): Promise<void> {
     const hit = this.list.filter(({ set }) => set?.ids.some((id) => ids.includes(id)));
     await Promise.all(hit.map(({ rerun_id }) => this.reloadSet(rerun_id!)));
@@ -216,7 +216,7 @@ export class Library {
     this.selected.clear();
   }
 
-  /** All that match are those until now: what is asked meanwhile is not among them. */
+  /** All that match now: traces made meanwhile are not among them. */
   get selection(): Selection {
     if (!this.hasAllMatching) return { ids: [...this.selected] };
     const query = new URLSearchParams(this.query);

@@ -6,7 +6,7 @@ import { api, ApiError, type RerunSet, type Run } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** Of the requests that one connection may follow, so that chats keep theirs. */
+/** Limit among the requests that one connection may follow, so that chats keep theirs. */
 const MOST_FOLLOWED = 8;
 const PAUSE_MS = 1500;
 
@@ -15,7 +15,7 @@ export class RerunState {
   problem = $state("");
   /** The set is not there, or is not the user's. */
   isMissing = $state(false);
-  /** By request, since a run that was lost gets another one. */
+  /** Answers by request, since a run that was lost gets another one. */
   readonly answers = new SvelteMap<string, RunAnswer>();
   /** Requests whose traces cannot be read, and why. */
   readonly refusals = new SvelteMap<string, string>();
@@ -75,7 +75,7 @@ export class RerunState {
     this.followMore();
   }
 
-  /** Those under way first: they are what is waited for. */
+  /** Requests under way come first: the reader waits for them. */
   private followMore(): void {
     const { set } = this;
     if (!set || this.isClosed) return;

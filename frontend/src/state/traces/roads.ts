@@ -1,4 +1,4 @@
-/** The roads not taken: eight more answers to a request, with other seeds. Those that were asked for before are kept. */
+/** The roads not taken: eight more answers to a request, with other seeds. An earlier set is kept. */
 import { api, type RerunHead, type RerunPlan } from "../../transport/api";
 
 export const NUM_ROADS = 8;
@@ -10,7 +10,7 @@ export function planOfRoads(temperature: number | null): RerunPlan {
   return { n: NUM_ROADS, seeds: "fresh", grid: temperature === null ? {} : { temperature: [temperature] } };
 }
 
-/** Whether a set is what these roads are. */
+/** True when a set is what these roads are. */
 export function isSame(set: RerunHead, plan: RerunPlan): boolean {
   const isWhole = set.state === "done" || set.state === "running";
   return (

@@ -1,4 +1,4 @@
-/** Which traces are compared: addresses, their order, and why a choice is none. */
+/** The traces to compare: addresses, their order, and the reason why a choice is none. */
 import type { RequestSummary } from "../../transport/api";
 
 export const MOST = 6;
@@ -23,7 +23,7 @@ export function around<T>(row: T[], place: number): T[] {
   return row.slice(from, from + MOST);
 }
 
-/** Why these cannot be compared; empty when they can, also when there are too few yet. */
+/** The reason why these cannot be compared; empty when they can, also when there are too few yet. */
 export function problemOf(ids: string[]): string {
   if (new Set(ids).size < ids.length)
     return "The same trace is named twice; a trace has no difference from itself.";

@@ -1,4 +1,4 @@
-/** What a person knows a trace by, in words: which answer or run it is, its fork, its time. */
+/** A person's words for a trace: the answer or run that it is, its fork, its time. */
 import type { SamplingParams } from "../../protocol/events";
 import { differingSettings, settingWords, type SettingName } from "../../trace/words/setting-names";
 import type { RequestSummary } from "../../transport/api";
@@ -14,7 +14,7 @@ export interface Column {
   label: string;
 }
 
-/** Tells a trace from those with the same question; empty for one that stands alone. */
+/** Words that tell a trace from those with the same question; empty for one that stands alone. */
 export function standing(trace: Placed): string[] {
   const { answer, run, fork_position: fork } = trace;
   const parts = [];
@@ -29,7 +29,7 @@ function settingsOf(settings: object): string[] {
   return Object.entries(settings).map(([name, value]) => settingWords(name as SettingName, value));
 }
 
-/** Of each request the settings, but for the seed, that not all of them share; null is one not known. */
+/** Each request's settings, but for the seed, that not all of them share; null is one not known. */
 export function ownSettings(all: (SamplingParams | null)[]): string[][] {
   const names = differingSettings(all.flatMap((params) => params ?? [])).filter((name) => name !== "seed");
   return all.map((params) => (params ? names.map((name) => settingWords(name, params[name])) : []));
@@ -47,7 +47,7 @@ export function shortNames(traces: (Placed | null)[], settings: string[][] = [])
   return toldApart(withSetting, (index) => traces[index] && timeOf(traces[index]));
 }
 
-/** What more is known, where a name alone is another's too. */
+/** Names with further facts where two names are equal. */
 function toldApart(names: string[], more: (index: number) => string | null | undefined): string[] {
   return names.map((name, index) => {
     const isAlone = names.filter((other) => other === name).length === 1;

@@ -1,4 +1,4 @@
-/** Where two prompts part, and what that meant for the prefix cache, in words. */
+/** The place at which two prompts part, and its effect on the prefix cache, in words. */
 import type { Segment } from "../../protocol/events";
 import { commonStart, diff, type Hunk } from "./diff";
 import { count, counted } from "../format";
@@ -54,7 +54,7 @@ export function segmentName(segment: Segment | null): string {
   return segment ? KINDS[segment.kind] : "the end of the prompt";
 }
 
-/** Where they part, in words. */
+/** The place at which they part, in words. */
 export function partingSentence(
   found: ContextDiff,
   a: TraceView,
@@ -74,7 +74,7 @@ export function partingSentence(
   return `${same}The prompts (${lengths}) part at token ${count(numCommon + 1)}${which}, ${where}.${kept}`;
 }
 
-/** Of a fork: what it read behind its prompt. */
+/** The answer that a fork read behind its prompt. */
 function keptText(views: TraceView[], names: [string, string]): string {
   const told = views.map((view, index) =>
     numKept(view)
@@ -91,7 +91,7 @@ function placeText({ a, b }: ContextDiff, names: [string, string]): string {
   return inA === inB ? `in ${inA}` : `in ${inA} of ${names[0]} and ${inB} of ${names[1]}`;
 }
 
-/** What it meant for the cache of the one that came later. */
+/** The effect on the cache of the later one. */
 export function cacheSentence(
   found: ContextDiff,
   a: TraceView,
@@ -140,7 +140,7 @@ function tookText(name: string, view: TraceView, numHits: number): string {
   return `${name} took ${counted(cache!.num_cached_tokens, "token")} (${blocks(numHits)}) and computed ${count(numComputed)}.`;
 }
 
-/** What is known of why equal blocks were not found. */
+/** The known reasons why equal blocks were not found. */
 function whyFewer(early: TraceView, late: TraceView, earlyName: string): string {
   const stored = early.tokens[0] && unixOf(early) + early.tokens[0].at;
   const looked = unixOf(late) + late.cache!.at;

@@ -27,7 +27,7 @@ export function commonStart(a: Ids, b: Ids): number {
 
 export type Side = "a" | "b";
 
-/** Where an index of one side stands on the other; of an unequal stretch its like-numbered or last one, if there is any. */
+/** The place of one side's index on the other; in an unequal stretch its like-numbered or last one, if any. */
 export function partner(found: Hunk[], side: Side, index: number): number | null {
   const isIn = (hunk: Hunk) => (side === "a" ? index < hunk.aEnd : index < hunk.bEnd);
   const hunk = found.find(isIn);
@@ -55,7 +55,7 @@ class Differ {
     this.up = new Int32Array(2 * this.middle + 1);
   }
 
-  /** Marks what is not common to left[a, aEnd) and right[b, bEnd). */
+  /** Marks the uncommon parts of left[a, aEnd) and right[b, bEnd). */
   part(a: number, aEnd: number, b: number, bEnd: number): void {
     while (a < aEnd && b < bEnd && this.left[a] === this.right[b]) [a, b] = [a + 1, b + 1];
     while (a < aEnd && b < bEnd && this.left[aEnd - 1] === this.right[bEnd - 1])

@@ -1,10 +1,10 @@
-/** Where two answers part, and what each side's distribution there says of both choices. */
+/** The place at which two answers part, and both choices' chances in each side's distribution there. */
 import type { TokenSampled } from "../../protocol/events";
 import { commonStart } from "./diff";
 import { finalProbabilities, isGreedy } from "../sampling/probability";
 import type { TraceView } from "../view";
 
-/** Of one token in one distribution. */
+/** One token's chance in one distribution. */
 export interface Chance {
   /** Under the model's own distribution; null: not among the recorded candidates. */
   model: number | null;
@@ -71,12 +71,12 @@ export function divergence(a: TraceView, b: TraceView, areOver = true): Divergen
   return !areOver && (!found.a || !found.b) ? null : found;
 }
 
-/** Of the whole answer. */
+/** Ids of the whole answer. */
 export function idsOf({ forked, tokens }: TraceView): number[] {
   return [...(forked?.ids ?? []), ...tokens.map(({ id }) => id)];
 }
 
-/** How a token was taken, for people: from which draw. */
+/** The draw that took a token, for people. */
 export function drawText(token: TokenSampled): string {
   if (isGreedy(token)) return "the most likely, without a draw";
   return token.u === null ? "the draw is not reported" : `drawn at ${token.u.toFixed(4)} between 0 and 1`;

@@ -1,4 +1,4 @@
-/** What two or more requests have in figures, row by row: each beside the first. */
+/** The figures of two or more requests, row by row: each beside the first. */
 import type { SamplingParams, Usage } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { count, duration, money } from "../format";
@@ -11,7 +11,7 @@ import { firstTextUs, numRead, tookUntil, type TraceView } from "../view";
 
 export interface Cell {
   text: string;
-  /** To the first request's value; null where there is nothing to compare. */
+  /** Ratio to the first request's value; null where there is nothing to compare. */
   ratio: number | null;
 }
 
@@ -85,7 +85,7 @@ function timeRows(views: TraceView[]): Row[] {
   ];
 }
 
-/** The phases of all requests in the order in which they come; one that ran beside others is said to have. */
+/** The phases of all requests in the order in which they come; one that ran beside others is marked so. */
 export function phaseRows(views: TraceView[]): Row[] {
   const tables = views.map((view) => phaseTable(view).phases);
   const all = tables.flat().sort((a, b) => a.start - b.start);

@@ -1,4 +1,4 @@
-/** One sentence that says what most tells several requests apart. */
+/** One sentence on the main difference between several requests. */
 import { contextDiff, segmentName } from "./context-diff";
 import { commonStart } from "./diff";
 import { chanceOf, divergence, idsOf } from "./divergence";
@@ -19,7 +19,7 @@ export function mainDifference(views: TraceView[]): string {
   return ofMany(views);
 }
 
-/** Two requests: what went wrong, else where they part, else how their time differs. */
+/** Two requests: the failure, else the place where they part, else the difference in time. */
 export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): string {
   if (!isOver(a) || !isOver(b))
     return `${isOver(a) ? names[1] : names[0]} is still running: what is here may change.`;
@@ -33,7 +33,7 @@ export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): stri
   return `${capital(causePart(a, b, names))}: ${answer}${first ? `; ${first}` : ""}.`;
 }
 
-/** What was different about the asking. */
+/** The differences between the requests themselves. */
 function causePart(a: TraceView, b: TraceView, names: [string, string]): string {
   const context = contextDiff(a, b);
   if (context === null) return "the prompts are not recorded";
@@ -53,7 +53,7 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
   return `the same prompt, ${settingWord(name)} ${inA} in ${names[0]} and ${inB} in ${names[1]}${more}${forks}`;
 }
 
-/** Which of them go on from tokens that a person chose or wrote. */
+/** The requests that go on from tokens that a person chose or wrote. */
 function forksPart(views: TraceView[], names: string[]): string {
   const found = views.flatMap(({ forked }, index) =>
     forked ? `${names[index]} a fork at token ${count(forked.position + 1)}` : [],

@@ -1,4 +1,4 @@
-/** What is measured of each run, and the runs of a set by the settings that the grid gave them. */
+/** Each run's measures, and the runs of a set by the settings that the grid gave them. */
 import type { SamplingParams } from "../../protocol/events";
 import { bits, count, duration, money } from "../format";
 import { groupAnswers, type RunAnswer } from "./runs";
@@ -21,7 +21,7 @@ export const MEASURES: Measure[] = [
   { name: "Cost", of: ({ cost }) => cost, text: (value, { currency }) => money(value, currency) },
 ];
 
-/** Of a set: what its grid varies, and what it gave each run. */
+/** A set's plan: the settings that its grid varies, and their values for each run. */
 export interface Planned {
   grid: Partial<Record<keyof SamplingParams, number[]>>;
   runs: { index: number; settings: Partial<Record<keyof SamplingParams, number>> }[];
@@ -31,7 +31,7 @@ export interface Cell {
   label: string;
   runs: RunAnswer[];
   numDifferent: number;
-  /** How the answers ended, with how many of each. */
+  /** The answers' endings, with the number of each. */
   endings: { ending: string; num: number }[];
 }
 

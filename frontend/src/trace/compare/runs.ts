@@ -1,4 +1,4 @@
-/** What a run of a set comes to, and what all of them together tell. Knows nothing of how they are fetched. */
+/** A run's results, and the findings of all runs together. Knows nothing of how they are fetched. */
 import { commonStart } from "./diff";
 import { answerTokens, idsOf } from "./divergence";
 import { endText } from "./figures";
@@ -12,7 +12,7 @@ export interface RunAnswer {
   requestId: string;
   ids: number[];
   pieces: string[];
-  /** By the model alone, before any setting; null: not reported, or taken over and not sampled here. */
+  /** Chances by the model alone, before any setting; null: not reported, or taken over and not sampled here. */
   chances: (number | null)[];
   text: string;
   outcome: Outcome;
@@ -23,11 +23,11 @@ export interface RunAnswer {
   duration: number;
   cost: number | null;
   currency: string;
-  /** With what a fork took over, as it is read, too. */
+  /** Tokens read, those that a fork took over included. */
   numPrompt: number | null;
   /** Null: not known. */
   numCached: number | null;
-  /** What the cached tokens would have cost more as computed ones; null where a price is not on the bill. */
+  /** The extra cost of the cached tokens if they were computed; null where a price is not on the bill. */
   savedNano: number | null;
   compute: string;
 }
@@ -79,8 +79,8 @@ export function median(values: number[]): number | null {
 }
 
 /**
- * Whether it is an answer to be counted: it came to its end, be it the model's own, the limit of tokens or the safety
- * check's. What was stopped or failed on the way is none.
+ * True when the answer counts: it came to its end, be it the model's own, the limit of tokens or the safety check's. A
+ * stopped or failed answer does not count.
  */
 export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): boolean {
   return ids.length > 0 && !["running", "stopped", "failed"].includes(outcome);
@@ -88,19 +88,19 @@ export function isWhole({ ids, outcome }: Pick<RunAnswer, "ids" | "outcome">): b
 
 export interface RunEnd {
   state: string;
-  /** Whether it was ever asked. */
+  /** True when the run's request was ever sent. */
   hasRequest: boolean;
   /** Null: there is none, or it is not read. */
   answer: Pick<RunAnswer, "ids" | "outcome"> | null;
 }
 
-/** How runs may end without one. */
+/** The endings of runs without a whole answer. */
 const SHORT_ENDS = ["stopped", "failed", "blocked", "withheld"] as const;
 
 const endedWords = (num: number, state: (typeof SHORT_ENDS)[number]) =>
   `${counted(num, "run")} ${state === "failed" ? "failed" : `${num === 1 ? "was" : "were"} ${state}`}`;
 
-/** How many runs have no whole answer though they have ended, and how far they had come; empty where all have. */
+/** The number of ended runs without a whole answer, and their progress; empty where all have one. */
 export function leftOutSentence(runs: RunEnd[]): string {
   const told = SHORT_ENDS.flatMap((state) => {
     const ended = runs.filter((run) => run.state === state && !(run.answer && isWhole(run.answer)));
@@ -120,7 +120,7 @@ export function leftOutSentence(runs: RunEnd[]): string {
 
 export interface AnswerGroup {
   ids: number[];
-  /** Those that gave this very answer, in the order of the runs. */
+  /** The runs with this very answer, in their order. */
   runs: RunAnswer[];
 }
 
@@ -136,7 +136,7 @@ export function groupAnswers(answers: RunAnswer[]): AnswerGroup[] {
   return [...groups.values()].sort((a, b) => b.runs.length - a.runs.length);
 }
 
-/** Whether runs with the saved request's own seed and settings gave its very tokens, in words. */
+/** A sentence on whether runs with the saved request's own seed and settings gave its very tokens. */
 export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
   const differing = runs.filter((run) => run.ids.join() !== saved.ids.join());
   const whole = counted(saved.ids.length, "token");
@@ -157,7 +157,7 @@ export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
   return `${who} parted from the saved answer, first at token ${count(first + 1)}. ${why}`;
 }
 
-/** How many answers there are, and how far they go together. */
+/** The number of answers, and the length of their common beginning. */
 export function spreadSentence(answers: RunAnswer[]): string {
   const written = answers.filter(({ ids }) => ids.length);
   if (!written.length) return "No run has an answer.";
@@ -174,8 +174,8 @@ export function spreadSentence(answers: RunAnswer[]): string {
 }
 
 /**
- * What the prefix cache spared the set. No time: what a run is recorded to have saved is an estimate from the speed of
- * other prompts, and runs that wait for one another need not have gained it.
+ * The tokens that the prefix cache spared the set. Not the time: a run's recorded saving is an estimate from the speed
+ * of other prompts, and runs that wait for one another need not have gained it.
  */
 export function cacheShareSentence(answers: RunAnswer[]): string {
   const known = answers.filter(({ numCached, numPrompt }) => numCached !== null && numPrompt !== null);

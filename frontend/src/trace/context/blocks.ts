@@ -1,4 +1,4 @@
-/** The request's blocks of keys and values at one moment: whence each came, and what is in it. */
+/** The request's blocks of keys and values at one moment: each block's origin and content. */
 import type { CacheShape } from "../../protocol/events";
 import { numRead, type TraceView } from "../view";
 
@@ -8,7 +8,7 @@ export type Origin = "taken" | "partly" | "computed" | "waiting";
 export interface Block {
   /** Its place in the request's block table. */
   index: number;
-  /** Which block of the cache it is; null: not recorded. */
+  /** The block's number in the cache; null: not recorded. */
   id: number | null;
   /** Its first token, as an index into prompt and answer together, and one past its last that is known. */
   first: number;
@@ -16,13 +16,13 @@ export interface Block {
   origin: Origin;
   /** Share of its room that is computed, 0 to 1. */
   filled: number;
-  /** Whether it holds tokens of the answer. */
+  /** True when it holds tokens of the answer. */
   isAnswer: boolean;
   /** Sequences that had it in their tables at the look-up; null: not recorded, or not taken over. */
   numOwners: number | null;
   /** Its place in the order of eviction before the look-up, from 1; 0: in use; null as above. */
   evictionRank: number | null;
-  /** Whether later requests can find it. */
+  /** True when later requests can find it. */
   isStored: boolean;
 }
 
@@ -82,11 +82,11 @@ export interface Memory {
   perTokenAndLayer: number;
   perToken: number;
   perBlock: number;
-  /** Of this request's blocks. */
+  /** Bytes of this request's blocks. */
   own: number;
-  /** What they would take with key/value heads of its own for every query head. */
+  /** Bytes of the same blocks with a key/value head for every query head. */
   ungrouped: number;
-  /** Of the worker's whole cache. */
+  /** Bytes of the worker's whole cache. */
   whole: number;
 }
 

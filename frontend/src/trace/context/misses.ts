@@ -1,4 +1,4 @@
-/** Why the prefix cache did not have more of a prompt: found by comparing with the turn before, or said not to be known. */
+/** The reason for the prompt's cache misses: found by comparing with the turn before, or reported as not known. */
 import type { ContextCompared, Segment } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 import { counted } from "../format";
@@ -81,7 +81,7 @@ function wasEmpty({ cache, started }: TraceView): boolean {
   return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
 }
 
-/** Whether no turn of the chat came before its message: nothing of one is in the prompt, and none was left out. */
+/** True when no turn of the chat came before its message: the prompt has none, and none was left out. */
 export function isFirstMessage({ context }: TraceView): boolean {
   const kinds = context?.segments.map(({ kind }) => kind) ?? [];
   return kinds.includes("user") && !kinds.includes("history") && !context!.dropped.length;
@@ -103,7 +103,7 @@ function isGone({ cache }: TraceView): boolean {
   return cache!.absence === "expired" || cache!.absence === "evicted";
 }
 
-/** What the engine itself knew of the first block that it did not find. */
+/** The engine's own reason for the first block that it did not find. */
 function withoutComparison({ cache }: TraceView): [Cause, string] {
   if (cache!.absence === "expired")
     return ["expired", "The first block that was missing had been kept, and its time to live had run out."];

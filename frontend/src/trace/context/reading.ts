@@ -1,4 +1,4 @@
-/** What the model reads before it writes: the prompt, and of a fork the tokens of the answer that it goes on from. */
+/** The tokens that the model reads before it writes: the prompt, and a fork's tokens of the earlier answer. */
 import type { GenerationForked } from "../../protocol/events";
 import { REDACTED_TEXT } from "../bytes";
 import { counted } from "../format";
@@ -8,7 +8,7 @@ export interface Reading {
   ids: number[];
   pieces: string[];
   special: number[];
-  /** Those from here on are the fork's. */
+  /** Tokens from this index on are the fork's. */
   numPrompt: number;
 }
 
@@ -24,13 +24,13 @@ export function readingOf({ prompt, forked }: TraceView): Reading | null {
   };
 }
 
-/** The message's own text; null: the log does not have it, as of one that was blocked or redacted. */
+/** The message's own text; null: the log does not have it, as after a block or a redaction. */
 export function messageOf({ context }: TraceView): string | null {
   const text = context?.segments.findLast(({ kind }) => kind === "user")?.text ?? null;
   return text === REDACTED_TEXT ? null : text;
 }
 
-/** How long it is: the check at the gate reads the system prompt and the message as one text. */
+/** The message's length: the check at the gate reads the system prompt and the message as one text. */
 export function messageLength(view: TraceView, message: string | null): string {
   if (message !== null) return `The message, ${counted([...message].length, "character")}`;
   if (!view.inputCheck) return "The message";
@@ -38,7 +38,7 @@ export function messageLength(view: TraceView, message: string | null): string {
   return `System prompt and message, ${counted(end - start, "character")} together`;
 }
 
-/** What a fork begins with: of another answer so many tokens, and those that stand in the place of its next. */
+/** A fork's beginning: a number of tokens from another answer, and those in place of its next. */
 export function keptWords({ ids, position }: GenerationForked): string {
   const numChosen = ids.length - position;
   const kept = `${counted(position, "token")} kept from another answer`;

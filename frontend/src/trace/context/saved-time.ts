@@ -1,4 +1,4 @@
-/** What the prefix cache saved, in words: as far as it is known. */
+/** The time that the prefix cache saved, in words, as far as it is known. */
 import type { CacheLookedUp } from "../../protocol/events";
 import { duration, roughly } from "../format";
 

@@ -1,10 +1,10 @@
-/** What became of the context since the turn before, segment by segment. */
+/** The changes of the context since the turn before, segment by segment. */
 import type { CacheLookedUp, ContextAssembled, ContextCompared } from "../../protocol/events";
 import { count } from "../format";
 
 export type Change = "kept" | "added" | "changed";
 
-/** Of each of this request's segments. */
+/** The change of each of this request's segments. */
 export function segmentChanges(context: ContextAssembled, { added, changed }: ContextCompared): Change[] {
   const isAdded = new Set(added);
   const isChanged = new Set(changed.map(({ index }) => index));
@@ -13,7 +13,7 @@ export function segmentChanges(context: ContextAssembled, { added, changed }: Co
   );
 }
 
-/** What the cache had beside what the turn before left in it: answers to the same message share what is behind that. */
+/** The cached tokens beyond those that the turn before left: answers to one message share the text behind it. */
 export function cachedOf(
   { num_cached_tokens: had }: CacheLookedUp,
   { num_common_tokens: most }: ContextCompared,
@@ -25,7 +25,7 @@ export function cachedOf(
   return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }
 
-/** Tokens of each kind of change; those of kept, added and changed segments together are the prompt. */
+/** Tokens of each kind of change; kept, added and changed segments together are the prompt. */
 export function totals(
   context: ContextAssembled,
   compared: ContextCompared,

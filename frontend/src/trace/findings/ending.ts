@@ -1,4 +1,4 @@
-/** Endings that stand out: whatever is not the model's own end of an answer that nobody objected to. */
+/** Endings that stand out: any but the model's own end of an answer that no check flagged. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
@@ -50,7 +50,7 @@ function outcome(view: TraceView): Finding[] {
     case "length":
       return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
     case "repetition":
-      // Its circle is told among the wordings.
+      // The circle is a finding among the wordings.
       return [];
     case "done":
       return ownEnd(view);
@@ -71,7 +71,7 @@ function cut(view: TraceView): string {
   return `Stopped at the length limit (${counted(found.asked, "token")}): the answer may break off.`;
 }
 
-/** The model's own end is nothing to tell, but for an answer with nothing in it, or one that the request's own words ended. */
+/** The model's own end is a finding only for an empty answer, or one that the request's own words ended. */
 function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): Finding[] {
   const last = tokens.at(-1);
   if (last?.is_special && tokens.length === 1 && !text && !toolCalls.length)
@@ -98,7 +98,7 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
   ];
 }
 
-/** What a check found and let through all the same. */
+/** The findings of checks that let the text through. */
 function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
   const [first] = checks;

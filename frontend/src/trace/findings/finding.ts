@@ -1,4 +1,4 @@
-/** What stands out in one request, as a plain sentence and the place that shows it; it knows no panel. */
+/** A finding in one request: a plain sentence and the place that shows it; it knows no panel. */
 
 export type FindingKind =
   | "failed"
@@ -32,7 +32,7 @@ export type FindingKind =
 export interface Finding {
   kind: FindingKind;
   sentence: string;
-  /** Of what it is about (the wait, the answer, the cost) the share that it explains, 0 to 1: the largest comes first. */
+  /** The share of its subject (the wait, the answer, the cost) that it explains, 0 to 1: the largest comes first. */
   weight: number;
   /** The generated token at which it is seen. */
   position?: number;

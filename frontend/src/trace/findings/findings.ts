@@ -1,6 +1,6 @@
 /**
  * The reasons for a slow, costly or odd answer, as far as its events tell them: few plain sentences, the most telling
- * first. What is ordinary is not said.
+ * first. Ordinary facts are omitted.
  */
 import { duration } from "../format";
 import { outcomeOf } from "../outcome";
@@ -15,13 +15,13 @@ import { firstWait } from "./waiting";
 import { wordings } from "./wording";
 import { writing } from "./writing";
 
-/** Of two that explain as much, the one of the earlier kind first: how it ended, where the time went, what was read. */
+/** The findings, largest first; equal ones by kind: the end, the time, the reading. */
 export function findings(view: TraceView): Finding[] {
   const about = [endings, firstWait, writing, readings, wordings, payments];
   return about.flatMap((find) => find(view)).sort((a, b) => b.weight - a.weight);
 }
 
-/** What is said where nothing stands out: what was ordinary. */
+/** The sentence for a request without findings: its ordinary course. */
 export function nothingUnusual(view: TraceView): string {
   if (!view.accepted) return "Nothing is recorded yet.";
   const outcome = outcomeOf(view);

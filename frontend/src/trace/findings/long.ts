@@ -1,4 +1,4 @@
-/** Where the time of a long request went, where writing took most of it, at whatever pace. */
+/** The time of a long request, where writing took most of it, at any pace. */
 import { count, counted, duration } from "../format";
 import { median, numOthers, stepsOf, type EngineStep } from "../timing/steps";
 import { isOver, tookUntil, type TraceView } from "../view";
@@ -20,7 +20,7 @@ export function longWriting(view: TraceView, writing: number): Finding[] {
   return [{ kind: "long", sentence, weight: Math.min(1, writing / total) }];
 }
 
-/** The first tenth of the steps against the last; what slowed them is said where no company could have. */
+/** The first tenth of the steps against the last; the slowdown is reported where company cannot explain it. */
 function growth(steps: EngineStep[]): string {
   const timed = steps.filter(({ us }) => us !== null);
   if (timed.length < TELLING_STEPS) return "";

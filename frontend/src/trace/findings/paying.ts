@@ -1,4 +1,4 @@
-/** What most of the bill is for, where there is a bill worth asking. */
+/** The largest part of the bill, where the bill is worth a question. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, percent } from "../format";
 import type { TraceView } from "../view";
@@ -17,7 +17,7 @@ export function payments({ bill, generation }: TraceView): Finding[] {
   if (share <= MOST || dearest.num_tokens < COSTLY_TOKENS) return [];
   if (dearest.kind === "output" && bill.total_nano < COSTLY_NANO) return [];
   const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, generation?.usage.output ?? null)}.`;
-  // It is the usual case, so it comes after what is not.
+  // It is the usual case, so it comes after unusual findings.
   return [{ kind: "cost", sentence, weight: share - MOST }];
 }
 

@@ -1,4 +1,4 @@
-/** What stands out in the prompt: what was read anew, left out or lost; and in the tools beside it. */
+/** Findings in the prompt: text read again, left out or lost; and in the tools beside it. */
 import { usefulBlocks } from "../context/blocks";
 import { count, counted } from "../format";
 import { missOf, type Cause } from "../context/misses";

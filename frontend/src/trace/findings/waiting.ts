@@ -1,4 +1,4 @@
-/** Where the wait for the first text went, where it was long. */
+/** The parts of a long wait for the first text. */
 import { counted, duration } from "../format";
 import { CHOICE } from "../timing/phases";
 import { queueWaits } from "../timing/queue-waits";
@@ -9,7 +9,7 @@ import { MOST, type Finding, type FindingKind } from "./finding";
 /** From about a second on a wait is felt as one, and thoughts wander (Miller 1968; Nielsen 1993). */
 const LONG_WAIT_US = 1_000_000;
 
-/** Parts of one label together, the longest first; what a person took to choose is nobody's delay. */
+/** Parts of one label together, the longest first; a person's time to choose is no delay. */
 function partsOfFirst(view: TraceView): { total: number; parts: { part: Wait; us: number }[] } | null {
   const first = firstText(view);
   if (!first) return null;

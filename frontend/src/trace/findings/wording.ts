@@ -7,13 +7,13 @@ import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 
 /**
- * Nats by which a token's surprise exceeds the one expected there (the entropy): e^3 = 20 times less likely than what
- * is typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
+ * Nats by which a token's surprise exceeds the one expected there (the entropy): e^3 = 20 times less likely than is
+ * typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
  */
 const ODD_NATS = 3;
-/** Ten nats beyond what is expected are as odd as can be told: one in 22,000. */
+/** Ten nats beyond the expected surprise count as the oddest: one in 22,000. */
 const MOST_NATS = 10;
-/** So many tokens in a row that stood in the answer before are no turn of phrase any more. */
+/** This many tokens in a row that stood in the answer before are no mere turn of phrase. */
 const SAME_TOKENS = 8;
 /** A third of the answer, and not of a short one: a list's items may well begin alike. */
 const SAME_SHARE = 1 / 3;
@@ -54,7 +54,7 @@ function oddDraw(view: TraceView): Finding[] {
   ];
 }
 
-/** What the model gave it and what it would rather have said, and what stood against that. */
+/** The token's own chance, the model's favourite, and the reason against that. */
 function howChosen(view: TraceView, token: TokenSampled): string {
   const given = percent(Math.exp(token.logprob!));
   const rather = favourite(view, token);
@@ -124,7 +124,7 @@ function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   ];
 }
 
-/** How many of these ids stand in a run of SAME_TOKENS that was there before, and the index of the first such run. */
+/** The number of these ids in a run of SAME_TOKENS that was there before, and the index of the first such run. */
 export function repeated(ids: number[]): { count: number; first: number } {
   const known = new Set<string>();
   const again = new Set<number>();

@@ -1,4 +1,4 @@
-/** What slowed the writing of the answer, after its first token. */
+/** The causes that slowed the writing of the answer, after its first token. */
 import { counted, duration, roughly } from "../format";
 import { tokensPerSecond } from "../words/sentences";
 import { speculationOf } from "../sampling/speculation";
@@ -7,16 +7,16 @@ import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
 import { longWriting } from "./long";
 
-/** What takes less than a fifth of the writing is no reason for its pace. */
+/** A cause of less than a fifth of the writing does not explain its pace. */
 const SHARE_OF_WRITING = 0.2;
-/** Less in all is not noticed by who reads along. */
+/** A shorter delay is not noticed by a reader who follows along. */
 const NOTICED_US = 500_000;
 /** Tokens a second: below it most people read faster than it is written (some 240 words a minute). */
 const READING_SPEED = 5.5;
 /** A gap of a second, and ten times the usual one, is seen as a standstill. */
 const STANDSTILL_US = 1_000_000;
 const STANDSTILL_FACTOR = 10;
-/** With as many others in the typical step it is said, even where their cost is not known. */
+/** With this many others in the typical step it is reported, even where their cost is not known. */
 const CROWD = 4;
 
 /** Null while fewer than two tokens are known. */
@@ -35,7 +35,7 @@ export function writing(view: TraceView): Finding[] {
   return paced.some(({ kind }) => kind === "slow") ? paced : [...paced, ...longWriting(view, us)];
 }
 
-/** What the company in the steps cost, or that it never was alone. */
+/** The cost of other sequences in the steps, or that the request never was alone. */
 function company(view: TraceView, writing: number): Finding[] {
   const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
   const { alone, inCompany, extra, numAlone } = companyCost(steps);
@@ -112,7 +112,7 @@ function asides(view: TraceView, writing: number): Finding[] {
   return found;
 }
 
-/** Slower than it is read, and nobody else's doing: the steps themselves. */
+/** Slower than reading speed, with no other cause than the steps themselves. */
 function slow(view: TraceView): Finding[] {
   const speed = tokensPerSecond(view);
   if (speed === null || speed >= READING_SPEED || view.tokens.length < 3 || view.isStepped) return [];

@@ -1,11 +1,11 @@
 /**
  * Following a request that runs: each scene is shown long enough to be seen, while the log runs ahead. Afterwards the
- * tokens come several at a time, so that the picture catches up. Pure: a log and a clock in, what is shown out.
+ * tokens come several at a time, so that the picture catches up. Pure: a log and a clock in, the cue out.
  */
 import type { SceneId } from "./scenes";
 import type { Story } from "./story";
 
-/** What is on the screen: the first `shown` events, since `heldMs`, for at least `lengthMs`. */
+/** The picture on the screen: the first `shown` events, since `heldMs`, for at least `lengthMs`. */
 export interface Cue {
   shown: number;
   heldMs: number;
@@ -37,22 +37,22 @@ export function nextCue(story: Story, cue: Cue, elapsedMs: number): Cue {
   return next ?? { ...cue, shown: grown(story, cue.shown), heldMs };
 }
 
-/** How far the showing of a cue has come, 0 to 1. */
+/** The progress of a cue's showing, 0 to 1. */
 export const beatOf = ({ heldMs, lengthMs }: Cue): number => (lengthMs ? Math.min(1, heldMs / lengthMs) : 1);
 
-/** Whether all has been shown for its time, and nothing more comes. */
+/** True when all events were shown for their time, and nothing more comes. */
 export const isFollowed = (story: Story, cue: Cue): boolean => story.isOver && isCaughtUp(story, cue);
 
-/** Whether all that has come has been shown for its time. */
+/** True when all events so far were shown for their time. */
 export function isCaughtUp(story: Story, { shown, heldMs, lengthMs }: Cue): boolean {
   return heldMs >= lengthMs && shown >= (story.segments().at(-1)?.end ?? 0);
 }
 
-/** Whether the tokens come at the pace of the ribbon. */
+/** True when the tokens come at the pace of the ribbon. */
 export const isFast = (story: Story, { shown }: Cue): boolean =>
   story.numTokens(shown) > SLOW_TOKENS_MS.length;
 
-/** What a scene on the screen gets later is shown with it. Tokens are cues of their own. */
+/** A scene's later events are shown with it while it is on the screen. Tokens are cues of their own. */
 function grown(story: Story, shown: number): number {
   const here = story.segments().find(({ start, end }) => shown > start && shown <= end);
   return here && here.scene !== "draw" ? here.end : shown;

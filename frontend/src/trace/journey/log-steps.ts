@@ -4,7 +4,7 @@ import { shownMs } from "./pace";
 
 type Steps = readonly { event: AnyEvent }[];
 
-/** How many events are shown at the next step, all of which is worth a look; null: there is none. */
+/** The number of events shown at the next step, all of which is worth a look; null: there is none. */
 export function nextStep(log: Steps, shown: number): number | null {
   for (let index = shown; index < log.length; index++) if (shownMs(log[index]!.event)) return index + 1;
   return log.length > shown ? log.length : null;

@@ -1,7 +1,7 @@
-/** The pace at which a replay explains: how long each event is shown, and where a scene begins. */
+/** The pace at which a replay explains: the duration of each event, and the beginning of each scene. */
 import { type AnyEvent, SHOWN } from "../../protocol/events";
 
-/** The first tokens are explained more slowly: by then it is known what happens. */
+/** The first tokens are explained more slowly: later ones repeat known steps. */
 const FIRST_TOKENS_MS = [8000, 4000, 2500];
 
 export function shownMs(event: AnyEvent): number {
@@ -9,15 +9,15 @@ export function shownMs(event: AnyEvent): number {
   return first ?? SHOWN[event.type]?.replay_ms ?? 0;
 }
 
-/** The shares of a token's showing: its candidates rise, the stages work, what is left lines up, u falls on one. */
+/** The shares of a token's showing: its candidates rise, the stages work, the rest lines up, u falls on one. */
 export const DRAW_PARTS = { risen: 0.16, cut: 0.52, lined: 0.72, drawn: 0.9 };
 
 /** Below this a movement is a flicker: the event is shown as it ends. */
 const LEAST_MS = 300;
 
 /**
- * How far the showing of an event has come, 0 to 1, when time passes at its own speed: `sinceMs` after it, and the next
- * comes `gapMs` after it (on the wall's clock).
+ * The progress of an event's showing, 0 to 1, when time passes at its own speed: `sinceMs` after it, and the next comes
+ * `gapMs` after it (on the wall's clock).
  */
 export function progress(event: AnyEvent, sinceMs: number, gapMs: number): number {
   const length = Math.min(gapMs, shownMs(event));

@@ -1,6 +1,6 @@
 /**
- * Which steps of a log explaining stops at: all of a short one, and of a long one the first of each kind, whatever is
- * new on the way, and the end. It takes about a minute and a half for any length of the answer.
+ * The steps of a log at which explaining stops. A short log stops at all; a long one at the first of each kind, at news
+ * on the way, and at the end. It takes about a minute and a half for any length of the answer.
  */
 import type { AnyEvent, TokenSampled } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
@@ -10,15 +10,15 @@ import { shownMs } from "./pace";
 type Log = readonly { event: AnyEvent }[];
 
 export interface Stop {
-  /** How many events are shown at it. */
+  /** Number of events shown at it. */
   end: number;
-  /** What is new at it, where steps were left out before it. */
+  /** The news of the stop, where steps were left out before it; else null. */
   news: string | null;
 }
 
-/** Longer than this nobody looks on. */
+/** Longest duration of the plan: viewers do not watch longer. */
 export const MOST_MS = 90_000;
-/** Of the first tokens each is explained whole, of other kinds two are seen: what comes again is known by then. */
+/** The first three tokens are explained whole; of other kinds two are shown: repetitions are known by then. */
 const [NUM_TOKENS, NUM_OTHERS] = [3, 2];
 
 export function planOf(log: Log): Stop[] {
@@ -39,7 +39,7 @@ export function stepsOf(log: Log): number[] {
   return found;
 }
 
-/** Of each kind the first few and the last. */
+/** The first few steps of each kind, and the last. */
 function usualSteps(log: Log, steps: number[]): Set<number> {
   const kinds = new Map<string, number[]>();
   for (const end of steps) {
@@ -88,7 +88,7 @@ const NEWS: [string, (log: Log) => number][] = [
 
 export const NEWS_WORDS = NEWS.map(([words]) => words);
 
-/** By the step at which each is seen: that of the event itself, or the next. */
+/** News by the step at which each is seen: that of the event itself, or the next. */
 function newsAt(log: Log, steps: number[]): Map<number, string> {
   const found = new Map<number, string>();
   for (const [words, find] of NEWS) {

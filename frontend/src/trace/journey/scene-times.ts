@@ -1,4 +1,4 @@
-/** How long a scene before the first token took, as its own events tell it. */
+/** The time of a scene before the first token, as its own events tell it. */
 import { checkAtGate, readings, type SceneId } from "./scenes";
 import type { TraceView } from "../view";
 

@@ -1,4 +1,4 @@
-/** What each scene of the journey says in one sentence, from this request's own numbers. */
+/** One sentence for each scene of the journey, from this request's own numbers. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { pieceLabel } from "../bytes";
 import { count, counted, duration, percent } from "../format";
@@ -11,14 +11,14 @@ import { SETTING_NAMES, type SettingName } from "../words/setting-names";
 import { quotedName } from "../token-name";
 import { isOver, numKept, type TraceView } from "../view";
 
-/** The scene's one sentence; of a token that is being shown, what is shown of it at this beat (0 to 1). */
+/** The scene's one sentence; for a token being shown, on the part shown at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
   if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
   return CAPTIONS[id](view) ?? sentence(view, SCENES[sceneIndex(id)]!.stage);
 }
 
-/** Of the token that is looked at, where it is the closest call of the answer; else null. */
+/** A caption for the token if it is the answer's closest call; else null. */
 export function closestCaption(view: TraceView, position: number): string | null {
   const call = closestCall(view);
   if (call?.position !== position) return null;
@@ -88,7 +88,7 @@ function cacheCaption(view: TraceView): string {
   return `${count(cache.num_cached_tokens)}${all} tokens were read before: they are reused.`;
 }
 
-/** What is being shown of the draw: `beat` as in DRAW_PARTS. */
+/** The words on the shown part of the draw: `beat` as in DRAW_PARTS. */
 function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
   const token = tokens.at(-1)!;
   if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted)
@@ -150,10 +150,10 @@ function runningBill(view: TraceView): string {
   return `${count(numPrompt)} tokens in, ${count(view.tokens.length)} out so far; the bill comes at the end.`;
 }
 
-/** How many candidates are named. */
+/** Number of candidates that are named. */
 const NUM_NAMED = 5;
 
-/** A scene's picture in words, for those who do not see it. */
+/** A scene's picture in words, for readers who do not see it. */
 export function pictureWords(view: TraceView, scene: SceneId): string {
   const said = caption(view, scene);
   if (scene === "draw" || scene === "stream") return [said, drawWords(view)].filter(Boolean).join(" ");

@@ -1,4 +1,4 @@
-/** The journey of a request as scenes: to which scene each event belongs, and what each scene says in one sentence. */
+/** The journey of a request as scenes: the scene of each event, and each scene's one sentence. */
 import { type AnyEvent, type SafetyChecked, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import type { NumberedEvent, TraceView } from "../view";
@@ -6,7 +6,7 @@ import type { NumberedEvent, TraceView } from "../view";
 export interface Scene {
   id: SceneId;
   title: string;
-  /** Whose hue it has, and whose panel tells more. */
+  /** The stage whose hue it has, and whose panel tells more. */
   stage: StageId;
 }
 
@@ -60,12 +60,12 @@ export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEv
 
 export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "message";
 
-/** Whether the view is at a step of the journey itself: what follows it silently is not shown moving. */
+/** True when the view is at a step of the journey itself: silent events after it are not shown moving. */
 export function isAtStep(view: TraceView): boolean {
   return latestStep(view)?.entry === view.events.at(-1);
 }
 
-/** What was checked before anything is computed: the message, or the answer that a fork goes on from. */
+/** The check before anything is computed: of the message, or of the answer that a fork goes on from. */
 export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
   const first = outputChecks[0];
   return inputCheck ?? (first && !(tokens[0] && tokens[0].at <= first.at) ? first : null);
@@ -74,7 +74,7 @@ export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): Sa
 /** Tokens of the answer whose text was let through. */
 export const numReleased = ({ releases }: TraceView): number => releases.at(-1)?.num_tokens ?? 0;
 
-/** Chunks of the prompt's own reading: what a preemption made it compute again is none. */
+/** Chunks of the prompt's own reading, without a preemption's recomputation. */
 export function readings({ prefill, tokens }: TraceView) {
   return prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
 }

@@ -1,6 +1,6 @@
 /**
- * The log as a story of scenes, kept up event by event: a token costs the same however long the answer is. It knows no
- * clock and no picture.
+ * The log as a story of scenes, extended event by event: a token costs the same in an answer of any length. It knows
+ * no clock and no picture.
  */
 import type { AnyEvent } from "../../protocol/events";
 import { sceneOf, type SceneId } from "./scenes";
@@ -15,17 +15,17 @@ export interface Segment {
 /** A scene when it is first reached, until the next one is. */
 export interface Chapter {
   scene: SceneId;
-  /** How many events are shown at its first step. */
+  /** Number of events shown at its first step. */
   start: number;
-  /** How many at its last step before the next chapter; a step of an earlier scene may still follow. */
+  /** Number of events at its last step before the next chapter; a step of an earlier scene may still follow. */
   end: number;
 }
 
 export class Story {
   readonly chapters: Chapter[] = [];
-  /** How many events are shown at each sampled token. */
+  /** The number of events shown at each sampled token. */
   readonly tokenEnds: number[] = [];
-  /** How many events are shown when nothing more is generated; null: that is not known yet. */
+  /** The number of events shown when nothing more is generated; null: not known yet. */
   private generated: number | null = null;
   private billed: number | null = null;
   isOver = false;
@@ -47,7 +47,7 @@ export class Story {
     else if (scene && last?.scene === scene) last.end = this.length;
   }
 
-  /** How many sampled tokens the first `shown` events hold. */
+  /** Number of sampled tokens in the first `shown` events. */
   numTokens(shown: number): number {
     let [low, high] = [0, this.tokenEnds.length];
     while (low < high) {
@@ -59,8 +59,8 @@ export class Story {
   }
 
   /**
-   * Stretches without gaps, in the order in which they were reached. All tokens are one stretch; what is let out after
-   * the last one is the next, once generation has ended.
+   * Stretches without gaps, in the order in which they were reached. All tokens are one stretch; the releases after
+   * the last one are the next, once generation has ended.
    */
   segments(): Segment[] {
     const found: Segment[] = [];

@@ -1,11 +1,11 @@
-/** What one token attended to, read from its probe. */
+/** One token's attention, read from its probe. */
 import type { ProbeAttended } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 
 export class Attention {
   readonly numLayers: number;
   readonly numHeads: number;
-  /** Tokens that were looked at, the looking one last. */
+  /** Tokens that were attended to, the attending one last. */
   readonly numTokens: number;
   private readonly codes: Uint8Array;
 
@@ -21,7 +21,7 @@ export class Attention {
     return (this.code(layer, head, token) / 255) ** 2;
   }
 
-  /** The root of the weight, 0 to 1: what can be seen of it, small weights too. */
+  /** The root of the weight, 0 to 1: its visible size, small weights too. */
   strength(layer: number, head: number, token: number): number {
     return this.code(layer, head, token) / 255;
   }

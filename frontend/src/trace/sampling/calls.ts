@@ -19,7 +19,7 @@ export interface Call {
   /** The two likeliest, the likelier first. */
   first: Candidate;
   second: Candidate;
-  /** Whether the chances are those of the draw, after all settings; else the model's own. */
+  /** True when the chances are those of the draw, after all settings; else they are the model's own. */
   isAfterSettings: boolean;
 }
 
@@ -57,7 +57,7 @@ function searched(view: TraceView): Call | null {
   return null;
 }
 
-/** What begins with a space begins a word; no part of a word is then compared with another. */
+/** True for a piece with a leading space, which begins a word; no part of a word is then compared with another. */
 const isWordStart = (piece: string | undefined): boolean => /^·[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 const isWord = (piece: string | undefined): boolean => /[\p{L}\p{N}]/u.test(pieceLabel(piece ?? ""));
 
@@ -68,7 +68,7 @@ interface Found {
   chances: number[];
 }
 
-/** Of each candidate, 0 to 1; none: not known. */
+/** Each candidate's chance, 0 to 1; none: not known. */
 type Chances = (token: TokenSampled) => number[];
 
 const finalChances = (token: TokenSampled, params: SamplingParams): number[] =>

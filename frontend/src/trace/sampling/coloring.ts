@@ -1,4 +1,4 @@
-/** How the answer's tokens are coloured: each one's value by a chosen measure, its place on the scale, the legend. */
+/** The colours of the answer's tokens: each one's value by a chosen measure, its place on the scale, the legend. */
 import { bits as inBits, counted, duration, percent } from "../format";
 import type { TokenSampled } from "../../protocol/events";
 import { categoryWords } from "../words/safety-words";
@@ -22,13 +22,13 @@ export interface Coloring {
   /** Per token of the view. */
   marks: { fill: Fill; value: string }[];
   legend: { fill: Fill; label: string }[];
-  /** What is measured, and this answer's own least and greatest value. */
+  /** The measure, and this answer's own least and greatest value. */
   note: string;
 }
 
 interface Scale {
   about: string;
-  /** Of each token; null: not known. A greater value is a later step. */
+  /** Each token's value; null: not known. A greater value is a later step. */
   values: (number | null)[];
   /** A value beyond the edge is a step further. */
   edges: number[];
@@ -52,7 +52,7 @@ export function stepOf(value: number, edges: number[]): number {
   return edges.filter((edge) => value > edge).length;
 }
 
-/** How long after the token before it each token came, in µs; null where that one is not in the log. */
+/** Each token's time after the token before it, in µs; null where that one is not in the log. */
 export function gaps(tokens: TokenSampled[]): (number | null)[] {
   return tokens.map((token, index) => {
     const before = tokens[index - 1];
@@ -66,7 +66,7 @@ const bits = (share: number) => -Math.log2(share);
 export const SURE_SHARES = [0.9, 0.5, 0.2, 0.05, 0.01];
 const SURPRISE_EDGES = SURE_SHARES.map(bits);
 
-/** How surprising a token was, as a step of the ramp from 0 (sure) to 5; null: not reported. */
+/** A token's surprise, as a step of the ramp from 0 (sure) to 5; null: not reported. */
 export function surpriseStep(token: Pick<TokenSampled, "logprob">): number | null {
   const surprise = surpriseOf(token);
   return surprise === null ? null : stepOf(surprise, SURPRISE_EDGES);
@@ -126,7 +126,7 @@ function ratioEdges(values: (number | null)[]): number[] {
   );
 }
 
-/** Of a list that may be longer than a call has arguments. */
+/** The extremes of a list that may be longer than a call has arguments. */
 function extremes(values: number[]): [number, number] {
   return values.reduce<[number, number]>(
     ([least, greatest], value) => [Math.min(least, value), Math.max(greatest, value)],

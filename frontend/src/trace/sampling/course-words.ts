@@ -1,4 +1,4 @@
-/** What the same draws would have said under other settings, in words, and reckoned a few tokens at a time. */
+/** The answer of the same draws under other settings, in words, computed a few tokens at a time. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { pieceLabel } from "../bytes";
 import { textBefore, numKept, type TraceView } from "../view";
@@ -7,7 +7,7 @@ import { course, type Course, type Settings } from "./whatif";
 /** Tokens that are reckoned between two looks at the clock. */
 const STRIDE = 16;
 
-/** Yields after every few tokens; ends at the first that would have been another, or of which that cannot be told. */
+/** Yields after every few tokens; ends at the first that would have differed, or for which that is not known. */
 export function* courseInParts(
   tokens: TokenSampled[],
   own: SamplingParams,
@@ -40,7 +40,7 @@ export function tailOf(text: string, length: number): string {
 
 const TAIL = 110;
 
-/** The answer as it would have begun: what is the same, and the word that is not. */
+/** The beginning of the other answer: its equal part, and the first word that differs. */
 export interface Retold {
   same: string;
   /** Empty: none is known. */

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { dryPenalties, type DrySettings } from "./dry";
 import { PARAMS } from "../fixtures";
 
-/** What the engine's own stage took from each token, written by tests/golden/record_dry.py. */
+/** The penalty that the engine's own stage gave each token, written by tests/golden/record_dry.py. */
 const CASES = JSON.parse(
   readFileSync(
     new URL("../../../../tests/golden/dry.json", `file://${import.meta.dirname}/`).pathname,

@@ -11,10 +11,10 @@ export type PieceOf = (id: number) => string | undefined;
 
 /** As MAX_PENALTY there. */
 const MAX_PENALTY = 10_000;
-/** What stands for each token in a trace whose texts were taken out (webapp/traces/export/redact.py). */
+/** The piece of each token in a trace without texts (webapp/traces/export/redact.py). */
 const REDACTED = btoa(binary("\u25ae "));
 
-/** What each penalised token loses, given the answer so far; null: the tokens' bytes are not known. */
+/** The loss of each penalised token, given the answer so far; null: the tokens' bytes are not known. */
 export function dryPenalties(
   settings: DrySettings,
   output: readonly number[],

@@ -1,10 +1,10 @@
-/** Guessing the next word: how many guesses are right, and how likely the model held each, in bits. */
+/** Guessing the next word: the number of right guesses, and the model's chance of each, in bits. */
 import type { TokenSampled } from "../../protocol/events";
 import { counted } from "../format";
 import { hasLogits } from "./probability";
 
 export interface Guess {
-  /** Of the candidate that was guessed; null: it is not among those recorded. */
+  /** Index of the guessed candidate; null: it is not among those recorded. */
   index: number | null;
   /** -log2 of its chance; where it is not among the candidates, the least that it can be. */
   bits: number;
@@ -14,7 +14,7 @@ export interface Guess {
 /**
  * ids: tokens that the guess may begin with; the likeliest of them counts. Null: the chances are not reported.
  *
- * A word that is not recorded has at most what all recorded ones leave over.
+ * An unrecorded word has at most the chance that all recorded ones leave over.
  */
 export function scoreGuess(token: TokenSampled, ids: number[]): Guess | null {
   if (!hasLogits(token)) return null;
@@ -31,7 +31,7 @@ const LEAST = 1e-6;
 
 const bitsOf = (chance: number) => Math.max(0, -Math.log2(chance));
 
-/** Of the word that was drawn: a right guess has as many; null: not reported. */
+/** Bits of the word that was drawn: a right guess has as many; null: not reported. */
 export const modelBits = ({ logprob }: TokenSampled): number | null =>
   logprob === null ? null : -logprob / Math.LN2;
 
@@ -39,7 +39,7 @@ export interface Tally {
   num: number;
   /** Guesses that were the very word that was drawn. */
   numRight: number;
-  /** Guesses of which both bits are known: what they come to is of these alone. */
+  /** Guesses of which both bits are known: the sums count these alone. */
   numKnown: number;
   yours: number;
   model: number;

@@ -1,8 +1,8 @@
-/** The tokens that the model held likeliest in the place of one that it wrote, by its own probabilities alone. */
+/** The likeliest tokens in the place of one that the model wrote, by its own probabilities alone. */
 import type { TokenSampled } from "../../protocol/events";
 
 export interface NearlySaid {
-  /** Where it stands among the recorded candidates. */
+  /** Its place among the recorded candidates. */
   index: number;
   id: number;
   piece: string;
@@ -17,7 +17,7 @@ export interface Nearly {
   rest: {
     /** Tokens beyond the rows; null: not recorded. */
     num: number | null;
-    /** What they have together. */
+    /** Their joint probability. */
     probability: number;
   };
 }

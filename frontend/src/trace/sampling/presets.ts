@@ -4,7 +4,7 @@ import type { SamplingParams } from "../../protocol/events";
 export interface Preset {
   name: string;
   help: string;
-  /** Of the model's own defaults. */
+  /** The preset's changes to the model's own defaults. */
   change: Partial<SamplingParams>;
 }
 

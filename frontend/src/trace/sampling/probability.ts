@@ -1,4 +1,4 @@
-/** Probabilities after every sampler stage, derived from what was recorded: raw logits and each stage's normaliser. */
+/** Probabilities after every sampler stage, from recorded values: raw logits and each stage's normaliser. */
 import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
 
 export interface Column {
@@ -7,16 +7,16 @@ export interface Column {
   mass: number;
   /** Per recorded token; null where the stage (or one before) removed it. */
   probabilities: (number | null)[];
-  /** What all candidates that are not listed have together. */
+  /** The joint probability of all candidates that are not listed. */
   others: number;
 }
 
-/** Whether the most likely token was taken without a draw; without `low` the draw is merely not known. */
+/** True when the most likely token was taken without a draw; without `low` the draw is merely not known. */
 export function isGreedy(token: TokenSampled): boolean {
   return token.u === null && token.low !== null;
 }
 
-/** Whether the recorded candidates have logits; else they have only log-probabilities. */
+/** True when the recorded candidates have logits; else they have only log-probabilities. */
 export function hasLogits(token: TokenSampled): boolean {
   return token.log_normalizer !== null;
 }

@@ -1,4 +1,4 @@
-/** What guessing ahead gave, and whether it was worth its time by the steps as they were recorded. */
+/** The gain of guessing ahead, and its worth by the recorded times of the steps. */
 import type { DraftVerified } from "../../protocol/events";
 import { median, stepsOf } from "../timing/steps";
 import type { TraceView } from "../view";
@@ -9,11 +9,11 @@ export interface Speculation {
   numAccepted: number;
   /** The guess that another token was drawn in the place of, one at most in each check. */
   numRejected: number;
-  /** Those after a rejected one, which were computed and never compared. */
+  /** Guesses after a rejected one, which were computed and never compared. */
   numUnread: number;
   /** Median duration of a decode step without guesses, µs; null: there was none. */
   plainUs: number | null;
-  /** What the checks' tokens would have taken one by one, less what their passes took, µs; null: not known. */
+  /** The time of the checks' tokens one by one, less their passes' time, µs; null: not known. */
   savedUs: number | null;
 }
 

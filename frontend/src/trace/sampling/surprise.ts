@@ -1,4 +1,4 @@
-/** How unexpected a token was to the model. */
+/** A token's surprise to the model. */
 import type { TokenSampled } from "../../protocol/events";
 
 /** In bits: -log2 of the model's own probability of it, before any setting; null: not reported. */

@@ -60,7 +60,7 @@ function random(seed: number): () => number {
 
 const SIZE = 400;
 
-/** All logits at once, without ranges: what inference/sampling/ does. */
+/** All logits at once, without ranges, as inference/sampling/ does. */
 function reference(logits: number[], ids: number[], wanted: Settings, output: number[], u: number): number {
   const kept = distribution(logits, ids, wanted, output);
   let sum = 0;

@@ -1,10 +1,10 @@
 /**
- * What other settings would have drawn with the same u, from the recorded candidates alone (inference/sampling/).
+ * The draw of other settings with the same u, from the recorded candidates alone (inference/sampling/).
  *
- * Only the first candidates are recorded, with four decimals. Of the others together it is known what they weigh at the
- * temperatures of the log, and that none of them weighs more than the last recorded one; at another temperature that
- * leaves a range. Everything is therefore reckoned in ranges, and a token counts as drawn only where each value in them
- * draws it.
+ * Only the first candidates are recorded, with four decimals. Two facts are known of the others: their joint weight at
+ * the temperatures of the log, and that none weighs more than the last recorded one. At another temperature that leaves
+ * a range. Everything is therefore computed in ranges, and a token counts as drawn only where each value in them draws
+ * it.
  */
 import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
 import { dryPenalties, type DrySettings, type PieceOf } from "./dry";
@@ -20,7 +20,7 @@ export type Settings = Pick<
   | "frequency_penalty"
   | "presence_penalty"
 > &
-  /** Those left out are the request's own. */
+  /** Settings left out are the request's own. */
   Partial<DrySettings>;
 
 export type Outcome = { kind: "drawn"; id: number; piece: string } | { kind: "unknown"; reason: string };
@@ -28,7 +28,7 @@ export type Outcome = { kind: "drawn"; id: number; piece: string } | { kind: "un
 export interface Course {
   /** Tokens from the first on that would have been the same. */
   numSame: number;
-  /** What comes then; null: the answer's end. */
+  /** The next outcome; null: the answer's end. */
   next: Outcome | null;
 }
 
@@ -43,7 +43,7 @@ interface Weighed {
   unit: number;
   /** In candidate order; logits are those before DRY. */
   known: { id: number; piece: string; weight: number; logit: number }[];
-  /** What all others weigh together, and at most each. */
+  /** The joint weight of all others; each weighs at most `heaviest`. */
   others: Range;
   heaviest: number;
   /** Relative, of any sum of weights, from the rounding of the recorded logits. */
@@ -51,10 +51,10 @@ interface Weighed {
 }
 
 interface Kept {
-  /** How many of the known are kept. */
+  /** Number of known candidates that are kept. */
   num: Range;
   mass: Range;
-  /** Whether others may be kept. */
+  /** True when others may be kept. */
   isOpen: boolean;
 }
 
@@ -76,7 +76,7 @@ const NO_DRY: DrySettings = {
 };
 const unknown = (reason: string): Outcome => ({ kind: "unknown", reason });
 
-/** What came before a token: the ids of prompt and answer so far, and the answer's bytes, which only DRY asks for. */
+/** The input before a token: the ids of prompt and answer so far, and the answer's bytes, which only DRY needs. */
 interface Before {
   prompt: readonly number[];
   output: readonly number[];
@@ -108,20 +108,20 @@ export function redraw(
   return drawFrom(ordered, cut(ordered, wanted), token.u);
 }
 
-/** What a candidate's chance would be. */
+/** A candidate's chance under these settings. */
 export interface Chance {
   id: number;
   piece: string;
   low: number;
   high: number;
-  /** Null: the recorded figures leave open whether it would be cut. */
+  /** Null: the recorded figures do not decide. */
   isCut: boolean | null;
 }
 
 export interface Spread {
-  /** Of the recorded candidates, in the order of these settings; a penalty may take some below what is recorded. */
+  /** Chances of the recorded candidates, in these settings' order; a penalty may put some below the recorded range. */
   chances: Chance[];
-  /** What all others have together. */
+  /** The joint chance of all others. */
   others: Range;
 }
 
@@ -152,8 +152,8 @@ export function spread(
 }
 
 /**
- * Up to the first token that would have been another, or of which that cannot be told; kept: ids before the first, and
- * their bytes.
+ * The draws up to the first token that would have differed, or for which that is not known; kept: ids before the first,
+ * and their bytes.
  */
 export function course(
   tokens: TokenSampled[],
@@ -191,7 +191,7 @@ export function piecesOf(
   return (id) => pieces.get(id);
 }
 
-/** Of a log made before there was DRY, none is known. */
+/** The DRY settings; a log made before there was DRY has none. */
 function dryOf(own: SamplingParams, wanted: Partial<DrySettings> = {}): DrySettings {
   const named = Object.keys(NO_DRY) as (keyof DrySettings)[];
   return Object.fromEntries(
@@ -209,7 +209,7 @@ function isSamePenalties(own: SamplingParams, wanted: Settings): boolean {
   return PENALTIES.every((name) => own[name] === wanted[name]);
 }
 
-/** Whether the stages that change logits are the request's own: then the candidates stand in their order. */
+/** True when the stages that change logits are the request's own: then the candidates stand in their order. */
 function isSameOrder(own: SamplingParams, wanted: Settings): boolean {
   return isSamePenalties(own, wanted) && isSameDry(own, wanted);
 }
@@ -224,7 +224,7 @@ function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): s
   return null;
 }
 
-/** As these settings order and weigh the candidates, before any is cut; a text: why that cannot be told. */
+/** The candidates in these settings' order and weight, before any is cut; a text: the reason why it is not known. */
 function weighAll(
   token: TokenSampled,
   own: SamplingParams,
@@ -275,7 +275,7 @@ function isProcessor(name: SamplerStage["name"]): boolean {
 }
 
 /**
- * What the others weigh at beta, from what they weigh together at the anchor's: each weight is taken to the power
+ * The others' joint weight at beta, from their joint weight at the anchor's: each weight is taken to the power
  * beta / anchor. None exceeds the last recorded one, and a sum of powers has its extreme where all are equal (Jensen).
  */
 function tailFrom(
@@ -300,7 +300,7 @@ function tailFrom(
 
 /**
  * Applies the wanted penalties and DRY to the logits before DRY. Candidates that fall below the last recorded one stand
- * among the others, whose order is not known. A text: why it cannot be told.
+ * among the others, whose order is not known. A text: the reason why it is not known.
  */
 function penalised(
   weighed: Weighed,
@@ -317,7 +317,7 @@ function penalised(
     return `a token that DRY penalised is none of the ${NUM_RECORDED} recorded`;
   const beta = 1 / (wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
   const inPrompt = new Set(wanted.repetition_penalty === 1 ? [] : prompt);
-  /** Of the others at most these lose weight, and none more than it can have. */
+  /** At most these others lose weight, and none more than it can have. */
   const isPenalised = isSamePenalties(own, wanted);
   const hit = isPenalised ? [...dry.keys()] : [...new Set([...inPrompt, ...output])];
   const numHit = hit.filter((id) => !listed.has(id)).length;
@@ -347,7 +347,7 @@ function penaltiesOn(logit: number, wanted: Settings, times: number, isInPrompt:
   return repeated - frequency_penalty * times - (times ? presence_penalty : 0);
 }
 
-/** Prefix sums: [n] is what the first n weigh. */
+/** Prefix sums: [n] is the weight of the first n. */
 function cumulative({ known }: Weighed): number[] {
   const sums = [0];
   for (const { weight } of known) sums.push(sums.at(-1)! + weight);
@@ -383,7 +383,7 @@ function cutTopP(kept: Kept, { heaviest, error }: Weighed, sums: number[], p: nu
   const least = reach(p * kept.mass.low, 1 + error);
   const most = reach(p * kept.mass.high, 1 - error);
   const low = least < 0 ? kept.num.low : Math.min(kept.num.low, least);
-  // Where the kept set is closed its last one is reached at the latest.
+  // A closed kept set reaches its last one at the latest.
   if (most >= 0 || !kept.isOpen)
     return closed(sums, low, most < 0 ? kept.num.high : Math.min(kept.num.high, most));
   return {

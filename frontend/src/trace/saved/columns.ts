@@ -1,6 +1,6 @@
 /**
- * token.sampled events from a saved trace's columns; the form is described in webapp/traces/file/columns.py. Candidates and
- * stages become objects when a token is looked at: of a long answer few ever are.
+ * token.sampled events from a saved trace's columns; webapp/traces/file/columns.py describes the form. Candidates and
+ * stages become objects when a reader selects a token: in a long answer few ever are.
  */
 import type { SamplerStage, TokenSampled } from "../../protocol/events";
 import { orNull, starts, unpack, type Numbers } from "./numbers";
@@ -40,7 +40,7 @@ interface Candidates {
   logits: Float64Array;
 }
 
-/** By the place of the token among those of its chain. */
+/** Stages by the place of the token among those of its chain. */
 type StageAt = (place: number) => SamplerStage;
 
 export function tokensOf(columns: TokenColumns): TokenSampled[] {

@@ -21,7 +21,7 @@ export function eventsOf(content: Uint8Array): AnyEvent[] {
   return Array.from(saved.is_token, (isToken) => (isToken ? tokens[token++]! : others[other++]!));
 }
 
-/** The log's frames, as sizes; what follows them (the browser's own timing) was in none. */
+/** The log's frames, as sizes; the browser's own timing, which follows them, was in none. */
 export function frameSizes(content: Uint8Array): number[] {
   return (decode(content) as Saved).sizes;
 }

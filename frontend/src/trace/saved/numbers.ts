@@ -48,7 +48,7 @@ function rounded(value: number): number {
 
 export const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
-/** Where each run of these lengths begins, and at last where the last one ends. */
+/** The start of each run of these lengths, and the end of the last one. */
 export function starts(counts: ArrayLike<number>): Uint32Array {
   const found = new Uint32Array(counts.length + 1);
   for (let index = 0; index < counts.length; index++)

@@ -10,7 +10,7 @@ export interface LaneToken {
   numHeld: number;
   /** The characters that became whole with this token. */
   text: string;
-  /** Which release let its text out, from 0; null: none has (it is withheld, cut off at a stop text, or not out yet). */
+  /** Index of the release of its text, from 0; null: none (it is withheld, cut off at a stop text, or not out yet). */
   release: number | null;
   /** From its draw to its release, µs. */
   heldUs: number | null;
@@ -18,7 +18,7 @@ export interface LaneToken {
   seq: number | null;
 }
 
-/** Of all tokens; releases: each with the seq of its event. */
+/** The lane of all tokens; releases: each with the seq of its event. */
 export function laneOf(view: TraceView): LaneToken[] {
   const releases = view.events.filter(({ event }) => event.type === "text.released");
   let [waiting, release] = [[] as number[], 0];
@@ -42,7 +42,7 @@ export function laneOf(view: TraceView): LaneToken[] {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Bytes of whole characters, and those of one that has only begun (RFC 3629). */
+/** Bytes of whole characters, and those of an unfinished one (RFC 3629). */
 export function split(bytes: number[]): { whole: number[]; rest: number[] } {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

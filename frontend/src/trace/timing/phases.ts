@@ -1,6 +1,6 @@
 /**
- * The phase table: where the time from keydown to the last paint went. The phases that followed each other never overlap;
- * what ran beside them and what none explains is told apart.
+ * The phase table: the parts of the time from keydown to the last paint. Phases that followed each other never overlap;
+ * phases that ran beside them and unexplained time are separate.
  */
 import { browserMoments } from "../browser-clock";
 import type { StageId } from "../stages";
@@ -9,7 +9,7 @@ import { waitedForChoice, type TraceView } from "../view";
 
 export const CHOICE = "Waited for your choice";
 
-/** Not known where, it is told only once a worker has begun. */
+/** The kind of wait is known only once a worker has begun. */
 export const WAITS: Record<QueueWait["where"], string> = {
   worker: "Queue, until a worker was free",
   engine: "In the engine, until there was room",
@@ -23,7 +23,7 @@ export interface Phase {
   /** µs since acceptance. */
   start: number;
   end: number;
-  /** What of it was spent, µs: all but the time in which a person was to choose a token. */
+  /** Time spent in it, µs: all but the time in which a person was to choose a token. */
   spent: number;
   /** It ran beside those on the way to the answer, and nothing waited for it. */
   isBeside: boolean;
@@ -33,7 +33,7 @@ export interface PhaseTable {
   start: number;
   end: number;
   phases: Phase[];
-  /** What no phase explains, µs: total minus the phases that followed each other. */
+  /** Time that no phase explains, µs: total minus the phases that followed each other. */
   unexplained: number;
 }
 
@@ -99,7 +99,7 @@ export function phaseTable(view: TraceView): PhaseTable {
   return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
 }
 
-/** All that a person took to choose tokens, as one phase of its own; what a paint took meanwhile is the paint's. */
+/** A person's time to choose tokens, as one phase of its own; a paint's time meanwhile is the paint's. */
 function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
   const [first, last] = [choices[0], choices.at(-1)];
   if (!first || !last) return [];
@@ -131,8 +131,8 @@ const beside = (stage: StageId, label: string, start: number, end: number): Phas
 });
 
 /**
- * The check runs beside assembly and tokenizer: what ends last is what the request waited for. All of it may run while
- * the request is saved, which then is what is waited for.
+ * The check runs beside assembly and tokenizer: the request waited for the one that ended last. All of them may run
+ * while the request is saved; the request then waits for that.
  */
 function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView): Phase[] {
   const phase = (

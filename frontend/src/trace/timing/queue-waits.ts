@@ -18,7 +18,7 @@ export const WAIT_WORDS: Record<QueueWait["where"], string> = {
   either: "waiting for the engine",
 };
 
-/** When a server elsewhere began to answer; null for this worker's own engine. */
+/** The time at which a server elsewhere began to answer; null for this worker's own engine. */
 export function serverStart({ started }: TraceView): number | null {
   return started?.server ? started.at : null;
 }
@@ -38,7 +38,7 @@ export function queueWaits(view: TraceView): QueueWait[] {
     const until = Math.max(queued.at, (view.finished ?? view.failed)?.at ?? view.at);
     return [{ where: "either", start: queued.at, end: until, isOpen: !isOver(view) }];
   }
-  // How long the worker had it is told with its admission, some microseconds before its first step.
+  // The admission reports the worker's time with the request, some microseconds before its first step.
   const taken = Math.max(queued.at, Math.min(started.at - started.queued_us, end));
   const inside = started.server ? "server" : "engine";
   return [

@@ -1,4 +1,4 @@
-/** Spans and marks in words: what it is called, and one sentence on what it means. */
+/** Spans and marks in words: a name, and one sentence on the meaning. */
 import { type AnyEvent, SHOWN } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { counted, duration } from "../format";
@@ -12,7 +12,7 @@ export function spanName(span: Span): string {
   return span.title ?? (span.event ? eventName(span.event) : span.stage);
 }
 
-/** What is drawn on the bar itself, where there is room: a token's own text says more than its number. */
+/** The label on the bar itself, where there is room: a token's own text says more than its number. */
 export function barLabel(span: Span): string {
   return span.event?.type === "token.sampled" ? nameOf(span.event) : spanName(span);
 }

@@ -7,7 +7,7 @@ import { isOver, type NumberedEvent, type TraceView } from "../view";
 
 export interface Span {
   stage: StageId;
-  /** What the event says for itself is put into words only when somebody looks at it. */
+  /** The event's own words are made only when the reader opens it. */
   title: string | null;
   event: AnyEvent | null;
   /** A mark is a moment: nothing is known to have lasted. */
@@ -23,7 +23,7 @@ export interface Span {
 
 type Moment = number | null | undefined;
 
-/** Spans that several events make together. There are never more than a few; they are made anew when the view grows. */
+/** Spans that several events make together. There are only ever a few; they are made again when the view grows. */
 export function stageSpans(view: TraceView): Span[] {
   const found: Span[] = [];
   const add = (stage: StageId, title: string, start: Moment, end: Moment, isOpen = false) => {
@@ -69,7 +69,7 @@ function titled(stage: StageId, title: string, start: number, end: number, isOpe
   };
 }
 
-/** Reads a log once, from front to back, and turns each event into what it shows. */
+/** Reads a log once, from front to back, and turns each event into its spans and marks. */
 export class SpanReader {
   private lastToken: TokenSampled | null = null;
   private preemptedAt: number | null = null;
@@ -90,7 +90,7 @@ export class SpanReader {
   private token(event: TokenSampled): Span {
     const before = this.lastToken;
     this.lastToken = event;
-    // Where the step's duration is unknown: since the token before arrived.
+    // A step of unknown duration begins at the arrival of the token before.
     const start = event.step_us === null ? (before?.at ?? event.at) : event.at - event.step_us;
     return {
       ...lasting("decode", event, before ? start : event.at, event.at, !before),

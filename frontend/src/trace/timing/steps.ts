@@ -4,7 +4,7 @@ import type { TraceView } from "../view";
 
 export interface EngineStep {
   kind: "prefill" | "decode";
-  /** When it ended, µs since acceptance. */
+  /** Its end, µs since acceptance. */
   at: number;
   /** µs; null: not reported. */
   us: number | null;
@@ -71,7 +71,7 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
   return found;
 }
 
-/** The chunk was noted within the step that gave the token. Where steps are not reported, only the first token is. */
+/** The chunk's event lies within the step that gave the token. Without step times, only the first token does. */
 function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled): boolean {
   if (token.step_us === null) return token === first;
   return chunk.at <= token.at && chunk.at > token.at - token.step_us;
@@ -90,11 +90,11 @@ export interface CompanyCost {
   /** Median duration of a decode step that gave one token, µs; null: there was none. */
   alone: number | null;
   inCompany: number | null;
-  /** What the steps in company took beyond as many alone, µs; null: one of the two was never seen. */
+  /** Extra time of the steps in company over as many alone, µs; null: one of the two was never seen. */
   extra: number | null;
 }
 
-/** From this request's own decode steps without guesses: what it was like alone is known only if it ever was. */
+/** From this request's own decode steps without guesses: the time alone is known only if it ever ran alone. */
 export function companyCost(steps: EngineStep[]): CompanyCost {
   const known = steps.filter((step) => numOthers(step) !== null);
   const plain = known.filter(({ kind, numOwn, us }) => kind === "decode" && numOwn === 1 && us !== null);

@@ -2,14 +2,14 @@
 import { tookUntil, type TraceView } from "../view";
 
 export interface TokenGaps {
-  /** The time per output token: what an answer takes after its first token, by its other tokens. */
+  /** The time per output token: the answer's time after its first token, over its other tokens. */
   mean: number;
   median: number;
   p95: number;
   worst: number;
 }
 
-/** In µs, without what a person took to choose tokens. Null: there are fewer than two tokens. */
+/** In µs, without a person's time to choose tokens. Null: there are fewer than two tokens. */
 export function tokenGaps(view: TraceView): TokenGaps | null {
   const times = view.tokens.map(({ at }) => tookUntil(view, at));
   const gaps = times.slice(1).map((time, index) => time - times[index]!);

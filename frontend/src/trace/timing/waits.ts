@@ -1,4 +1,4 @@
-/** What the user waited for, moment by moment: the phases end to end, with the stretches that no event covers named. */
+/** The user's wait, moment by moment: the phases end to end, with the stretches that no event covers named. */
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
 import { CHOICE, phaseTable } from "./phases";
@@ -53,7 +53,7 @@ export interface FirstText {
   /** Between which two moments it was measured. */
   from: string;
   to: string;
-  /** Whether the browser told when it was painted. */
+  /** True when the browser reported its paint. */
   isSeen: boolean;
   start: number;
   end: number;
@@ -84,13 +84,13 @@ export function firstText(view: TraceView): FirstText | null {
   };
 }
 
-/** What a time to the first text is counted from: the same words wherever one stands. */
+/** The event from which a time to the first text counts: the same words in every place. */
 export function sinceWhen({ isSeen, from }: FirstText): string {
   if (!isSeen) return SINCE_ACCEPTED;
   return from === "the key press" ? "Send was pressed" : "it arrived";
 }
 
-/** Seen, from the key press, where the browser told of it; else as the line of figures has it. */
+/** The seen time, from the key press, where the browser reported it; else the time of the line of figures. */
 export function seenOrSentUs(view: TraceView): number | null {
   const first = firstText(view);
   if (!first) return null;

@@ -1,9 +1,9 @@
-/** What an event recorded, for people: its fields' names in words, times with their unit, tokens as their text. */
+/** An event's recorded facts, for people: its fields' names in words, times with their unit, tokens as their text. */
 import type { AnyEvent } from "../../protocol/events";
 import { HIDDEN, pieceLabel, REDACTED_PIECE } from "../bytes";
 import { count, duration } from "../format";
 
-/** Longer lists are told by their length: the Events panel has them whole. */
+/** Longer lists are given by their length: the Events panel has them whole. */
 const MOST = 6;
 
 const NAMES: Record<string, string> = {
@@ -21,7 +21,7 @@ const NAMES: Record<string, string> = {
   is_special: "control token",
   is_shown: "shown by the server",
 };
-/** Of these events `start` is a place, counted from 0. */
+/** Events whose `start` is a place, counted from 0. */
 const PLACED = new Set(["prefill.advanced", "safety.checked"]);
 const PIECES = new Set(["piece", "pieces", "candidate_pieces"]);
 

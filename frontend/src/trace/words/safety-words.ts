@@ -1,4 +1,4 @@
-/** A check in words: its scores beside their limits, and what its verdict led to. */
+/** A check in words: its scores beside their limits, and the effect of its verdict. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 
 const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
@@ -7,7 +7,7 @@ const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, 
 export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
 
 export function worstOf(checks: SafetyChecked[]): SafetyScore | null {
-  // Where help comes first (policy.toml), a check is milder than one of its scores, which then did not decide.
+  // With help first (policy.toml), a check is milder than one of its scores, which then did not decide.
   const scores = checks.flatMap(({ scores, verdict }) =>
     scores.filter((score) => SEVERITY[score.verdict] <= SEVERITY[verdict]),
   );
@@ -30,7 +30,7 @@ export function judged(score: SafetyScore | null): string {
   return score ? `${categoryWords(score.category)}: ${scoreWords(score)}` : "nothing was scored";
 }
 
-/** What then happened to the text. */
+/** The effect of a verdict on the text. */
 export const VERDICT_WORDS: Record<SafetyChecked["layer"], Record<SafetyChecked["verdict"], string>> = {
   input: {
     allow: "It went on to the model.",

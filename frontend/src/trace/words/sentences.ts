@@ -17,7 +17,7 @@ export function sentence(view: TraceView, stage: StageId): string {
   return WRITERS[stage](view) ?? missing;
 }
 
-/** The request as a whole: what it is doing, or how it ended. */
+/** The request as a whole: its activity, or its end. */
 export function story(view: TraceView): string {
   return STORIES[outcomeOf(view)](view);
 }
@@ -90,7 +90,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
   queue: (view) => view.queued && queueSentence(view, view.queued),
   prefill: ({ prefill, started, tokens, cache, forked }) => {
-    // What a preemption made it compute again, after the first token, was no reading of the prompt.
+    // A preemption's recomputation after the first token was no reading of the prompt.
     const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
     if (!chunks[0]) {
       if (!started?.server || !tokens[0]) return null;
@@ -115,7 +115,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   bill: ({ bill }) => bill && billSentence(bill),
 };
 
-/** A sum under a cent is told for a million of its kind too: small parts of a cent cannot be compared. */
+/** A sum under a cent is also given for a million of its kind: small parts of a cent cannot be compared. */
 function billSentence({ lines, total_nano: total, currency }: BillPosted): string {
   const num = lines.reduce((sum, line) => sum + line.num_tokens, 0);
   const many = total > 0 && total < 1e7 ? `; a million such answers, ${money(total * 1e6, currency)}` : "";

@@ -43,7 +43,7 @@ export function settingText(name: SettingName, value: unknown): string {
   return typeof value === "object" || typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
-/** Those in which the requests differ, in the order of the names above. */
+/** Names of the settings in which the requests differ, in the order of the names above. */
 export function differingSettings(all: SamplingParams[]): SettingName[] {
   const [first, ...others] = all;
   if (!first) return [];

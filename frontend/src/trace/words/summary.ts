@@ -1,4 +1,4 @@
-/** The line below an answer: how it stands, and its figures, from its trace or from what is kept with the message. */
+/** The line below an answer: its state and figures, from its trace or from the figures kept with the message. */
 import type { SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, seconds } from "../format";
 import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "../outcome";
@@ -7,7 +7,7 @@ import { tokensPerSecond } from "./sentences";
 import { firstTextUs, waitedForChoice, type TraceView } from "../view";
 
 export interface Summary {
-  /** What it is doing, or how it ended when not by itself. */
+  /** The request's activity, or its end when it did not end by itself. */
   phase: string | null;
   isWrong: boolean;
   figures: string[];
@@ -48,7 +48,7 @@ function phaseAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
   return isAllWithheld ? ALL_WITHHELD : ENDINGS[outcome];
 }
 
-/** What a check found that was let through all the same. */
+/** The finding of a check that let the text through. */
 function flagged({ inputCheck, outputChecks }: TraceView): string | null {
   const found = (check: SafetyChecked | null | undefined, what: string) =>
     check?.verdict === "flag"
@@ -61,7 +61,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
   return found(inputCheck, "message") ?? found(output, "answer");
 }
 
-/** Of a message whose trace was not read: less is known, and nothing is guessed. */
+/** The summary of a message whose trace was not read: less is known, and nothing is guessed. */
 export function summaryOfMessage(message: KeptAnswer): Summary | null {
   const { status, figures, text } = message;
   // Its text came with the conversation, before its events.

@@ -1,4 +1,4 @@
-/** What the inspector's words mean, in one sentence each, and the exhibit under /learn that teaches them. */
+/** The meanings of the inspector's words, in one sentence each, and the exhibit under /learn that teaches them. */
 
 export interface Term {
   sentence: string;
