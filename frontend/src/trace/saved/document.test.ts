@@ -1,8 +1,9 @@
 /** The golden logs and generated tokens, saved by the server and read here, are the events that the wire carries. */
 import { execFileSync } from "node:child_process";
+import { decode } from "@msgpack/msgpack";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
-import { eventsOf } from "./document";
+import { eventsOf, type SavedTrace } from "./document";
 
 const ROOT = new URL("../../../..", `file://${import.meta.dirname}/`).pathname;
 const PYTHON = process.env.SIGHTGLASS_PYTHON ?? `${ROOT}.venv/bin/python`;
@@ -35,20 +36,21 @@ const found = JSON.parse(
   execFileSync(PYTHON, ["-c", SCRIPT], { cwd: ROOT, encoding: "utf8", maxBuffer: 1 << 26 }),
 ) as Found;
 const bytes = (base64: string) => Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+const read = (content: Uint8Array) => eventsOf(decode(content) as SavedTrace);
 
 describe.each(Object.entries(found))("%s", (_, { saved, frames }) => {
   const wire = frames.flatMap((frame) => frame.events);
 
   it("has the wire's events", () => {
-    expect(eventsOf(bytes(saved))).toEqual(wire);
+    expect(read(bytes(saved))).toEqual(wire);
   });
 
   it("shows them as the wire does, in JSON too", () => {
     const sorted = (event: AnyEvent) => JSON.stringify(Object.entries(event).sort());
-    expect(eventsOf(bytes(saved)).map(sorted)).toEqual(wire.map(sorted));
+    expect(read(bytes(saved)).map(sorted)).toEqual(wire.map(sorted));
   });
 
   it("is refused when it is truncated", () => {
-    expect(() => eventsOf(bytes(saved).slice(0, -9))).toThrow();
+    expect(() => read(bytes(saved).slice(0, -9))).toThrow();
   });
 });

@@ -1,10 +1,9 @@
-/** A saved trace as it is kept: the same events as on the wire. */
-import { decode } from "@msgpack/msgpack";
+/** A saved trace as it is kept: the same events as on the wire. Knows nothing of its packing. */
 import type { AnyEvent } from "../../protocol/events";
 import { tokensOf, type TokenColumns } from "./columns";
 
-interface Saved {
-  /** Events per frame of the log. */
+export interface SavedTrace {
+  /** Events per frame of the log; the browser's own timing, which follows them, was in none. */
   sizes: number[];
   is_token: Uint8Array;
   /** JSON of all events but token.sampled. */
@@ -13,15 +12,9 @@ interface Saved {
 }
 
 /** All events, in order, seqs from 1. */
-export function eventsOf(content: Uint8Array): AnyEvent[] {
-  const saved = decode(content) as Saved;
+export function eventsOf(saved: SavedTrace): AnyEvent[] {
   const tokens = tokensOf(saved.columns);
   const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
   let [token, other] = [0, 0];
   return Array.from(saved.is_token, (isToken) => (isToken ? tokens[token++]! : others[other++]!));
-}
-
-/** The log's frames, as sizes; the browser's own timing, which follows them, was in none. */
-export function frameSizes(content: Uint8Array): number[] {
-  return (decode(content) as Saved).sizes;
 }
