@@ -90,7 +90,9 @@ def _import(page: Page) -> None:
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     file = {"name": "long.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file()}
     headers = {"X-CSRFToken": token, "Referer": page.url}
-    answer = page.request.post(f"http://127.0.0.1:{PORT}/api/traces/import", headers=headers, multipart={"file": file})
+    answer = page.request.post(
+        f"http://127.0.0.1:{PORT}/api/requests/import", headers=headers, multipart={"file": file}
+    )
     if not answer.ok:
         raise SystemExit(f"the trace was not imported: {answer.text()}")
 

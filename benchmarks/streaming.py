@@ -44,7 +44,7 @@ _SAVED = """async (id) => {
   for (;;) {
     const {status, usage} = await get(`/api/requests/${request}`);
     if (status !== "queued" && status !== "running") {
-      const file = await (await fetch(`/api/traces/${request}/export`)).arrayBuffer();
+      const file = await (await fetch(`/api/requests/${request}/export`)).arrayBuffer();
       return [usage.output, file.byteLength];
     }
     await new Promise((resolve) => setTimeout(resolve, 200));

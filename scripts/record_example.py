@@ -32,7 +32,7 @@ _BEGIN = """async (own) => {
 _SAVED = """async (conversation) => {
   const get = (path) => fetch(path).then((response) => response.json());
   const {messages} = await get(`/api/conversations/${conversation}`);
-  return (await get(`/api/traces/${messages.at(-1).request_id}/export?format=json`)).trace;
+  return (await get(`/api/requests/${messages.at(-1).request_id}/export?format=json`)).trace;
 }"""
 
 

@@ -7,20 +7,11 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from webapp.accounts.views import sign_in
-from webapp.api import learn, presets, requests, reruns, site
-from webapp.api.chat import conversations as chat
-from webapp.api.chat.preview import preview
-from webapp.api.chat.transfer import export, import_conversations
-from webapp.api.chat.turns import turns
-from webapp.api.comparison import compared
-from webapp.api.ledger import ledger
-from webapp.api.probes import probe
-from webapp.api.steps import step
-from webapp.api.traces import collection, traces
-from webapp.api.traces import shares as sharing
-from webapp.api.traces.imports import import_file
-from webapp.api.traces.retention import retention
-from webapp.api.traces.saved import saved
+from webapp.api import comparison, learn, ledger, presets, probes, requests, reruns, site, steps
+from webapp.api.chat import conversations, messages, preview, transfer, turns
+from webapp.api.docs import views as docs
+from webapp.api.traces import collection, imports, retention, saved, shares, traces
+from webapp.api.view import api
 from webapp.dashboard.views import usage
 from webapp.stream.sse import events
 
@@ -31,60 +22,73 @@ handler500 = "webapp.gateway.errors.server_error"
 urlpatterns = [
     path("healthz", site.healthz),
     path("readyz", site.readyz),
-    path("api/session", site.session),
-    path("api/models/<str:model>/tokenizer.json", site.tokenizer),
-    path("api/conversations", chat.conversations),
-    path("api/conversations/check", chat.check),
-    path("api/conversations/import", import_conversations),
-    path("api/conversations/preview", preview),
-    path("api/conversations/<str:conversation_id>/preview", preview),
-    path("api/conversations/<str:conversation_id>", chat.conversation),
-    path("api/conversations/<str:conversation_id>/messages", chat.messages),
-    path("api/conversations/<str:conversation_id>/export", export),
-    path("api/conversations/<str:conversation_id>/turns", turns),
-    path("api/messages/<str:message_id>/regenerate", chat.regenerate),
-    path("api/requests/<str:request_id>", requests.show),
-    path("api/requests/<str:request_id>/cancel", requests.cancel),
-    path("api/requests/<str:request_id>/fork", chat.fork),
-    path("api/requests/<str:request_id>/step", step),
-    path("api/requests/<str:request_id>/observed", requests.observed),
-    path("api/requests/<str:request_id>/compared", compared),
-    path("api/requests/<str:request_id>/ledger", ledger),
-    path("api/requests/<str:request_id>/probes", probe),
-    path("api/requests/<str:request_id>/reruns", reruns.of_request),
-    path("api/reruns/<str:rerun_id>", reruns.show),
-    path("api/reruns/<str:rerun_id>/stop", reruns.cancel),
-    path("api/presets", presets.presets),
-    path("api/presets/<int:preset_id>", presets.preset),
-    path("api/tags", collection.tags),
-    path("api/views", collection.views),
-    path("api/views/<int:view_id>", collection.view),
-    path("api/traces", traces.traces),
-    path("api/traces/import", import_file),
-    path("api/traces/choices", collection.choices),
-    path("api/traces/tags", collection.change_tags),
-    path("api/traces/delete", collection.delete),
-    path("api/traces/archive", collection.archive),
-    path("api/traces/<str:request_id>", traces.trace),
-    path("api/traces/<str:request_id>/export", traces.export),
-    path("api/learn/prices", learn.prices),
-    path("api/learn/chat", learn.chat),
-    path("api/learn/checks", learn.check),
-    path("api/learn/gate", learn.gate),
-    path("api/learn/simulations", learn.simulate),
-    path("api/learn/experiments", learn.experiment),
-    path("api/learn/tokenizers/wordpiece", learn.wordpiece),
-    path("api/traces/<str:request_id>/saved", saved),
-    path("api/traces/<str:request_id>/otlp", traces.send),
-    path("api/traces/<str:request_id>/shares", sharing.shares_of_trace),
-    path("api/shares", sharing.shares),
-    path("api/shares/<int:share_id>", sharing.share),
-    path("api/retention", retention),
-    path("requests/<str:request_id>/events", events),
+    path("api/docs", docs.viewer),
+    path("api/openapi.json", docs.document),
+    path("api/session", api(GET=site.show_session)),
+    path("api/models/<str:model>/tokenizer.json", api(GET=site.show_tokenizer)),
+    path("api/conversations", api(GET=conversations.list_conversations, POST=conversations.create_conversation)),
+    path("api/conversations/check", api(POST=conversations.check_conversation)),
+    path("api/conversations/import", api(POST=transfer.import_conversations)),
+    path("api/conversations/preview", api(POST=preview.preview_first)),
+    path(
+        "api/conversations/<str:conversation_id>",
+        api(
+            GET=conversations.show_conversation,
+            PATCH=conversations.change_conversation,
+            DELETE=conversations.delete_conversation,
+        ),
+    ),
+    path("api/conversations/<str:conversation_id>/preview", api(POST=preview.preview_next)),
+    path("api/conversations/<str:conversation_id>/messages", api(POST=messages.send_message)),
+    path("api/conversations/<str:conversation_id>/export", api(GET=transfer.export_conversation)),
+    path("api/conversations/<str:conversation_id>/turns", api(GET=turns.list_turns)),
+    path("api/messages/<str:message_id>/regenerate", api(POST=messages.regenerate)),
+    path("api/requests", api(GET=traces.list_requests)),
+    path("api/requests/import", api(POST=imports.import_requests)),
+    path("api/requests/choices", api(GET=collection.list_choices)),
+    path("api/requests/tags", api(GET=collection.list_tags, POST=collection.change_tags)),
+    path("api/requests/delete", api(POST=collection.delete_requests)),
+    path("api/requests/archive", api(POST=collection.archive_requests)),
+    path(
+        "api/requests/<str:request_id>",
+        api(GET=requests.show_request, PATCH=traces.change_marks, DELETE=traces.delete_request),
+    ),
+    path("api/requests/<str:request_id>/events", events),
+    path("api/requests/<str:request_id>/trace", api(GET=saved.show_trace)),
+    path("api/requests/<str:request_id>/cancel", api(POST=requests.cancel_request)),
+    path("api/requests/<str:request_id>/fork", api(POST=messages.fork)),
+    path("api/requests/<str:request_id>/step", api(POST=steps.step)),
+    path("api/requests/<str:request_id>/observed", api(POST=requests.observe_request)),
+    path("api/requests/<str:request_id>/compared", api(GET=comparison.show_comparison)),
+    path("api/requests/<str:request_id>/ledger", api(GET=ledger.show_ledger_entry)),
+    path("api/requests/<str:request_id>/probes", api(POST=probes.probe)),
+    path("api/requests/<str:request_id>/reruns", api(GET=reruns.list_reruns, POST=reruns.create_rerun)),
+    path("api/requests/<str:request_id>/export", api(GET=traces.export_request)),
+    path("api/requests/<str:request_id>/otlp", api(POST=traces.send_spans)),
+    path(
+        "api/requests/<str:request_id>/shares",
+        api(GET=shares.list_request_shares, POST=shares.create_share),
+    ),
+    path("api/reruns/<str:rerun_id>", api(GET=reruns.show_rerun)),
+    path("api/reruns/<str:rerun_id>/stop", api(POST=reruns.stop_rerun)),
+    path("api/views", api(GET=collection.list_views, POST=collection.create_view)),
+    path("api/views/<int:view_id>", api(PATCH=collection.change_view, DELETE=collection.delete_view)),
+    path("api/shares", api(GET=shares.list_shares)),
+    path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
+    path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
+    path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
+    path("api/learn/prices", api(GET=learn.show_prices)),
+    path("api/learn/tokenizers/wordpiece", api(GET=learn.show_wordpiece)),
+    path("api/learn/chat", api(POST=learn.pack_chat)),
+    path("api/learn/gate", api(POST=learn.rehearse)),
+    path("api/learn/checks", api(POST=learn.check_text)),
+    path("api/learn/simulations", api(POST=learn.simulate)),
+    path("api/learn/experiments", api(POST=learn.experiment)),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
-    path("shared/<str:token>", sharing.shared),
+    path("shared/<str:token>", shares.shared),
     path("admin/usage/", admin.site.admin_view(usage), name="usage"),
     path("admin/", admin.site.urls),
     path("", site.shell),

@@ -22,7 +22,7 @@ def build_typescript() -> str:
     schema = build_schema()
     parts = [_HEADER, f"export const PROTOCOL_VERSION = {schema['version']};\n"]
     for name, definition in schema["$defs"].items():
-        parts.append(_interface(name, definition) if "properties" in definition else _alias(name, definition))
+        parts.append(interface(name, definition) if "properties" in definition else _alias(name, definition))
     parts.append(_ranges(schema["$defs"]["SamplingParams"]))
     parts.append(_circles())
     parts.append(build_shown(get_args(events.AnyEvent)))
@@ -40,7 +40,7 @@ def build_shown(kinds: Iterable[type[events.Event]]) -> str:
     rows = (f"  {json.dumps(_tag(kind))}: {_row(kind.shown)},\n" for kind in kinds)
     head = "/** By type; undefined: an event that this page does not know. */\n"
     table = f"{head}export const SHOWN: Record<string, Shown | undefined> = {{\n{''.join(rows)}}};\n"
-    return "\n".join(["".join(names), _interface("Shown", schema), table])
+    return "\n".join(["".join(names), interface("Shown", schema), table])
 
 
 def _tag(kind: type[events.Event]) -> str:
@@ -68,8 +68,14 @@ def _circles() -> str:
     return head + "".join(f"export const {name} = {getattr(request, name)};\n" for name in names)
 
 
-def _interface(name: str, definition: dict[str, Any]) -> str:
-    fields = [_field(field, value, _is_present(field, value, definition)) for field, value in _fields(definition)]
+def interface(name: str, definition: dict[str, Any], has_defaults: bool = True) -> str:
+    """Return the TypeScript interface of an object's JSON Schema.
+
+    has_defaults: a field with a default is always there, since our encoder writes defaults too.
+    """
+    present = set(definition.get("required", []))
+    present |= {field for field, value in _fields(definition) if has_defaults and "default" in value}
+    fields = [_field(field, value, field in present) for field, value in _fields(definition)]
     return f"{_comment(definition, '')}export interface {name} {{\n{''.join(fields)}}}\n"
 
 
@@ -78,17 +84,12 @@ def _fields(definition: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return list(properties.items())
 
 
-def _is_present(field: str, value: dict[str, Any], definition: dict[str, Any]) -> bool:
-    """Our encoder writes defaults too, so a field with a default is always there."""
-    return field in definition.get("required", []) or "default" in value
-
-
 def _field(name: str, value: dict[str, Any], is_present: bool) -> str:
-    return f"{_comment(value, '  ')}  {name}{'' if is_present else '?'}: {_type(value)};\n"
+    return f"{_comment(value, '  ')}  {name}{'' if is_present else '?'}: {type_of(value)};\n"
 
 
 def _alias(name: str, definition: dict[str, Any]) -> str:
-    return f"{_comment(definition, '')}export type {name} = {_type(definition)};\n"
+    return f"{_comment(definition, '')}export type {name} = {type_of(definition)};\n"
 
 
 def _comment(definition: dict[str, Any], indent: str) -> str:
@@ -96,18 +97,28 @@ def _comment(definition: dict[str, Any], indent: str) -> str:
     return f"{indent}/** {' '.join(text.split())} */\n" if text else ""
 
 
-def _type(value: dict[str, Any]) -> str:
+def type_of(value: dict[str, Any]) -> str:
+    """Return the TypeScript type of a JSON Schema."""
     if "$ref" in value:
         return str(value["$ref"]).rsplit("/", 1)[1]
     if "anyOf" in value:
-        return " | ".join(_type(option) for option in value["anyOf"])
+        return " | ".join(type_of(option) for option in value["anyOf"])
     if "enum" in value:
         return " | ".join(f'"{option}"' for option in sorted(value["enum"]))
     if value.get("type") == "array":
         return _array(value["items"])
+    if value.get("type") == "object":
+        return _record(value)
     return _PRIMITIVES[value["type"]]
 
 
+def _record(value: dict[str, Any]) -> str:
+    """The type of an object whose fields are data; a known set of names need not be complete."""
+    inner = type_of(value["additionalProperties"])
+    names = value.get("propertyNames")
+    return f"Partial<Record<{type_of(names)}, {inner}>>" if names else f"Record<string, {inner}>"
+
+
 def _array(items: dict[str, Any]) -> str:
-    inner = _type(items)
+    inner = type_of(items)
     return f"({inner})[]" if "|" in inner else f"{inner}[]"

@@ -38,9 +38,9 @@ def recorded(page: Page, base: str) -> str:
     data = as_file("stopped")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": data}
     headers = {"X-CSRFToken": token, "Referer": base}
-    answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+    answer = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file})
     assert answer.status == 201, answer.text()
-    return f"/requests/{answer.json()['id']}"
+    return f"/requests/{answer.json()['requests'][0]['id']}"
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +317,7 @@ def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str
 @pytest.mark.parametrize("is_redacted", [False, True])
 def test_a_shared_trace(page: Page, base: str, recorded: str, scheme: str, is_redacted: bool) -> None:
     body = {"expires_in_s": 3600, "is_redacted": is_redacted}
-    link = post(page, base, f"/api/traces/{recorded.rpartition('/')[2]}/shares", body)["path"]
+    link = post(page, base, f"/api/requests/{recorded.rpartition('/')[2]}/shares", body)["path"]
     stranger = page.context.browser.new_page(color_scheme=scheme, bypass_csp=True)  # type: ignore[union-attr,arg-type]
     stranger.goto(base + link)
     expect(stranger.get_by_text("Shared read-only until")).to_be_visible()
@@ -334,7 +334,7 @@ def test_the_pages_outside_the_app(page: Page, base: str, scheme: str) -> None:
 
 
 def test_a_request_that_replays_from_a_file(page: Page, base: str, recorded: str, scheme: str, tmp_path: Path) -> None:
-    answer = page.request.get(f"{base}/api/traces/{recorded.rpartition('/')[2]}/export?format=html")
+    answer = page.request.get(f"{base}/api/requests/{recorded.rpartition('/')[2]}/export?format=html")
     file = tmp_path / "replay.html"
     file.write_bytes(answer.body())
     alone = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]

@@ -235,7 +235,9 @@ def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: st
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(60)}
     headers = {"X-CSRFToken": token, "Referer": base}
-    imported = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file}).json()["id"]
+    imported = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file}).json()[
+        "requests"
+    ][0]["id"]
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{base}/compare?ids={request_id}")
     chosen = page.get_by_role("checkbox", checked=True)

@@ -41,7 +41,7 @@ def address(page: Page, product: Running) -> str:
     headers = {"X-CSRFToken": token, "Referer": base}
     for day, title in enumerate(TITLES):
         file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(title, day)}
-        answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+        answer = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file})
         assert answer.status == 201, answer.text()
     return f"{base}/library"
 
@@ -130,7 +130,7 @@ def test_an_exported_page_comes_back_and_what_is_there_is_not_imported_twice(
     row = rows.filter(has_text=TITLES[1])
     expect(row).to_contain_text("imported")
     request_id = (row.locator("[data-key=title]").get_attribute("href") or "").rpartition("/")[2]
-    answer = page.request.get(f"{page.url.removesuffix('/library')}/api/traces/{request_id}/export?format=html")
+    answer = page.request.get(f"{page.url.removesuffix('/library')}/api/requests/{request_id}/export?format=html")
     path = tmp_path / "trace.html"
     path.write_bytes(answer.body())
     for there in (True, False):
@@ -236,7 +236,7 @@ def test_a_selection_is_archived_deleted_and_comes_back(page: Page, rows: Locato
     expect(rows).to_have_count(3)
     page.get_by_role("checkbox", name="Select all that are listed").check()
     bar.get_by_role("button", name="Delete").click()
-    with page.expect_response("**/api/traces/delete") as deleted:
+    with page.expect_response("**/api/requests/delete") as deleted:
         page.get_by_role("button", name="Dismiss").click()
     assert deleted.value.ok, deleted.value.text()
     page.reload()

@@ -31,9 +31,9 @@ def addresses(page: Page, product: Running) -> dict[str, str]:
         data = encode_json([decode_frame(json.dumps(frame)) for frame in frames], {"title": name})
         file = {"name": Path(name).with_suffix(".json").name, "mimeType": "application/json", "buffer": data}
         headers = {"X-CSRFToken": token, "Referer": base}
-        answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+        answer = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file})
         assert answer.status == 201, answer.text()
-        found[name] = f"{base}/requests/{answer.json()['id']}"
+        found[name] = f"{base}/requests/{answer.json()['requests'][0]['id']}"
     return found
 
 

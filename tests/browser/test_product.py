@@ -176,7 +176,7 @@ def read(client: httpx.Client, request_id: str, after: int = 0, most: int = 10**
     """(seq, event) pairs; the connection is dropped after `most` of them."""
     found: list[tuple[int, dict]] = []  # type: ignore[type-arg]
     headers = {"Last-Event-ID": str(after)} if after else {}
-    with client.stream("GET", f"/requests/{request_id}/events", headers=headers) as response:
+    with client.stream("GET", f"/api/requests/{request_id}/events", headers=headers) as response:
         assert response.status_code == 200
         for line in response.iter_lines():
             if line.startswith('data: {"seq"'):
@@ -191,7 +191,7 @@ def traces_of(client: httpx.Client, query: str, num_traces: int) -> set[str]:
     """The ids that the library finds, once there are so many: a trace is saved just after its last event is read."""
     deadline = time.monotonic() + 10
     while True:
-        found = {trace["id"] for trace in client.get("/api/traces", params={"q": query}).json()["traces"]}
+        found = {trace["id"] for trace in client.get("/api/requests", params={"q": query}).json()["requests"]}
         if len(found) >= num_traces or time.monotonic() > deadline:
             return found
         time.sleep(0.05)

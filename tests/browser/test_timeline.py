@@ -27,9 +27,9 @@ def address(page: Page, product: Running) -> str:
     token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "csrftoken")
     file = {"name": "a.sgtrace", "mimeType": "application/octet-stream", "buffer": trace_file(NUM_TOKENS)}
     headers = {"X-CSRFToken": token, "Referer": base}
-    answer = page.request.post(f"{base}/api/traces/import", headers=headers, multipart={"file": file})
+    answer = page.request.post(f"{base}/api/requests/import", headers=headers, multipart={"file": file})
     assert answer.status == 201, answer.text()
-    return f"{base}/requests/{answer.json()['id']}"
+    return f"{base}/requests/{answer.json()['requests'][0]['id']}"
 
 
 @pytest.fixture

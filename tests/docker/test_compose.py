@@ -116,7 +116,7 @@ def test_the_services_commands_answer_a_question_together(composition: Compositi
         body = {"text": "Say hello.", "params": {"max_tokens": 5}}
         sent = client.post(f"/api/conversations/{conversation}/messages", json=body).raise_for_status().json()
         request_id = sent["assistant_message"]["request_id"]
-        with client.stream("GET", f"/requests/{request_id}/events") as events:
+        with client.stream("GET", f"/api/requests/{request_id}/events") as events:
             assert any(b'"type":"request.finished"' in line for line in lines_of(events))
         # What the other queues are for: a set of runs, the classifier, the scheduler on a simulated clock.
         until(lambda: answered(client, f"/api/requests/{request_id}/reruns", {}) == 201, 30)

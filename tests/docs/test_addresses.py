@@ -1,49 +1,66 @@
-"""The tables of docs/api.md have each address of the API with its methods, and no other."""
+"""The API's OpenAPI document, its TypeScript and its tables are those of the running site."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
+import json
+from typing import Any
 
-from django.test import RequestFactory
-from django.urls import URLPattern
+import pytest
+from django.test import Client
+from django.urls import URLPattern, get_resolver
 
-from webapp.urls import urlpatterns
+from webapp.api.docs import openapi
+from webapp.api.docs.generate import stale_files
 
-ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| (?P<what>`[A-Z]+[^|]*`) \|", re.MULTILINE)
-CALL = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE)(?:`, `(?:GET|POST|PUT|PATCH|DELETE))*) (/api/[^`? ]+)[^`]*`")
-PARAMETER = re.compile(r"<[^>]+>")
-
-
-def described() -> Iterator[tuple[str, str]]:
-    """Method and address of each call in the tables, with every parameter as `<>`."""
-    for row in ROW.finditer((ROOT / "docs" / "api.md").read_text("utf-8")):
-        for methods, address in CALL.findall(row["what"]):
-            for method in methods.split("`, `"):
-                yield method, PARAMETER.sub("<>", address)
+STREAMS = {"api/docs", "api/openapi.json", "api/requests/<str:request_id>/events"}
+"""Addresses below /api/ that are no operations: two pages, and the stream that docs/wire.md describes."""
 
 
-def served() -> Iterator[tuple[str, str]]:
-    """The same of the site."""
-    for pattern in urlpatterns:
-        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
-            for method in methods_of(pattern):
-                yield method, PARAMETER.sub("<>", f"/{pattern.pattern}")
+def test_the_committed_files_are_those_of_the_operations() -> None:
+    assert stale_files() == [], "run python -m webapp.api.docs.generate"
 
 
-def methods_of(pattern: URLPattern) -> list[str]:
-    """The methods that the view names where it refuses another."""
-    refusal = pattern.callback(RequestFactory().generic("TRACE", "/"))
-    assert refusal.status_code == 405
-    return str(refusal["Allow"]).split(", ")
+def test_every_address_of_the_api_is_made_of_operations() -> None:
+    patterns = [each for each in get_resolver().url_patterns if isinstance(each, URLPattern)]
+    others = {str(each.pattern) for each in patterns if not hasattr(each.callback, "operations")}
+    assert {each for each in others if each.startswith("api/")} == STREAMS
 
 
-def test_every_address_stands_in_the_tables_and_no_other() -> None:
-    assert set(described()) == set(served())
+def test_every_operation_says_what_it_does() -> None:
+    assert [route.key for route in openapi.routes() if not route.description] == []
 
 
-def test_no_call_stands_twice() -> None:
-    calls = list(described())
-    assert len(calls) == len(set(calls))
+def test_each_reference_of_the_document_leads_to_a_schema() -> None:
+    document = openapi.build_openapi()
+    schemas = document["components"]["schemas"]
+
+    def check(value: Any) -> None:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                assert value["$ref"].removeprefix("#/components/schemas/") in schemas
+            for each in value.values():
+                check(each)
+        elif isinstance(value, list):
+            for each in value:
+                check(each)
+
+    check(document)
+
+
+def test_inherited_fields_are_described_too() -> None:
+    schemas = openapi.build_openapi()["components"]["schemas"]
+    assert schemas["RequestSummary"]["properties"]["first_text_us"]["description"]
+    assert schemas["PlacedRequest"]["properties"]["first_text_us"]["description"]
+
+
+@pytest.mark.django_db
+def test_the_document_is_served_as_it_stands_in_the_docs() -> None:
+    served = Client().get("/api/openapi.json")
+    assert served.status_code == 200
+    assert served.json() == json.loads(json.dumps(openapi.build_openapi()))
+
+
+@pytest.mark.django_db
+def test_the_viewer_is_for_signed_in_users() -> None:
+    refused = Client().get("/api/docs")
+    assert (refused.status_code, refused["Location"]) == (302, "/accounts/login/?next=/api/docs")

@@ -107,7 +107,7 @@ class Processes:
 
     def frames(self, request_id: str) -> Iterator[dict[str, Any]]:
         """Live, until the end of the request."""
-        with self.client.stream("GET", f"/requests/{request_id}/events") as response:
+        with self.client.stream("GET", f"/api/requests/{request_id}/events") as response:
             for line in lines_of(response):
                 if line.startswith(b'data: {"seq"'):
                     yield json.loads(line[6:])

@@ -41,7 +41,7 @@ def test_an_answer_is_streamed_billed_and_traced_without_the_key(site: Processes
     assembled = next(event for event in events if event["type"] == "context.assembled")
     assert summary["usage"]["uncached_input"] == assembled["num_prompt_tokens"]
     assert site.ledger_total(request_id) == summary["cost_nano"] > 0
-    saved = site.client.get(f"/requests/{request_id}/events").text
+    saved = site.client.get(f"/api/requests/{request_id}/events").text
     assert tokens[0]["piece"] in saved
     assert KEY not in saved
     assert all(KEY not in path.read_text("utf-8", "replace") for path in site.logs())

@@ -19,6 +19,7 @@ from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.settle import record
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
+from webapp.requests.summary import about
 from webapp.traces.file.archive import decode, encode
 from webapp.traces.file.column_reader import from_columns
 from webapp.traces.file.column_writer import to_columns
@@ -101,7 +102,7 @@ def test_the_fold_gives_the_row_that_the_product_wrote(golden: Golden) -> None:
     assert outcome.text == golden.text
     request = Request(user=User.objects.create_user("alice"), surface="chat", model=golden.summary["model"])
     record(request, outcome)
-    shown = request.summary()
+    shown = about(request)
     assert {name: shown[name] for name in OF_THE_ROW} == {name: golden.summary[name] for name in OF_THE_ROW}
 
 

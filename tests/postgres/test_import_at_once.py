@@ -21,9 +21,9 @@ def test_the_same_file_at_once_is_one_trace(running: Processes) -> None:
         with httpx.Client(base_url=client.base_url, cookies=client.cookies, headers=client.headers, timeout=60) as own:
             own.get("/healthz")
             ready.wait(30)
-            return own.post("/api/traces/import", files={"file": ("a.sgtrace", data)})
+            return own.post("/api/requests/import", files={"file": ("a.sgtrace", data)})
 
     with ThreadPoolExecutor(NUM_SENDERS) as senders:
         answers = list(senders.map(import_, range(NUM_SENDERS)))
     assert Counter(answer.status_code for answer in answers) == {201: 1, 200: NUM_SENDERS - 1}
-    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert len({answer.json()["requests"][0]["id"] for answer in answers}) == 1

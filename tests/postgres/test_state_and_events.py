@@ -81,8 +81,8 @@ class Known:
         shown = next(each for each in self.messages.values() if each["request_id"] == request_id)
         fresh = self._client.get(self.path).json()
         row = self._client.get(f"/api/requests/{request_id}").json()
-        listed = self._client.get("/api/traces").json()["traces"]
-        saved = self._client.get(f"/api/traces/{request_id}/export?format=sgtrace").raise_for_status().content
+        listed = self._client.get("/api/requests").json()["requests"]
+        saved = self._client.get(f"/api/requests/{request_id}/export?format=sgtrace").raise_for_status().content
         shown |= answered(outcome, shown)
         assert each_of(fresh["messages"])[shown["id"]] == each_of([shown])[shown["id"]]
         assert row.items() >= summarized(outcome).items()

@@ -51,7 +51,7 @@ def run_product(tmp_path: Path) -> Iterator[Callable[[], Running]]:
 def last_event(client: httpx.Client, request_id: str) -> dict[str, object]:
     """Of those that a page gets which follows the request to its end."""
     last: dict[str, object] = {}
-    with client.stream("GET", f"/requests/{request_id}/events") as lines:
+    with client.stream("GET", f"/api/requests/{request_id}/events") as lines:
         for line in lines.iter_lines():
             if line.startswith("data: "):
                 last = json.loads(line.removeprefix("data: ")).get("events", [last])[-1]

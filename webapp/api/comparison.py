@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import msgspec
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 from inference.protocol.events import ContextCompared, first
 from webapp.api.requests import find
-from webapp.api.view import api
 from webapp.gateway.errors import ApiError, not_found
 from webapp.lifecycle.turn_before import TurnBeforeGone, with_texts
 from webapp.requests.models import Request
 from webapp.traces import store
 
 
-@api("GET")
-def compared(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Return the request's context.compared event with the texts that only the other trace has."""
+def show_comparison(request: HttpRequest, request_id: str) -> ContextCompared:
+    """Show a request's context.compared event with the texts that only the turn before's trace has.
+
+    404 until the request is settled; 409 `imported`, `trace_unreadable`; 410 `deleted`.
+    """
     found = find(request, request_id)
     if not found.is_settled and not _is_settled_now(found):
         raise not_found("comparison")
@@ -28,10 +28,9 @@ def compared(request: HttpRequest, request_id: str) -> HttpResponse:
             raise not_found("comparison")
         if found.is_imported:
             raise ApiError(409, "imported", "An imported trace does not bring the turn before with it.")
-        event = with_texts(found.user_id, frames, known)
+        return with_texts(found.user_id, frames, known)
     except TurnBeforeGone:
         raise ApiError(410, "deleted", "The turn before was deleted, and its text with it.") from None
-    return HttpResponse(msgspec.json.encode(event), content_type="application/json")
 
 
 def _is_settled_now(found: Request) -> bool:

@@ -1,29 +1,34 @@
-"""The JSON API of the exhibits. Knows nothing of how they are drawn."""
+"""Operations of the exhibits. Knows nothing of how they are drawn."""
 
 from __future__ import annotations
 
 import time
 from functools import cache
+from typing import Any
 
 import msgspec
 import redis
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from inference.eventlog.keys import experiment_key, simulation_key
 from inference.protocol.codec import encode_request
-from inference.protocol.experiments import Experiment, ExperimentRequest
-from inference.protocol.simulation import SimulationRequest
+from inference.protocol.events import SafetyChecked
+from inference.protocol.experiments import Experiment, ExperimentOutcome, ExperimentRequest
+from inference.protocol.simulation import Simulation, SimulationRequest
 from inference.safety.minilm import bundled_minilm
-from webapp.api.rehearsal import Rehearsal, rehearsed
-from webapp.api.view import api
+from webapp.api.rehearsal import Limits, Rehearsal, rehearsed
+from webapp.api.waiting import Waiting
 from webapp.billing.bill import prices_in_force
 from webapp.context.assemble import ContextTooLarge
-from webapp.gateway.body import checked_text, read_body
+from webapp.gateway.answer import Answer
+from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body, Result
 from webapp.gateway.timing import ServerTiming
-from webapp.learn.chat import ChatBody, packed
+from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
 from webapp.probes.board import Board, Look, Overloaded
 from webapp.requests import services
@@ -36,19 +41,40 @@ _MAX_ASKED = 40
 """New questions of one user in a window: more than moving a slider causes."""
 
 
-@api("GET")
-def prices(request: HttpRequest) -> HttpResponse:
-    """Today's price of each kind of token; null: the model is unpriced."""
+class KindPrices(Result):
+    """The price of one token of each kind, in billionths of the currency's unit."""
+
+    uncached_input: int
+    cache_read: int
+    cache_write_5m: int
+    cache_write_1h: int
+    output: int
+
+
+class UnitPrices(Result):
+    """Today's prices."""
+
+    currency: str
+    version: str
+    unit_prices_nano: KindPrices
+
+
+class Prices(Result):
+    """Today's prices; null: the model is unpriced."""
+
+    prices: UnitPrices | None
+
+
+def show_prices(request: HttpRequest) -> Prices:
+    """Show today's price of each kind of token."""
     found = prices_in_force(settings.ENVIRONMENT.model_name, timezone.now().date())
     if found is None:
-        return JsonResponse({"prices": None})
-    unit_prices = {kind: price.unit_price_nano for kind, price in found.prices.items()}
-    body = {"currency": found.currency, "version": found.version, "unit_prices_nano": unit_prices}
-    return JsonResponse({"prices": body})
+        return Prices(prices=None)
+    unit_prices = KindPrices(**{kind: price.unit_price_nano for kind, price in found.prices.items()})
+    return Prices(prices=UnitPrices(currency=found.currency, version=found.version, unit_prices_nano=unit_prices))
 
 
-@api("GET")
-def wordpiece(request: HttpRequest) -> HttpResponse:
+def show_wordpiece(request: HttpRequest) -> HttpResponse:
     """The safety classifier's tokenizer (WordPiece), built differently from the model's."""
     try:
         text = (bundled_minilm() / "tokenizer.json").read_bytes()
@@ -59,39 +85,42 @@ def wordpiece(request: HttpRequest) -> HttpResponse:
     return response
 
 
-@api("POST")
-def chat(request: HttpRequest) -> HttpResponse:
-    """The prompt that each turn of a chat sends to the model, packed by the real assembler."""
-    body = read_body(request, ChatBody)
+def pack_chat(request: HttpRequest, body: ChatBody) -> PackedChat:
+    """Pack each turn of a chat into its prompt, by the real assembler. 12 turns of 4,000 characters at most."""
     try:
         prompt = services.prompt_services()
         if found := body.problem(prompt.window):
             raise ApiError(400, "invalid", found[1], found[0])
         _count(user_id(request))
-        return JsonResponse({"turns": packed(body, prompt.template, prompt.tokenizer)})
+        return packed(body, prompt.template, prompt.tokenizer)
     except (ContextTooLarge, ValueError) as error:
         raise ApiError(400, "invalid", f"{error}") from None
 
 
-@api("POST")
-def gate(request: HttpRequest) -> HttpResponse:
-    """The gate's answer to a message, by the same checks in the same order; starts nothing."""
-    timing = ServerTiming(request)
-    body = read_body(request, Rehearsal)
-    limits = rehearsed(body, timing)
-    return timing.apply(JsonResponse({"limits": msgspec.to_builtins(limits)}))
+def rehearse(request: HttpRequest, body: Rehearsal, timing: ServerTiming) -> Limits:
+    """Check a message by the same checks in the same order as sending it; starts nothing."""
+    return rehearsed(body, timing)
 
 
-class CheckBody(msgspec.Struct, forbid_unknown_fields=True):
+class CheckBody(Body):
     """A text for the safety classifier."""
 
     text: str
 
 
-@api("POST")
-def check(request: HttpRequest) -> HttpResponse:
-    """200 with the text's `safety.checked` results, as a message and as an answer; 202: ask again."""
-    text = checked_text(read_body(request, CheckBody).text)
+class TextChecks(Result):
+    """The safety layers' verdicts on a text."""
+
+    input: SafetyChecked
+    """As a message."""
+    output: SafetyChecked
+    """As an answer."""
+
+
+@answers(200, 202)
+def check_text(request: HttpRequest, body: CheckBody) -> Answer[TextChecks | Waiting]:
+    """Check a text of 600 characters at most for safety. 202: ask again."""
+    text = checked_text(body.text)
     if len(text) > MAX_CHECKED_CHARS:
         message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
         raise ApiError(400, "invalid", message, "text")
@@ -99,33 +128,38 @@ def check(request: HttpRequest) -> HttpResponse:
     return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
 
 
-@api("POST")
-def simulate(request: HttpRequest) -> HttpResponse:
-    """200 with the Simulation, or 202 with its state: ask again. The same question has the same answer."""
-    body = read_body(request, SimulationRequest)
+@answers(200, 202)
+def simulate(request: HttpRequest, body: SimulationRequest) -> Answer[Simulation | Waiting]:
+    """Simulate the scheduler; the same question has the same answer. 202: ask again.
+
+    429 `too_many`; 503 `no_worker`, `overloaded`.
+    """
     if problem := body.problem():
         raise ApiError(400, "invalid", f"{problem}.", problem.field)
     payload = encode_request(body)
     return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
 
 
-class ExperimentBody(msgspec.Struct, forbid_unknown_fields=True):
+class ExperimentBody(Body):
     """The experiment to run."""
 
     request: ExperimentRequest
 
 
-@api("POST")
-def experiment(request: HttpRequest) -> HttpResponse:
-    """200 with the outcome, or 202 with its state: ask again."""
-    asked = read_body(request, ExperimentBody).request
+@answers(200, 202)
+def experiment(request: HttpRequest, body: ExperimentBody) -> Answer[ExperimentOutcome | Waiting]:
+    """Run an exhibit's experiment on the model: its outcome. 202: ask again.
+
+    429 `too_many`; 503 `no_weights` (the model is elsewhere), `no_worker`, `overloaded`.
+    """
+    asked = body.request
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
     payload = encode_request(Experiment(user=user_id(request), request=asked))
     return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
 
 
-def _asked(board: Board, payload: str, user: int) -> HttpResponse:
+def _asked(board: Board, payload: str, user: int) -> Answer[Any]:
     look = board.look()
     if look is None:
         _count(user)
@@ -133,16 +167,16 @@ def _asked(board: Board, payload: str, user: int) -> HttpResponse:
             board.ask(payload)
         except Overloaded:
             raise ApiError(503, "overloaded", "Much waits already. Try again in a minute.", retry_after_s=60) from None
-        return JsonResponse({"state": "queued"}, status=202)
+        return Answer(Waiting(state="queued"), status=202)
     if look.state == "done":
-        return HttpResponse(look.event, content_type="application/json")
+        return Answer(msgspec.Raw(look.event))
     if look.state == "failed":
         board.clear()
         raise ApiError(400 if look.code == "invalid" else 503, look.code, look.message)
     if look.waited_s > _PATIENCE_S[look.state]:
         board.clear()
         raise _given_up(look)
-    return JsonResponse({"state": look.state}, status=202)
+    return Answer(msgspec.convert({"state": look.state}, Waiting), status=202)
 
 
 def _given_up(look: Look) -> ApiError:

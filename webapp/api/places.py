@@ -7,17 +7,51 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from webapp.chat.models import Message
+from webapp.gateway.structs import Result
 from webapp.requests.models import Request
+from webapp.requests.summary import RequestSummary, summary_fields
 from webapp.reruns.models import Rerun
 
 
-def places(found: Sequence[Request]) -> dict[str, dict[str, Any]]:
-    """Return `conversation_id`, `message_id`, `answer`, `rerun_id`, `run` and `seed` by request id.
+class AnswerPlace(Result):
+    """A request's place among the answers to one message."""
 
-    A value is null where there is none, or none any more since the request was found. `answer` is {"index", "num"}
-    among the answers to the same message, from 0. `run` is {"index", "num", "settings"}: `num` counts deleted runs
-    too, and `settings` come from the set's grid.
-    """
+    index: int
+    """From 0."""
+    num: int
+
+
+class RunPlace(Result):
+    """A request's place among the runs of a set."""
+
+    index: int
+    """From 0."""
+    num: int
+    """Deleted runs count too."""
+    settings: dict[str, float]
+    """The values that the set's grid gave it."""
+
+
+class PlacedRequest(RequestSummary):
+    """A request with its place in a chat or in a set of runs. A place is null where there is none, or none any more."""
+
+    conversation_id: str | None
+    message_id: str | None
+    answer: AnswerPlace | None
+    rerun_id: str | None
+    """The set of runs that it belongs to."""
+    run: RunPlace | None
+    seed: int | None
+    """Null: not known, as of an imported trace."""
+
+
+def placed(request: Request) -> PlacedRequest:
+    """Return the request's summary with its place."""
+    return PlacedRequest(**summary_fields(request), **places([request])[request.pk])
+
+
+def places(found: Sequence[Request]) -> dict[str, dict[str, Any]]:
+    """Return the fields that PlacedRequest adds, by request id."""
     answers, runs = _answers(found), _runs(found)
     ids = [each.pk for each in found]
     seeds = dict(Request.objects.filter(pk__in=ids).values_list("pk", "params__seed"))
@@ -35,7 +69,7 @@ def _answers(found: Iterable[Request]) -> dict[str, dict[str, Any]]:
         message.request_id: {
             "conversation_id": message.conversation_id,
             "message_id": message.pk,
-            "answer": {"index": beside.index(message.pk), "num": len(beside)},
+            "answer": AnswerPlace(index=beside.index(message.pk), num=len(beside)),
         }
         for message in messages
         if message.pk in (beside := siblings[message.parent_id])
@@ -48,7 +82,7 @@ def _runs(found: Iterable[Request]) -> dict[str, dict[str, Any]]:
     return {
         run.request_id: {
             "rerun_id": run.rerun_id,
-            "run": {"index": run.index, "num": sets[run.rerun_id].num_planned, "settings": run.settings},
+            "run": RunPlace(index=run.index, num=sets[run.rerun_id].num_planned, settings=run.settings),
         }
         for run in runs
         if run.rerun_id in sets

@@ -1,17 +1,20 @@
-"""The probes' JSON API: returns a saved probe at once, or queues a new one for the probe worker."""
+"""The operation that probes a token: returns a saved probe at once, or queues a new one for the probe worker."""
 
 from __future__ import annotations
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 
 from inference.eventlog.keys import probe_key
 from inference.protocol.codec import encode_request
+from inference.protocol.events import ProbeAttended, ProbeCompared, ProbeLensed, ProbeMeasured
 from inference.protocol.request import ProbeKind
 from webapp.api.requests import find
-from webapp.api.view import api
-from webapp.gateway.body import read_body
+from webapp.api.waiting import Waiting
+from webapp.gateway.answer import Answer
 from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body
 from webapp.probes import models
 from webapp.probes.board import Board, Look, Overloaded
 from webapp.probes.subject import CannotProbe, build
@@ -23,7 +26,7 @@ _PATIENCE_S = {"queued": 60.0, "running": 300.0}
 """Seconds per state, longer than the queue takes. A probe has the lowest priority: minutes beside a busy engine."""
 
 
-class ProbeBody(msgspec.Struct, forbid_unknown_fields=True):
+class ProbeBody(Body):
     """The probe's kind and token."""
 
     kind: ProbeKind
@@ -31,38 +34,42 @@ class ProbeBody(msgspec.Struct, forbid_unknown_fields=True):
     """Index into prompt and answer together."""
 
 
-@api("POST")
-def probe(request: HttpRequest, request_id: str) -> HttpResponse:
-    """200 with the probe's event, or 202 with its state: ask again."""
+ProbeEvent = ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured
+
+
+@answers(200, 202)
+def probe(request: HttpRequest, request_id: str, body: ProbeBody) -> Answer[ProbeEvent | Waiting]:
+    """Look into the model at one token: the probe's event. 202: ask again.
+
+    400 `unknown_position`; 409 `no_ids`, `no_weights` (a remote back end made the tokens), `too_long`, `other_model`,
+    `model_unavailable`; 503 `no_worker`, `worker_lost`, `overloaded`.
+    """
     found = find(request, request_id)
     if found.is_settled and not hasattr(found, "trace"):
         raise not_found("saved trace")
-    body = read_body(request, ProbeBody)
     if not 0 <= body.position < 1 << 31:
         raise ApiError(400, "invalid", "position must be the index of a token.", "position")
     event = models.load(found.pk, body.kind, body.position)
-    if event is not None:
-        return HttpResponse(event, content_type="application/json")
-    return _asked(found, body)
+    return Answer(msgspec.Raw(event)) if event is not None else _asked(found, body)
 
 
-def _asked(found: Request, body: ProbeBody) -> HttpResponse:
+def _asked(found: Request, body: ProbeBody) -> Answer[ProbeEvent | Waiting]:
     board = Board(probe_key(found.pk, body.kind, body.position))
     look = board.look()
     if look is None:
         _ask(board, found, body)
-        return JsonResponse({"state": "queued"}, status=202)
+        return Answer(Waiting(state="queued"), status=202)
     if look.state == "done":
         if models.save(found.pk, body.kind, body.position, look.event):
             board.clear()
-        return HttpResponse(look.event, content_type="application/json")
+        return Answer(msgspec.Raw(look.event))
     if look.state == "failed":
         board.clear()
         raise ApiError(409, look.code, look.message)
     if look.waited_s > _PATIENCE_S[look.state]:
         board.clear()
         raise _given_up(look)
-    return JsonResponse({"state": look.state}, status=202)
+    return Answer(msgspec.convert({"state": look.state}, Waiting), status=202)
 
 
 def _ask(board: Board, found: Request, body: ProbeBody) -> None:

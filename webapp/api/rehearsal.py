@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
 from webapp.chat.models import MAX_ANSWERS
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, too_many_open
+from webapp.gateway.structs import Body, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.admission import TooManyOpen, concurrency_limits
 from webapp.requests.models import MAX_IN_FLIGHT
 from webapp.requests.params import checked_params
 
 
-class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Rehearsal(Body):
     """A message, and the assumed number of its sender's open requests."""
 
     text: str
@@ -25,7 +24,13 @@ class Rehearsal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Requests of the same user that are assumed to be open."""
 
 
-def rehearsed(body: Rehearsal, timing: ServerTiming) -> list[Limit]:
+class Limits(Result):
+    """Each answer's concurrency limit."""
+
+    limits: list[Limit]
+
+
+def rehearsed(body: Rehearsal, timing: ServerTiming) -> Limits:
     """Return each answer's concurrency limit. Raises ApiError, as sending the message would."""
     checked_text(body.text)
     checked_params(body.params)
@@ -33,6 +38,6 @@ def rehearsed(body: Rehearsal, timing: ServerTiming) -> list[Limit]:
         raise ApiError(400, "invalid", f"n must be 1 to {MAX_ANSWERS}, num_open 0 to {MAX_IN_FLIGHT}.", "n")
     timing.mark("validate")
     try:
-        return concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n)
+        return Limits(limits=concurrency_limits(MAX_IN_FLIGHT - body.num_open, body.n))
     except TooManyOpen as error:
         raise too_many_open(str(error)) from None

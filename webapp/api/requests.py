@@ -1,16 +1,17 @@
-"""The JSON API of one request: stop it, report its browser timing, read its summary."""
+"""Operations on one request: show it, stop it, report its browser timing."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 
 from inference.protocol.events import ClientTiming
-from webapp.api.places import places
-from webapp.api.view import api
-from webapp.gateway.body import checked_timing, read_body
+from webapp.api.places import PlacedRequest, placed
+from webapp.gateway.body import checked_timing
 from webapp.gateway.errors import not_found, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Result
 from webapp.lifecycle.stop import stop
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
@@ -25,28 +26,27 @@ def find(request: HttpRequest, request_id: str) -> Request:
     return found
 
 
-def summary(found: Request) -> dict[str, Any]:
-    """RequestSummary, with the request's place in the chat or in its set of runs."""
-    return found.summary() | places([found])[found.pk]
+class Stopping(Result):
+    """The request ends within one engine step."""
+
+    status: Literal["stopping"] = "stopping"
 
 
-@api("GET")
-def show(request: HttpRequest, request_id: str) -> HttpResponse:
+def show_request(request: HttpRequest, request_id: str) -> PlacedRequest:
+    """Show one request in brief."""
     note_started(user_id(request))
-    return JsonResponse(summary(find(request, request_id)))
+    return placed(find(request, request_id))
 
 
-@api("POST")
-def cancel(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Stop the request; does nothing when it has ended."""
+@answers(202)
+def cancel_request(request: HttpRequest, request_id: str) -> Stopping:
+    """Stop a request; does nothing when it has ended."""
     stop(find(request, request_id))
-    return JsonResponse({"status": "stopping"}, status=202)
+    return Stopping()
 
 
-@api("POST")
-def observed(request: HttpRequest, request_id: str) -> HttpResponse:
+def observe_request(request: HttpRequest, request_id: str, body: ClientTiming) -> None:
     """Save the browser's own timing, once per request."""
-    timing = checked_timing(read_body(request, ClientTiming))
+    timing = checked_timing(body)
     assert timing is not None
     store.add_observed(find(request, request_id), timing)
-    return HttpResponse(status=204)

@@ -1,72 +1,127 @@
-"""The JSON API of runs of saved requests: begin, show or stop a set."""
+"""Operations on runs of saved requests: begin, show or stop a set."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Prefetch
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from inference.protocol.request import SamplingParams
 from webapp.api.requests import find
-from webapp.api.view import api
 from webapp.celery import app
-from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body, Result
 from webapp.lifecycle.admission import lock_user
 from webapp.requests import services
 from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
-from webapp.reruns import saved
+from webapp.requests.summary import RequestSummary, status, summary
+from webapp.reruns import models, saved
 from webapp.reruns.advance import stop, will_run_again
-from webapp.reruns.models import Rerun, Run
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
+from webapp.reruns.saved import PromptCheck
 from webapp.traces import store
 
 _MAX_WAITING = 256
 """Waiting runs that one user may have: hours of the bundled model's work."""
 
 
-class RerunBody(msgspec.Struct, forbid_unknown_fields=True):
-    """The runs to make of a request. Defaults: one run with the same settings and seed."""
+class RerunPlan(Body):
+    """The runs to make of a request: the values of each setting, and the runs of each combination, 64 in all at most.
+
+    Defaults: one run with the same settings and seed.
+    """
 
     n: int = 1
     seeds: Literal["same", "fresh"] = "same"
     grid: Grid = Grid()
 
 
-@api("GET", "POST")
-def of_request(request: HttpRequest, request_id: str) -> HttpResponse:
-    """GET: the sets of a saved request, newest first. POST: begin a new set."""
+RunState = Literal["waiting", "running", "done", "stopped", "withheld", "blocked", "failed"]
+
+
+class Run(Result):
+    """One run of a set. A deleted run, and one that never began in a stopped set, has no request."""
+
+    index: int
+    settings: dict[str, float]
+    """The values that the grid sets for it."""
+    seed: int | None
+    state: RunState
+    num_tries: int
+    request: RequestSummary | None
+
+
+class RerunHead(Result):
+    """A set of runs, without them."""
+
+    id: str
+    created_at: datetime
+    seeds: Literal["same", "fresh"]
+    n: int
+    grid: Grid
+    state: Literal["running", "stopping", "stopped", "done"]
+    num_runs: int
+
+
+class RerunList(Result):
+    """The sets of runs of one request, newest first."""
+
+    reruns: list[RerunHead]
+
+
+class RerunSet(RerunHead):
+    """A set of runs."""
+
+    request_id: str | None
+    """The saved request; null: it is gone."""
+    title: str
+    model: str
+    params: SamplingParams
+    prompt: PromptCheck
+    runs: list[Run]
+
+
+def list_reruns(request: HttpRequest, request_id: str) -> RerunList:
+    """List the sets of runs of a saved request."""
     found = find(request, request_id)
-    if request.method == "POST":
-        return _create(found, read_body(request, RerunBody))
-    runs = Prefetch("runs", Run.objects.only("rerun_id", "index", "num_tries", "request_id"))
+    runs = Prefetch("runs", models.Run.objects.only("rerun_id", "index", "num_tries", "request_id"))
     requests = Prefetch("runs__request", Request.objects.only("status", "finished_at", "error_code"))
     listed = found.reruns.order_by("-created_at").defer("input").prefetch_related(runs, requests)
-    return JsonResponse({"reruns": [_head(rerun, list(rerun.runs.all())) for rerun in listed]})
+    return RerunList(reruns=[RerunHead(**_head(rerun, list(rerun.runs.all()))) for rerun in listed])
 
 
-def _create(found: Request, body: RerunBody) -> HttpResponse:
+@answers(201)
+def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> RerunSet:
+    """Begin a set of runs of a saved request.
+
+    409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `other_model`, `other_tokenizer`;
+    429 `too_many_requests` (256 waiting runs).
+    """
+    found = find(request, request_id)
     given = _saved(found)
     check = saved.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
         lock_user(found.user_id)  # two sets posted at once are created one after the other
-        waiting = Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
+        waiting = models.Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
         if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
             message = (
                 f"{num_waiting} of your runs wait already, of at most {_MAX_WAITING}. Let some end, or stop a set."
             )
             raise ApiError(429, "too_many_requests", message, retry_after_s=60)
-        rerun = Rerun.objects.create(
+        rerun = models.Rerun.objects.create(
             user_id=found.user_id,
             original=found,
             title=found.title,
@@ -76,15 +131,15 @@ def _create(found: Request, body: RerunBody) -> HttpResponse:
             seeds=body.seeds,
             n=body.n,
             grid=msgspec.to_builtins(body.grid),
-            prompt_check=check.as_json(),
+            prompt_check=msgspec.to_builtins(check),
         )
-        Run.objects.bulk_create(
-            Run(rerun=rerun, index=index, settings=run.settings, params=msgspec.to_builtins(run.params))
+        models.Run.objects.bulk_create(
+            models.Run(rerun=rerun, index=index, settings=run.settings, params=msgspec.to_builtins(run.params))
             for index, run in enumerate(runs)
         )
     with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker also checks every few seconds
         app.send_task("reruns.advance", args=[rerun.pk])
-    return JsonResponse(_as_json(rerun), status=201)
+    return _shown(rerun)
 
 
 def _input(found: Request, given: saved.Saved) -> SavedInput:
@@ -102,7 +157,7 @@ def _saved(found: Request) -> saved.Saved:
     return saved.read(event for frame in frames for event in frame.events)
 
 
-def _planned(given: saved.Saved, body: RerunBody) -> list[PlannedRun]:
+def _planned(given: saved.Saved, body: RerunPlan) -> list[PlannedRun]:
     if body.seeds == "same" and given.params.seed is None:
         message = "The trace has no seed, so its draws cannot be repeated. Ask for fresh seeds."
         raise ApiError(409, "no_seed", message, "seeds")
@@ -128,71 +183,75 @@ def _check_params(run: PlannedRun) -> None:
         raise ApiError(error.status, error.code, error.message, field) from None
 
 
-@api("GET")
-def show(request: HttpRequest, rerun_id: str) -> HttpResponse:
-    return JsonResponse(_as_json(_find(request, rerun_id)))
+def show_rerun(request: HttpRequest, rerun_id: str) -> RerunSet:
+    """Show a set of runs."""
+    return _shown(_find(request, rerun_id))
 
 
-@api("POST")
-def cancel(request: HttpRequest, rerun_id: str) -> HttpResponse:
-    """Stop the set; does nothing when it has ended."""
-    rerun = _find(request, rerun_id)
-    stop(rerun)
-    return JsonResponse(_as_json(_find(request, rerun_id)), status=202)
+@answers(202)
+def stop_rerun(request: HttpRequest, rerun_id: str) -> RerunSet:
+    """Stop a set of runs; does nothing when it has ended."""
+    stop(_find(request, rerun_id))
+    return _shown(_find(request, rerun_id))
 
 
-def _find(request: HttpRequest, rerun_id: str) -> Rerun:
-    found = Rerun.objects.filter(pk=rerun_id, user_id=user_id(request)).defer("input").first()
+def _find(request: HttpRequest, rerun_id: str) -> models.Rerun:
+    found = models.Rerun.objects.filter(pk=rerun_id, user_id=user_id(request)).defer("input").first()
     if found is None:
         raise not_found("set of runs")
     return found
 
 
-def _head(rerun: Rerun, runs: list[Run]) -> dict[str, Any]:
+def _head(rerun: models.Rerun, runs: list[models.Run]) -> dict[str, Any]:
+    """The fields of RerunHead."""
     states = [_state(rerun, run) for run in runs]
     return {
         "id": rerun.pk,
-        "created_at": rerun.created_at.isoformat(),
+        "created_at": rerun.created_at,
         "seeds": rerun.seeds,
         "n": rerun.n,
-        "grid": rerun.grid,
+        "grid": msgspec.convert(rerun.grid, Grid),
         "state": _state_of_all(rerun, states),
         "num_runs": len(states),
     }
 
 
-def _as_json(rerun: Rerun) -> dict[str, Any]:
+def _shown(rerun: models.Rerun) -> RerunSet:
     runs = list(rerun.runs.select_related("request").defer("request__input", "request__output_text"))
-    rows = [
-        {
-            "index": run.index,
-            "settings": run.settings,
-            "seed": run.params.get("seed"),
-            "state": _state(rerun, run),
-            "num_tries": run.num_tries,
-            "request": run.request.summary() if run.request else None,
-        }
-        for run in runs
-    ]
-    more = {
-        "request_id": rerun.original_id,
-        "title": rerun.title,
-        "model": rerun.model,
-        "params": rerun.params,
-        "prompt": rerun.prompt_check,
-        "runs": rows,
-    }
-    return _head(rerun, runs) | more
+    return RerunSet(
+        **_head(rerun, runs),
+        request_id=rerun.original_id,
+        title=rerun.title,
+        model=rerun.model,
+        params=msgspec.convert(rerun.params, SamplingParams),
+        prompt=msgspec.convert(rerun.prompt_check, PromptCheck),
+        runs=[_run(rerun, run) for run in runs],
+    )
 
 
-def _state(rerun: Rerun, run: Run) -> str:
+def _run(rerun: models.Rerun, run: models.Run) -> Run:
+    return Run(
+        index=run.index,
+        settings=run.settings,
+        seed=run.params.get("seed"),
+        state=_state(rerun, run),
+        num_tries=run.num_tries,
+        request=summary(run.request) if run.request else None,
+    )
+
+
+def _state(rerun: models.Rerun, run: models.Run) -> RunState:
     """waiting (also to run again), running, or the final status; a run that never began in a stopped set is stopped."""
     if run.request is None or will_run_again(rerun, run):
         return "waiting" if rerun.stopped_at is None else "stopped"
-    return run.request.status if run.request.is_settled else "running"
+    if not run.request.is_settled:
+        return "running"
+    ended = status(run.request)
+    assert ended != "queued"
+    return ended
 
 
-def _state_of_all(rerun: Rerun, states: list[str]) -> str:
+def _state_of_all(rerun: models.Rerun, states: list[RunState]) -> str:
     if any(state in ("waiting", "running") for state in states):
         return "running" if rerun.stopped_at is None else "stopping"
     return "done" if rerun.stopped_at is None else "stopped"

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import msgspec
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
-from inference.protocol.request import MAX_MESSAGE_BYTES
+from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.api.view import api
 from webapp.chat.models import MAX_ANSWERS, Conversation
+from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
+from webapp.gateway.page import built
+from webapp.gateway.structs import Query, Result
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.requests.workers import WorkerStatus
 from webapp.requests.workers import workers as list_workers
 from webapp.reruns.models import Rerun
 
@@ -46,18 +46,16 @@ EXHIBITS = {
     "tokenizer",
 }
 """The pages below /learn (frontend/src/learn/exhibits.ts)."""
-_MANIFEST = Path(settings.BASE_DIR) / "webapp" / "static" / "app" / ".vite" / "manifest.json"
 
 
 @login_required
 @ensure_csrf_cookie
 def shell(request: HttpRequest, **ids: str) -> HttpResponse:
     """The front end's single page, which routes by address. 404 where the user has nothing at this address."""
-    entry = _entry()
-    if entry is None:
+    page = built("src/main.ts")
+    if page is None:
         return render(request, "unbuilt.html", status=503)
-    context = {"script": entry["file"], "styles": entry.get("css", [])}
-    return render(request, "shell.html", context, status=200 if _is_there(user_id(request), **ids) else 404)
+    return render(request, "shell.html", page, status=200 if _is_there(user_id(request), **ids) else 404)
 
 
 def _is_there(
@@ -76,37 +74,75 @@ def _is_there(
     return request_id is None or Request.objects.filter(pk=request_id, user_id=owner).exists()
 
 
-@cache
-def _entry() -> dict[str, Any] | None:
-    if not _MANIFEST.is_file():
-        return None
-    entry: dict[str, Any] = json.loads(_MANIFEST.read_text("utf-8"))["src/main.ts"]
-    return entry
+class SignedIn(Result):
+    """The signed-in user."""
+
+    id: int
+    name: str
+    is_staff: bool
 
 
-@api("GET")
-def session(request: HttpRequest) -> HttpResponse:
+class Model(Result):
+    """A served model, and the settings of a new conversation with it."""
+
+    id: str
+    name: str
+    window: int | None
+    """Tokens of prompt and answer together; null: the model's files cannot be read."""
+    tokenizer_url: str
+    is_ready: bool
+    """A worker has loaded it."""
+    default_params: SamplingParams
+    default_system_prompt: str
+    """Empty: the model's own template decides."""
+    num_params: int | None
+    """Null: not known."""
+
+
+class SessionLimits(Result):
+    """Limits that a page checks before it sends."""
+
+    message_bytes: int
+    num_answers: int
+
+
+class Session(Result):
+    """The facts that a page needs before anything else."""
+
+    user: SignedIn
+    models: list[Model]
+    default_model: str
+    limits: SessionLimits
+    has_otlp_endpoint: bool
+    """The operator has set an address for exported traces."""
+    workers: list[WorkerStatus]
+    version: str
+
+
+def show_session(request: HttpRequest) -> Session:
+    """Show the signed-in user, the models and the workers."""
     user = request.user
     environment = settings.ENVIRONMENT
     workers = list_workers() or []
-    model = {
-        "id": environment.model_name,
-        "name": environment.model_name,
-        "window": _window(),
-        "tokenizer_url": _tokenizer_url(environment.model_name),
-        "is_ready": any(worker["state"] == "ready" for worker in workers),
-        **msgspec.to_builtins(services.model_entry()),
-    }
-    return JsonResponse(
-        {
-            "user": {"id": user.pk, "name": user.get_username(), "is_staff": getattr(user, "is_staff", False)},
-            "models": [model],
-            "default_model": environment.model_name,
-            "limits": {"message_bytes": MAX_MESSAGE_BYTES, "num_answers": MAX_ANSWERS},
-            "has_otlp_endpoint": environment.otlp is not None,
-            "workers": workers,
-            "version": VERSION,
-        }
+    entry = services.model_entry()
+    model = Model(
+        id=environment.model_name,
+        name=environment.model_name,
+        window=_window(),
+        tokenizer_url=_tokenizer_url(environment.model_name),
+        is_ready=any(worker.state == "ready" for worker in workers),
+        default_params=entry.default_params,
+        default_system_prompt=entry.default_system_prompt,
+        num_params=entry.num_params,
+    )
+    return Session(
+        user=SignedIn(id=user_id(request), name=user.get_username(), is_staff=getattr(user, "is_staff", False)),
+        models=[model],
+        default_model=environment.model_name,
+        limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
+        has_otlp_endpoint=environment.otlp is not None,
+        workers=workers,
+        version=VERSION,
     )
 
 
@@ -126,8 +162,15 @@ def _window() -> int | None:
         return None
 
 
-@api("GET")
-def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
+class TokenizerQuery(Query):
+    """The version of the tokenizer."""
+
+    v: str = ""
+    """Hash of the tokenizer, as the session's address names it. With it the answer may be kept for good."""
+
+
+def show_tokenizer(request: HttpRequest, model: str, query: TokenizerQuery) -> HttpResponse:
+    """The model's tokenizer for the browser. Its `ETag` is its hash."""
     if model != settings.ENVIRONMENT.model_name:
         raise not_found("model")
     built = services.prompt_services().tokenizer
@@ -138,27 +181,50 @@ def tokenizer(request: HttpRequest, model: str) -> HttpResponse:
         response = HttpResponse(built.to_json(), content_type="application/json")
     response["ETag"] = etag
     # The address that the session names has the content's hash: its content never changes.
-    is_this = request.GET.get("v") == built.version
+    is_this = query.v == built.version
     response["Cache-Control"] = "private, max-age=31536000, immutable" if is_this else "private, no-cache"
     return response
 
 
+class Health(Result):
+    """The web process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class ReadinessChecks(Result):
+    """The parts of the service that a message needs."""
+
+    database: bool
+    redis: bool
+    worker: bool
+    """A worker has loaded the model."""
+
+
+class Readiness(Result):
+    """The state of the service."""
+
+    status: Literal["ready", "not ready"]
+    checks: ReadinessChecks
+    workers: list[WorkerStatus]
+
+
 def healthz(_request: HttpRequest) -> HttpResponse:
     """200 as long as the web process answers."""
-    return JsonResponse({"status": "ok"})
+    return json_response(Health())
 
 
 def readyz(_request: HttpRequest) -> HttpResponse:
     """200 when the database, the queue and a worker with a loaded model are available; else 503."""
     workers = list_workers()
-    checks = {
-        "database": _is_database_up(),
-        "redis": workers is not None,
-        "worker": any(worker["state"] == "ready" for worker in workers or ()),
-    }
-    is_ready = all(checks.values())
-    body = {"status": "ready" if is_ready else "not ready", "checks": checks, "workers": workers or []}
-    return JsonResponse(body, status=200 if is_ready else 503)
+    checks = ReadinessChecks(
+        database=_is_database_up(),
+        redis=workers is not None,
+        worker=any(worker.state == "ready" for worker in workers or ()),
+    )
+    is_ready = checks.database and checks.redis and checks.worker
+    body = Readiness(status="ready" if is_ready else "not ready", checks=checks, workers=workers or [])
+    return json_response(body, status=200 if is_ready else 503)
 
 
 def _is_database_up() -> bool:

@@ -1,29 +1,39 @@
-"""Step mode's JSON API: take the proposed token, take another, or let the answer run on."""
+"""Step mode's operation: take the proposed token, take another, or let the answer run on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 
 from inference.protocol.events import Frame, GenerationFinished, RequestCancelled, TokenProposed, TokenSampled
 from inference.protocol.request import StepCommand
 from webapp.api.requests import find
-from webapp.api.view import api
-from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Result
 from webapp.requests import services
 from webapp.requests.input import is_stepped
 
 _MAX_TOKENS = 1_000_000
 
 
-@api("POST")
-def step(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Send a command to the worker, which ignores it if the token was taken meanwhile."""
-    command = read_body(request, StepCommand)
+class Taken(Result):
+    """The command is on its way to the worker, which ignores it if the token was taken meanwhile."""
+
+    status: Literal["taken"] = "taken"
+
+
+@answers(202)
+def step(request: HttpRequest, request_id: str, body: StepCommand) -> Taken:
+    """Take the token proposed at `position`, or the candidate `token_id`.
+
+    `num_tokens` are taken before the next is proposed: 1 by default, null for all, 0 to stop running on.
+    400 `unknown_token`, `control_token`; 409 `not_stepped`, `moved_on`.
+    """
     found = find(request, request_id)
-    if command.num_tokens is not None and not 0 <= command.num_tokens <= _MAX_TOKENS:
+    if body.num_tokens is not None and not 0 <= body.num_tokens <= _MAX_TOKENS:
         message = f"num_tokens must be from 0 (stop running on) to {_MAX_TOKENS}, or null for all."
         raise ApiError(400, "invalid", message, "num_tokens")
     log = services.event_log()
@@ -32,11 +42,11 @@ def step(request: HttpRequest, request_id: str) -> HttpResponse:
     if last is None:
         raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
     # The last two suffice: two commands to stop running on never follow each other.
-    _check_new(command, log.commands(found.pk, -2))
-    if command.num_tokens != 0:
-        _check_choice(command, last)
-    log.command(found.pk, command)
-    return JsonResponse({"status": "taken"}, status=202)
+    _check_new(body, log.commands(found.pk, -2))
+    if body.num_tokens != 0:
+        _check_choice(body, last)
+    log.command(found.pk, body)
+    return Taken()
 
 
 def _last_token(frames: Iterable[Frame]) -> TokenProposed | TokenSampled | None:

@@ -1,9 +1,8 @@
-"""The decorator of JSON views: methods, sign-in, and one error answer for each of the site's exceptions."""
+"""Makes Django views from JSON operations: methods, sign-in, and a refusal for each of the site's exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from django.http import HttpRequest
@@ -16,7 +15,8 @@ from inference.tokenization.template_process import TemplateError
 from webapp.chat.delivery import KeyReused
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
-from webapp.gateway.errors import ApiError, View
+from webapp.gateway.errors import ApiError, View, check_caller
+from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
@@ -24,30 +24,34 @@ from webapp.reruns.saved import CannotRerun
 from webapp.traces.file.archive import TraceFileError
 
 
-def api(*methods: str) -> Callable[[View], View]:
-    """Make a JSON view for signed-in users, as `errors.api`; turn the site's exceptions into answers."""
+def api(**functions: Callable[..., Any]) -> View:
+    """Make the Django view of an address from its operations: `api(GET=show_preset, DELETE=delete_preset)`.
 
-    def decorate(view: View) -> View:
-        @errors.api(*methods)
-        @wraps(view)
-        def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            try:
-                return view(request, *args, **kwargs)
-            except ApiError:
+    Only signed-in users reach an operation. Each of the site's exceptions becomes its error answer.
+    """
+    operations = {method: Operation(function) for method, function in functions.items()}
+
+    def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
+        try:
+            check_caller(request, list(operations))
+            return operations[request.method or ""](request, **parameters)
+        except Exception as error:
+            if (refusal := refusal_of(error)) is None:
                 raise
-            except Exception as error:
-                if (answer := answer_to(error)) is None:
-                    raise
-                raise answer from None
+            response = refusal.response()
+            if refusal.status == 405:
+                response["Allow"] = ", ".join(operations)
+            return response
 
-        return answered
+    view.operations = operations  # type: ignore[attr-defined]
+    return view
 
-    return decorate
 
-
-def answer_to(error: Exception) -> ApiError | None:
-    """The error answer for this exception. None: the exception is a fault of the server."""
+def refusal_of(error: Exception) -> ApiError | None:
+    """The refusal that this exception means. None: the exception is a fault of the server."""
     match error:
+        case ApiError():
+            return error
         case QueueUnavailable() | RedisError() | OperationalError():
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
         case TooManyOpen():

@@ -11,6 +11,7 @@ import msgspec
 
 from webapp.chat.branches import path_to
 from webapp.chat.models import Conversation, Message
+from webapp.chat.shown import shown
 
 FORMAT = "sightglass-conversation"
 VERSION = 1
@@ -44,9 +45,9 @@ def as_document(found: Conversation, messages: Iterable[Message]) -> bytes:
 
 def _message(message: Message) -> dict[str, Any]:
     """The native API's Message, with its request's settings and without its idempotency key."""
-    told = message.as_json()
-    told.pop("key")
-    return told | {"params": message.request.params if message.request else None}
+    fields: dict[str, Any] = msgspec.to_builtins(shown(message))
+    fields.pop("key")
+    return fields | {"params": message.request.params if message.request else None}
 
 
 def as_markdown(found: Conversation, messages: Iterable[Message], exported_at: datetime) -> str:
@@ -71,11 +72,10 @@ def _about(found: Conversation, exported_at: datetime) -> str:
 
 
 def _turn(message: Message, found: Conversation) -> str:
-    told = message.as_json()
-    is_question = message.role == Message.Role.USER
-    name = "You" if is_question else _plain(told["model"] or found.model)
-    text = _quoted(told["text"]) if told["text"] else "*No text.*"
-    ending = "" if told["status"] in (None, "done") else f"\n\n*This answer is {_ENDINGS[told['status']]}.*"
+    answer = shown(message)
+    name = "You" if answer.role == "user" else _plain(answer.model or found.model)
+    text = _quoted(answer.text) if answer.text else "*No text.*"
+    ending = "" if answer.status in (None, "done") else f"\n\n*This answer is {_ENDINGS[answer.status]}.*"
     return f"## {name}, {_date(message.created_at)}\n\n{text}{ending}\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -92,25 +92,6 @@ class Message(models.Model):
         """The message's origin, as the prompt's segments name it."""
         return f"{IMPORTED if self.is_imported else 'message:'}{self.pk}"
 
-    def as_json(self) -> dict[str, Any]:
-        """Message of the native API."""
-        request = self.request if self.role == self.Role.ASSISTANT else None
-        return {
-            "id": self.id,
-            "parent_id": self.parent_id,
-            "role": self.role,
-            "text": self.text,
-            "key": getattr(self, "key", None),  # annotated by Conversation.tree()
-            "created_at": self.created_at.isoformat(),
-            "request_id": request.id if request else None,
-            "is_imported": self.is_imported,
-            "model": request.model if request else self.imported_model or None,
-            "status": _status(request) if request else None,
-            "error": request.error() if request else None,
-            "figures": request.figures() if request and request.is_settled else None,
-            **(request or Request()).fork(),
-        }
-
 
 class Delivery(models.Model):
     """A message sent under an idempotency key, so that a repeat is taken once; deleted with the message."""
@@ -129,9 +110,3 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return self.key
-
-
-def _status(request: Request) -> str:
-    """The request's status; "streaming" while it is open."""
-    is_open = request.status in (Request.Status.QUEUED, Request.Status.RUNNING)
-    return "streaming" if is_open else request.status

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from statistics import median
-from typing import Any
 
 import msgspec
 import redis
@@ -17,11 +16,12 @@ from django.conf import settings
 from django.utils import timezone
 
 from inference.eventlog.keys import PREFIX
-from inference.protocol.events import Segment
+from inference.protocol.events import Dropped, Segment
 from inference.protocol.request import SamplingParams, Usage
 from webapp.billing.bill import compute_lines, prices_in_force
 from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
+from webapp.gateway.structs import Result
 from webapp.lifecycle.cache_peek import num_cached
 from webapp.lifecycle.dispatch import num_waiting
 from webapp.lifecycle.packing import context_event, most_output, pack
@@ -35,34 +35,75 @@ _MOST_MS = 5000
 """Expiry of a preview's lock, in ms: a lost process blocks the user's next preview no longer than this."""
 
 
+class Price(Result):
+    """The next request's cost by today's prices, in billionths of the currency's unit."""
+
+    currency: str
+    version: str
+    prompt_nano: int
+    """Tokens not known to be cached cost the full price."""
+    most_answer_nano: int
+    """Cost of the longest answer."""
+
+
+class Wait(Result):
+    """The next request's likely wait."""
+
+    num_queued: int
+    num_recent: int
+    """The user's own recent requests, of whose waits the wait is the median."""
+    first_text_us: int | None
+    """Null: too few recent requests."""
+
+
+class Preview(Result):
+    """The content, cost and wait of the next request. Texts are excerpts."""
+
+    window: int
+    reserved_output: int
+    num_prompt_tokens: int
+    num_output_tokens: int
+    """The most that the answer may have."""
+    segments: tuple[Segment, ...]
+    dropped: tuple[Dropped, ...]
+    num_cached_tokens: int | None
+    """Tokens of the prompt in the worker's prefix cache at this moment; null: not known."""
+    price: Price | None
+    """Null: the model is unpriced."""
+    wait: Wait
+
+
 class Busy(Exception):
     """The user's preview before this one is still being made."""
 
 
-def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> dict[str, Any]:
+def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> Preview:
     """Return the preview. The conversation need not be saved. Raises Failure, Busy, RedisError, OperationalError."""
     with _one_at_a_time(conversation.user_id):
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
         assembled = pack(messages_for(conversation, question), params)
         ids = assembled.prompt.ids
         cached = num_cached(ids, conversation.model, f"user:{conversation.user_id}")
-        context = msgspec.to_builtins(context_event(assembled, 0, 0))
+        context = context_event(assembled, 0, 0)
         num_output = most_output(assembled, params)
-        return {name: context[name] for name in ("window", "reserved_output", "num_prompt_tokens", "dropped")} | {
-            "segments": [_excerpt(segment) for segment in assembled.segments],
-            "num_output_tokens": num_output,
-            "num_cached_tokens": cached,
-            "price": _price(conversation.model, len(ids), cached or 0, num_output),
-            "wait": _wait(conversation),
-        }
+        return Preview(
+            window=context.window,
+            reserved_output=context.reserved_output,
+            num_prompt_tokens=context.num_prompt_tokens,
+            num_output_tokens=num_output,
+            segments=tuple(map(_excerpt, assembled.segments)),
+            dropped=context.dropped,
+            num_cached_tokens=cached,
+            price=_price(conversation.model, len(ids), cached or 0, num_output),
+            wait=_wait(conversation),
+        )
 
 
-def _excerpt(segment: Segment) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(segment)
-    return told | {"text": segment.text[:_EXCERPT_CHARS]}
+def _excerpt(segment: Segment) -> Segment:
+    return msgspec.structs.replace(segment, text=segment.text[:_EXCERPT_CHARS])
 
 
-def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[str, Any] | None:
+def _price(model: str, num_prompt: int, cached: int, num_output: int) -> Price | None:
     """Cost by today's prices; None: the model is unpriced. Tokens not known to be cached cost the full price."""
     found = prices_in_force(model, timezone.now().date())
     if found is None:
@@ -72,22 +113,25 @@ def _price(model: str, num_prompt: int, cached: int, num_output: int) -> dict[st
     def total(usage: Usage) -> int:
         return sum(line.amount_nano for line in compute_lines(usage, unit_prices))
 
-    prompt = total(Usage(uncached_input=num_prompt - cached, cache_read=cached))
-    answer = total(Usage(output=num_output))
-    return {"currency": found.currency, "version": found.version, "prompt_nano": prompt, "most_answer_nano": answer}
+    return Price(
+        currency=found.currency,
+        version=found.version,
+        prompt_nano=total(Usage(uncached_input=num_prompt - cached, cache_read=cached)),
+        most_answer_nano=total(Usage(output=num_output)),
+    )
 
 
-def _wait(conversation: Conversation) -> dict[str, Any]:
+def _wait(conversation: Conversation) -> Wait:
     """The median wait of the user's last requests for their first text, and the number of requests still queued."""
     own = Request.objects.filter(user_id=conversation.user_id, model=conversation.model, is_imported=False)
-    told = own.filter(first_text_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
-    waits = [us for us in told.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
+    ended = own.filter(first_text_us__isnull=False, finished_at__isnull=False).order_by("-created_at", "-id")
+    waits = [us for us in ended.values_list("first_text_us", flat=True)[:_NUM_RECENT] if us is not None]
     known = len(waits) >= _LEAST_RECENT
-    return {
-        "num_queued": num_waiting(),
-        "num_recent": len(waits),
-        "first_text_us": round(median(waits)) if known else None,
-    }
+    return Wait(
+        num_queued=num_waiting(),
+        num_recent=len(waits),
+        first_text_us=round(median(waits)) if known else None,
+    )
 
 
 @contextmanager

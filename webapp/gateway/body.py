@@ -1,20 +1,27 @@
-"""Reads and validates JSON bodies. Knows nothing of their purpose."""
+"""Reads and validates bodies, queries, forms and uploaded files. Knows nothing of their purpose."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, QueryDict
+from django.http.multipartparser import MultiPartParserError
 
 from inference.protocol.events import ClientTiming, ServerPhase
 from inference.protocol.request import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError
 
-Body = TypeVar("Body")
+if TYPE_CHECKING:
+    Upload = UploadedFile[bytes]
+else:
+    Upload = UploadedFile  # which takes no parameter at run time
+
+Input = TypeVar("Input", bound=msgspec.Struct)
 
 _MAX_BODY_BYTES = 2 << 20
 _MAX_SAFE_INTEGER = 2**53 - 1
@@ -47,7 +54,7 @@ _ADVICE = {
 }
 
 
-def read_body(request: HttpRequest, kind: type[Body]) -> Body:
+def read_body(request: HttpRequest, kind: type[Input]) -> Input:
     """Return the body as a struct. Raises ApiError."""
     try:
         data = request.body
@@ -65,6 +72,46 @@ def read_body(request: HttpRequest, kind: type[Body]) -> Body:
         raise ApiError(400, "invalid_json", f"The body is not valid JSON: {error}.{half} {advice}") from None
     except RecursionError:
         raise ApiError(400, "invalid_json", "The body is nested too deeply.") from None
+
+
+def read_query(request: HttpRequest, kind: type[Input]) -> Input:
+    """Return the address's query as a struct; an empty text counts as absent. Raises ApiError."""
+    return _converted(request.GET, kind)
+
+
+def read_form(request: HttpRequest, kind: type[Input]) -> Input:
+    """Return the posted form's fields as a struct. Raises ApiError."""
+    return _converted(request.POST, kind)
+
+
+def _converted(fields: QueryDict, kind: type[Input]) -> Input:
+    given = {name: text for name, text in fields.items() if text}
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        message, field = in_words(error)
+        if field is not None and (allowed := _allowed(kind, field)):
+            message = f"{field} must be {allowed}, not {given[field]!r}."
+        raise ApiError(400, "invalid", message, field) from None
+
+
+def _allowed(kind: type[msgspec.Struct], field: str) -> str:
+    """The few texts that a field takes, in words; empty: it takes any."""
+    hint: Any = next(each.type for each in msgspec.structs.fields(kind) if each.name == field)
+    if hint is bool:
+        return "true or false"
+    return " or ".join(str(option) for option in get_args(hint) if isinstance(option, str))
+
+
+def read_file(request: HttpRequest) -> Upload:
+    """Return the upload of a multipart body's field `file`. Raises ApiError."""
+    try:
+        file = request.FILES.get("file")
+    except (RequestDataTooBig, MultiPartParserError):
+        file = None
+    if not isinstance(file, UploadedFile):
+        raise ApiError(400, "invalid", "Send the file as multipart form data, in a field named file.", "file")
+    return file
 
 
 def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[str, str | None]:

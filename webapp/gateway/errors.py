@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views import defaults
+
+from webapp.gateway.answer import json_response
+from webapp.gateway.structs import Result
+
+
+class FieldProblem(Result, omit_defaults=True):
+    """One thing that is wrong."""
+
+    message: str
+    field: str | None = None
+    """The wrong field; absent: no single field is wrong."""
+
+
+class ApiProblem(Result, omit_defaults=True):
+    """The reason of a refusal. Message and field are those of the first problem."""
+
+    code: str
+    """Stable word for programs."""
+    message: str
+    field: str | None = None
+    problems: tuple[FieldProblem, ...] = ()
+    """All problems, the first included; absent: there is only one."""
+
+
+class ErrorAnswer(Result):
+    """The answer to a request that is refused."""
+
+    error: ApiProblem
 
 
 class ApiError(Exception):
@@ -22,14 +48,14 @@ class ApiError(Exception):
         self.message = message
         self.field = field
         self.retry_after_s = retry_after_s
-        self.problems = [{"message": message} | ({"field": field} if field else {})]
+        self.problems: tuple[FieldProblem, ...] = (FieldProblem(message=message, field=field or None),)
         """This problem and the others that all_of collects."""
 
-    def response(self) -> JsonResponse:
-        error: dict[str, Any] = {"code": self.code, **self.problems[0]}
-        if len(self.problems) > 1:
-            error["problems"] = self.problems
-        response = JsonResponse({"error": error}, status=self.status)
+    def response(self) -> HttpResponse:
+        problems = self.problems if len(self.problems) > 1 else ()
+        first = self.problems[0]
+        problem = ApiProblem(code=self.code, message=first.message, field=first.field, problems=problems)
+        response = json_response(ErrorAnswer(error=problem), self.status)
         if self.retry_after_s:
             response["Retry-After"] = str(self.retry_after_s)
         return response
@@ -38,7 +64,7 @@ class ApiError(Exception):
 def all_of(errors: Sequence[ApiError]) -> ApiError:
     """Return the first error with the problems of all, so that a user can fix them at once."""
     first = errors[0]
-    first.problems = [problem for error in errors for problem in error.problems]
+    first.problems = tuple(problem for error in errors for problem in error.problems)
     return first
 
 
@@ -55,27 +81,8 @@ def too_many_open(why: str) -> ApiError:
 View = Callable[..., HttpResponseBase]
 
 
-def api(*methods: str) -> Callable[[View], View]:
-    """Make a JSON view for signed-in users: check method and sign-in, turn ApiError into its response."""
-
-    def decorate(view: View) -> View:
-        @wraps(view)
-        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            try:
-                _check(request, methods)
-                return view(request, *args, **kwargs)
-            except ApiError as error:
-                response = error.response()
-                if error.status == 405:
-                    response["Allow"] = ", ".join(methods)
-                return response
-
-        return wrapped
-
-    return decorate
-
-
-def _check(request: HttpRequest, methods: tuple[str, ...]) -> None:
+def check_caller(request: HttpRequest, methods: Sequence[str]) -> None:
+    """Check the method and the sign-in. Raises ApiError."""
     if request.method not in methods:
         raise ApiError(405, "method_not_allowed", f"Use {' or '.join(methods)} here.")
     if not request.user.is_authenticated:
@@ -83,7 +90,7 @@ def _check(request: HttpRequest, methods: tuple[str, ...]) -> None:
 
 
 def user_id(request: HttpRequest) -> int:
-    """The signed-in user of an @api view."""
+    """The signed-in user of an operation."""
     assert request.user.pk is not None
     return request.user.pk
 

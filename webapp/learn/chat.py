@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
+from inference.protocol.events import SegmentKind
 from inference.tokenization.chat_template import ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembled, Assembler, SourceMessage
+from webapp.gateway.structs import Body, Result
 
 MAX_TURNS = 12
 MAX_CHARS = 4000
@@ -17,17 +15,17 @@ MAX_CHARS_IN_ALL = 12_000
 MIN_WINDOW = 64
 
 
-class Turn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Exchange(Body):
     """A question and its answer."""
 
     question: str
     answer: str
 
 
-class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChatBody(Body):
     """A chat, and the window that it must fit into."""
 
-    turns: list[Turn]
+    turns: list[Exchange]
     window: int
     reserved: int
     """Tokens kept free for an answer."""
@@ -49,7 +47,33 @@ class ChatBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
 
-def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> list[dict[str, Any]]:
+class SegmentSize(Result):
+    """A segment of a prompt, and its length."""
+
+    kind: SegmentKind
+    num_tokens: int
+
+
+class PackedTurn(Result):
+    """The packed prompt of one turn of a chat."""
+
+    ids: list[int]
+    segments: list[SegmentSize]
+    num_dropped: int
+    """Messages that did not fit."""
+    num_dropped_tokens: int
+    reserved: int
+    """Tokens kept free for the answer."""
+    answer_ids: list[int]
+
+
+class PackedChat(Result):
+    """The prompts of a chat, turn by turn."""
+
+    turns: list[PackedTurn]
+
+
+def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> PackedChat:
     """Return the prompt of each turn. Raises ContextTooLarge, TemplateError, ValueError (lone surrogates)."""
     assembler = Assembler(template, tokenizer, body.window)
     messages = [SourceMessage("system", body.system_prompt, "conversation:system")] if body.system_prompt else []
@@ -57,17 +81,17 @@ def packed(body: ChatBody, template: ChatTemplate, tokenizer: Tokenizer) -> list
     for index, turn in enumerate(body.turns):
         messages.append(SourceMessage("user", turn.question, f"turn:{index}"))
         assembled = assembler.assemble(messages, body.reserved)
-        answer = tokenizer.encode(turn.answer)
-        sent.append(_told(assembled) | {"answer_ids": answer})
+        sent.append(_packed_turn(assembled, tokenizer.encode(turn.answer)))
         messages.append(SourceMessage("assistant", turn.answer, f"turn:{index}"))
-    return sent
+    return PackedChat(turns=sent)
 
 
-def _told(assembled: Assembled) -> dict[str, Any]:
-    return {
-        "ids": assembled.prompt.ids,
-        "segments": [{"kind": each.kind, "num_tokens": each.end - each.start} for each in assembled.segments],
-        "num_dropped": len(assembled.dropped),
-        "num_dropped_tokens": sum(each.num_tokens for each in assembled.dropped),
-        "reserved": assembled.reserved_output,
-    }
+def _packed_turn(assembled: Assembled, answer_ids: list[int]) -> PackedTurn:
+    return PackedTurn(
+        ids=list(assembled.prompt.ids),
+        segments=[SegmentSize(kind=each.kind, num_tokens=each.end - each.start) for each in assembled.segments],
+        num_dropped=len(assembled.dropped),
+        num_dropped_tokens=sum(each.num_tokens for each in assembled.dropped),
+        reserved=assembled.reserved_output,
+        answer_ids=answer_ids,
+    )

@@ -132,6 +132,7 @@ def record(request: Request, outcome: Outcome) -> None:
     """Set the outcome's figures in the row, without saving it."""
     request.output_text = _storable(outcome.text)
     request.usage = msgspec.to_builtins(outcome.usage)
+    request.is_cache_known = outcome.is_cache_known
     request.num_output_tokens = outcome.usage.output
     request.num_input_tokens = sum(msgspec.structs.astuple(outcome.usage)) - outcome.usage.output
     request.finish_reason = outcome.finish_reason or ""

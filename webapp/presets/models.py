@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -24,13 +24,3 @@ class Preset(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    def as_json(self) -> dict[str, Any]:
-        """Preset of the native API."""
-        return {
-            "id": self.pk,
-            "name": self.name,
-            "params": self.params,
-            "system_prompt": self.system_prompt,
-            "n": self.n,
-        }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -73,6 +73,9 @@ class Request(models.Model):
     error_message = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=16, blank=True)
     usage = models.JSONField(null=True)
+    is_cache_known = models.BooleanField(null=True)
+    """False: the remote back end did not report its cache, and `usage` counts all input as computed. null: no answer
+    was generated, or not recorded."""
     num_input_tokens = models.BigIntegerField(null=True)
     """Input tokens of all kinds in `usage`."""
     num_output_tokens = models.BigIntegerField(null=True)
@@ -119,44 +122,3 @@ class Request(models.Model):
     def principal(self) -> str:
         """The request's user, as its events name the user; also the salt that separates users' prefix caches."""
         return f"user:{self.user_id}"
-
-    def summary(self) -> dict[str, Any]:
-        """RequestSummary of the native API; chat adds conversation_id and message_id."""
-        return {
-            "id": self.id,
-            "status": self.status,
-            "surface": self.surface,
-            "model": self.model,
-            "title": self.title,
-            "created_at": self.created_at.isoformat(),
-            "usage": self.usage,
-            "cost_nano": self.cost_nano,
-            "currency": self.currency,
-            "finish_reason": self.finish_reason or None,
-            "error": self.error(),
-            "num_events": self.num_events,
-            "duration_us": self.duration_us,
-            "first_token_us": self.first_token_us,
-            "first_text_us": self.first_text_us,
-            "between_tokens_us": self.between_tokens_us,
-            "safety": {"verdict": self.safety_verdict, "layers": self.safety_layers} if self.safety_verdict else None,
-            "is_imported": self.is_imported,
-            "imported_at": self.finished_at.isoformat() if self.is_imported and self.finished_at else None,
-            **self.fork(),
-        }
-
-    def fork(self) -> dict[str, Any]:
-        """The fork's fields, null where the request is no fork."""
-        names = {"forked_from": "forked_from_id", "fork_position": "fork_position", "num_kept": "num_kept_tokens"}
-        return {name: getattr(self, field) for name, field in names.items()}
-
-    def figures(self) -> dict[str, Any]:
-        """Figures of a settled request for the line below its answer, so that no trace is read."""
-        names = ("usage", "cost_nano", "currency", "first_text_us")
-        figures = {name: getattr(self, name) for name in names}
-        return figures | {"finish_reason": self.finish_reason or None, "max_tokens": self.params.get("max_tokens")}
-
-    def error(self) -> dict[str, str] | None:
-        if not self.error_code:
-            return None
-        return {"stage": self.error_stage, "code": self.error_code, "message": self.error_message}

@@ -39,6 +39,8 @@ class Outcome:
 
     text: str
     usage: Usage
+    is_cache_known: bool | None
+    """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
     first_token_us: int | None
     """Time of the first sampled token, counted like first_text_us."""
@@ -70,6 +72,7 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     return Outcome(
         text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
         usage=finished.usage if finished else Usage(),
+        is_cache_known=finished.is_cache_known if finished else None,
         finish_reason=finished.finish_reason if finished else None,
         first_token_us=_first(events, TokenSampled),
         between_tokens_us=_between_tokens(events),

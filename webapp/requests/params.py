@@ -8,7 +8,7 @@ from inference.grammar.check import GrammarCheck
 from inference.protocol.request import Problem, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.gateway.errors import ApiError, all_of
+from webapp.gateway.errors import ApiError, FieldProblem, all_of
 from webapp.requests import services
 
 _GRAMMAR = ("json_schema", "regex")
@@ -27,19 +27,19 @@ def checked_params(params: SamplingParams) -> SamplingParams:
     return params
 
 
-def window_notes(params: SamplingParams) -> list[dict[str, str]]:
-    """Notes on params that are accepted but limited by the window: {"field", "message"} each."""
+def window_notes(params: SamplingParams) -> tuple[FieldProblem, ...]:
+    """Notes on params that are accepted but limited by the window."""
     try:
         window = services.prompt_services().window
     except (TokenizerError, TemplateError):
-        return []
+        return ()
     if params.max_tokens < window:
-        return []
+        return ()
     message = (
         f"max_tokens is more than this model can give: its window holds {window:,} tokens, the prompt included, "
         f"and the answer ends when it is full."
     )
-    return [{"field": "params.max_tokens", "message": message}]
+    return (FieldProblem(message=message, field="params.max_tokens"),)
 
 
 def _id_problem(params: SamplingParams) -> Problem | None:

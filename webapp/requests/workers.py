@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import redis
 from django.conf import settings
 
 from inference.eventlog.keys import worker_key
+from webapp.gateway.structs import Result
 
-_FIELDS = ("state", "progress", "message", "model")
+
+class WorkerStatus(Result):
+    """An inference worker's last heartbeat."""
+
+    state: Literal["loading", "ready", "failed"]
+    progress: str
+    message: str
+    """The cause of a failure."""
+    model: str
 
 
-def workers() -> list[dict[str, Any]] | None:
+def workers() -> list[WorkerStatus] | None:
     """Each worker's state; None when Redis cannot be reached."""
     client = _client()
     try:
@@ -21,7 +30,8 @@ def workers() -> list[dict[str, Any]] | None:
         rows: list[Any] = [client.hgetall(key) for key in keys]
     except redis.RedisError:
         return None
-    return [{name: row.get(name, "") for name in _FIELDS} for row in rows if row]
+    fields = WorkerStatus.__struct_fields__
+    return [WorkerStatus(**{name: row.get(name, "") for name in fields}) for row in rows if row]
 
 
 def ready_workers(model: str) -> list[str] | None:

@@ -48,7 +48,7 @@ def advance(rerun_ids: Iterable[str]) -> None:
 
     An exception in one set does not affect the next.
     """
-    if not any(worker["state"] == "ready" for worker in workers() or ()):
+    if not any(worker.state == "ready" for worker in workers() or ()):
         return
     for rerun_id in rerun_ids:
         try:

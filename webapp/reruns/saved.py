@@ -7,8 +7,7 @@ Knows nothing of databases.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import msgspec
 
@@ -25,6 +24,7 @@ from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.chat_template import ChatMessage
 from inference.tokenization.template_process import TemplateError
 from webapp.context.assemble import SourceMessage
+from webapp.gateway.structs import Result
 from webapp.requests.input import SavedInput
 from webapp.requests.services import PromptServices
 
@@ -87,8 +87,7 @@ class Saved:
         return SourceMessage("user", text, WHOLE)
 
 
-@dataclass(frozen=True)
-class PromptCheck:
+class PromptCheck(Result):
     """The saved prompt compared with today's prompt of the same messages."""
 
     num_tokens: int
@@ -98,9 +97,6 @@ class PromptCheck:
     """Index of the first token that differs; None: all are equal."""
     is_tokenizer_changed: bool
     """True if the tokenizer's definition has changed, though these ids still mean the same."""
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def read(events: Iterable[AnyEvent]) -> Saved:

@@ -23,7 +23,7 @@ After it the reader must reconnect, which browsers do by themselves."""
 
 
 async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
-    """GET /requests/<id>/events: frames after Last-Event-ID (or ?after=)."""
+    """GET /api/requests/<id>/events: frames after Last-Event-ID (or ?after=)."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     user = await request.auser()

@@ -12,6 +12,7 @@ from inference.protocol.events import ClientTiming, Frame, RequestObserved
 from webapp.requests import services
 from webapp.requests.input import NoInput
 from webapp.requests.models import Request
+from webapp.requests.summary import about
 from webapp.traces.file.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
 from webapp.traces.previous_turn import own
@@ -31,7 +32,7 @@ def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = No
     """Encode the trace for `keep`, which takes a while; the request need not be in the database yet."""
     if packing is None or not packing.has_tokens_of(frames):
         packing = Packing(frames)
-    return packing.finish(own(frames), request.summary())
+    return packing.finish(own(frames), about(request))
 
 
 def keep(request: Request, blob: bytes) -> None:

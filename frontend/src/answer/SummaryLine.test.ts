@@ -13,7 +13,7 @@ import {
   WITHHELD,
 } from "../trace/fixtures";
 import { summaryOfMessage, summaryOfTrace } from "../trace/words/summary";
-import type { Message } from "../transport/api";
+import type { Message } from "../protocol/api";
 import SummaryLine from "./SummaryLine.svelte";
 
 const WRITTEN = [ACCEPTED, token(0, 100_000), token(1, 300_000), RELEASED];

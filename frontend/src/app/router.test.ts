@@ -45,7 +45,7 @@ it("takes over plain clicks on pages of ours and no others", () => {
   expect(click('<a href="/library">x</a>', { ctrlKey: true })).toBeNull();
   expect(click('<a href="/library">x</a>', { button: 1 })).toBeNull();
   expect(click('<a href="/library" target="_blank">x</a>')).toBeNull();
-  expect(click('<a href="/api/traces/req_1/export" download>x</a>')).toBeNull();
+  expect(click('<a href="/api/requests/req_1/export" download>x</a>')).toBeNull();
   expect(click('<a href="https://example.com/library">x</a>')).toBeNull();
   expect(click('<a href="/admin/">x</a>')).toBeNull();
 });

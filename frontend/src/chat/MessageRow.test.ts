@@ -5,7 +5,7 @@ import { Chat } from "../state/conversation/chat.svelte";
 import { Outboxes } from "../state/conversation/outbox.svelte";
 import { RequestTrace } from "../state/request/request-trace.svelte";
 import { ACCEPTED, ended, PARAMS, RELEASED, token, WITHHELD } from "../trace/fixtures";
-import type { Message } from "../transport/api";
+import type { Message } from "../protocol/api";
 import { Socket } from "../transport/socket";
 import MessageRow from "./MessageRow.svelte";
 

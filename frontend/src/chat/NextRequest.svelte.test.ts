@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import { ApiError, type Preview } from "../transport/api";
+import type { Preview } from "../protocol/api";
+import { ApiError } from "../transport/api";
 import NextRequest from "./NextRequest.svelte";
 
 const PREVIEW: Preview = {

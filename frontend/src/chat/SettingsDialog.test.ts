@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { PARAMS } from "../trace/fixtures";
-import type { Preset } from "../transport/api";
+import type { Preset } from "../protocol/api";
 import type { Refusal, SettingsDraft } from "../state/conversation/settings";
 import SettingsDialog from "./SettingsDialog.svelte";
 

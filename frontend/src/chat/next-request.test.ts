@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Preview } from "../transport/api";
+import type { Preview } from "../protocol/api";
 import { cacheWords, partsOf, priceWords, roomWords, slicesOf, waitWords } from "./next-request";
 
-const KINDS = ["system", "template", "history", "user"];
+const KINDS = ["system", "template", "history", "user"] as const;
 
 const previews: fc.Arbitrary<Preview> = fc
   .tuple(
@@ -82,7 +82,7 @@ test("the price is that of all answers, with its currency", () => {
 });
 
 test("what is left out and who waits in front is told", () => {
-  const dropped = [{ kind: "history", source: "", num_tokens: 40, reason: "", text: "" }];
+  const dropped = [{ kind: "history" as const, source: "", num_tokens: 40, reason: "", text: "" }];
   expect(roomWords({ ...PREVIEW, dropped })).toContain("1 old message with 40 tokens will be left out.");
   const wait = { num_queued: 1, num_recent: 5, first_text_us: 160_000 };
   expect(waitWords({ ...PREVIEW, wait })).toBe(

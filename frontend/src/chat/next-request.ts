@@ -1,6 +1,6 @@
 /** The content of the next request, in words and shares. Pure: knows nothing of the server or the screen. */
 import { count, counted, money, roughly } from "../trace/format";
-import type { Preview } from "../transport/api";
+import type { Preview } from "../protocol/api";
 
 export interface Part {
   kind: string;

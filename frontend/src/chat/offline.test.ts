@@ -3,7 +3,7 @@ import { flushSync, mount, unmount } from "svelte";
 import { Chat } from "../state/conversation/chat.svelte";
 import { Outboxes } from "../state/conversation/outbox.svelte";
 import { PARAMS } from "../trace/fixtures";
-import type { Message } from "../transport/api";
+import type { Message } from "../protocol/api";
 import { Socket } from "../transport/socket";
 import MessageRow from "./MessageRow.svelte";
 

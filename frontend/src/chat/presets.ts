@@ -1,7 +1,7 @@
 /** Presets in use: those that come with the product, and a user's own. */
 import type { SamplingParams } from "../protocol/events";
 import type { Preset as BuiltIn } from "../trace/sampling/presets";
-import type { Preset } from "../transport/api";
+import type { Preset } from "../protocol/api";
 
 /** A preset's changes; without a system prompt or a number of answers those stay. */
 export interface Use {

@@ -11,8 +11,8 @@ it("goes on to older traces of the same search, and keeps what is chosen", async
   vi.stubGlobal("fetch", (path: string) => {
     asked.push(path.slice(path.indexOf("?")));
     const page = path.includes("cursor=c1")
-      ? { traces: [row("old")], next_cursor: null }
-      : { traces: [row("new")], next_cursor: "c1" };
+      ? { requests: [row("old")], next_cursor: null }
+      : { requests: [row("new")], next_cursor: "c1" };
     return Promise.resolve(new Response(JSON.stringify(page)));
   });
   let address = "";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Turn } from "../transport/api";
+import type { Turn } from "../protocol/api";
 import {
   cacheSentence,
   cacheText,
@@ -24,6 +24,7 @@ function turn(given: Partial<Turn>): Turn {
     message_id: "m",
     request_id: "r",
     is_imported: false,
+    is_cache_known: true,
     question: "Q",
     created_at: "",
     model: "m",

@@ -1,7 +1,7 @@
 /** The sums over a conversation's turns, in numbers and sentences, from recorded facts only. */
 import { count, counted, money, percent } from "../trace/format";
 import { inputOf } from "../trace/usage";
-import type { Costs, Turn } from "../transport/api";
+import type { Costs, Turn } from "../protocol/api";
 
 export interface PromptPart {
   name: "system" | "history" | "message" | "kept" | "prompt";

@@ -3,7 +3,7 @@ import type { Component } from "svelte";
 import type { Exhibit } from "../trace/words/terms";
 import type { StageId } from "../trace/stages";
 import { SCENES, type SceneId } from "../trace/journey/scenes";
-import type { Session } from "../transport/api";
+import type { Session } from "../protocol/api";
 import type { TraceView } from "../trace/view";
 import { tellLooks } from "./attention/tell";
 import { tellBatch } from "./batching/tell";

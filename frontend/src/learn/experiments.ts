@@ -11,7 +11,8 @@ import type {
   Reading,
   ReadingRequest,
 } from "../protocol/events";
-import { api, type ExperimentRequest } from "../transport/api";
+import type { ExperimentBody } from "../protocol/api";
+import { api } from "../transport/api";
 import { untilThere } from "./simulation";
 
 export const MAX_TEXT_TOKENS = 64;
@@ -26,7 +27,7 @@ export function tryOut(request: NearnessRequest): Promise<Nearness>;
 export function tryOut(request: OrderRequest): Promise<Order>;
 export function tryOut(request: LoopRequest): Promise<Loop>;
 export function tryOut(request: GuessRequest): Promise<Guesses>;
-export function tryOut(request: ExperimentRequest): Promise<object> {
+export function tryOut(request: ExperimentBody["request"]): Promise<object> {
   const key = JSON.stringify(request);
   const known = answers.get(key);
   if (known) return known;

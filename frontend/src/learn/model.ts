@@ -1,6 +1,6 @@
 /** The model that the exhibits run, and its tokenizer. */
 import { buildCutter, loadDefinition, type Cutter, type Definition } from "../tokenizer/cutter";
-import type { Model, Session } from "../transport/api";
+import type { Model, Session } from "../protocol/api";
 
 export function modelOf({ models, default_model }: Session): Model {
   return models.find(({ id }) => id === default_model)!;

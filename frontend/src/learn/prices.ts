@@ -1,10 +1,11 @@
 /** The prices in force for the default model, fetched once. */
-import { api, type Prices } from "../transport/api";
+import type { UnitPrices } from "../protocol/api";
+import { api } from "../transport/api";
 
-let asked: Promise<Prices | null> | null = null;
+let asked: Promise<UnitPrices | null> | null = null;
 
 /** Null: the model is unpriced. */
-export function loadPrices(): Promise<Prices | null> {
+export function loadPrices(): Promise<UnitPrices | null> {
   asked ??= api.prices().then(({ prices }) => prices);
   asked.catch(() => (asked = null));
   return asked;

@@ -1,7 +1,8 @@
 /** Runs of the engine's own scheduler on a simulated clock, made by the server. The same question is asked once. */
 import type { Simulation, SimulationRequest } from "../protocol/events";
 import type { TraceView } from "../trace/view";
-import { api, type ProbeProgress } from "../transport/api";
+import type { Waiting } from "../protocol/api";
+import { api } from "../transport/api";
 
 const POLL_MS = 80;
 const answers = new Map<string, Promise<Simulation>>();
@@ -22,7 +23,7 @@ function ask(request: SimulationRequest): Promise<Simulation> {
 
 /** Ask again until a worker has answered. */
 export async function untilThere<Answer extends object>(
-  ask: () => Promise<Answer | ProbeProgress>,
+  ask: () => Promise<Answer | Waiting>,
 ): Promise<Answer> {
   for (let wait = POLL_MS; ; wait = Math.min(1000, wait * 1.3)) {
     const answer = await ask();

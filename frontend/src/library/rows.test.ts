@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import type { ListedTrace } from "../transport/api";
+import type { ListedRequest } from "../protocol/api";
 import { costOfSet, day, idsOf, moment, nameOf, runsText, statusOfSet, when, withoutGone } from "./rows";
 
-const RUN = { id: "b", title: "Why?", surface: "replay", fork_position: null } as ListedTrace;
-const SET: ListedTrace = {
+const RUN = { id: "b", title: "Why?", surface: "replay", fork_position: null } as ListedRequest;
+const SET: ListedRequest = {
   ...RUN,
   run: { index: 1, num: 4, settings: {} },
   set: { ids: ["a", "b"], status: { done: 1, stopped: 1 }, cost_nano: null, currency: "" },
@@ -18,7 +18,7 @@ it("stands for all runs of a set, and for those that are left of it", () => {
 });
 
 it("says nothing of what is left of a set while its runs are not known, and their own sum where they are", () => {
-  const set: ListedTrace = { ...SET, set: { ...SET.set!, cost_nano: 30 } };
+  const set: ListedRequest = { ...SET, set: { ...SET.set!, cost_nano: 30 } };
   expect(withoutGone(set, new Set())).toBe(set);
   expect(costOfSet(set, undefined)).toBe(30);
   const left = withoutGone(set, new Set(["a"]))!;
@@ -26,9 +26,9 @@ it("says nothing of what is left of a set while its runs are not known, and thei
   const runs = [
     { ...RUN, id: "a", status: "done", cost_nano: 10 },
     { ...RUN, status: "stopped", cost_nano: 20 },
-  ] as ListedTrace[];
+  ] as ListedRequest[];
   expect([statusOfSet(left, runs), costOfSet(left, runs)]).toEqual(["1\u00a0stopped", 20]);
-  expect(costOfSet(left, [{ ...RUN, cost_nano: null } as ListedTrace])).toBeNull();
+  expect(costOfSet(left, [{ ...RUN, cost_nano: null } as ListedRequest])).toBeNull();
 });
 
 it("says how many runs there are and how they ended, newly where some are gone", () => {
@@ -38,7 +38,7 @@ it("says how many runs there are and how they ended, newly where some are gone",
   const runs = [
     { ...RUN, id: "a", status: "done" },
     { ...RUN, status: "stopped" },
-  ] as ListedTrace[];
+  ] as ListedRequest[];
   expect(statusOfSet(withoutGone(SET, new Set(["a"]))!, runs)).toBe("1\u00a0stopped");
 });
 

@@ -1,22 +1,22 @@
 /** The texts of a row of the library. Pure. */
 import { standing } from "../state/traces/standing";
 import { counted } from "../trace/format";
-import type { ListedTrace } from "../transport/api";
+import type { ListedRequest } from "../protocol/api";
 
 /** All traces that the row stands for. */
-export function idsOf({ id, set }: ListedTrace): string[] {
+export function idsOf({ id, set }: ListedRequest): string[] {
   return set ? set.ids : [id];
 }
 
 /** Tells the row from all others when it is read aloud. */
-export function nameOf(trace: ListedTrace): string {
+export function nameOf(trace: ListedRequest): string {
   const title = trace.title || trace.id;
   if (trace.set) return `${title}, ${counted(trace.set.ids.length, "run")}`;
   return [title, ...standing(trace)].join(", ");
 }
 
 /** The number of runs that a set's row stands for: those with a trace that meet the filter. */
-export function runsText({ set, run }: ListedTrace): string {
+export function runsText({ set, run }: ListedRequest): string {
   const num = set!.ids.length;
   return run && num < run.num
     ? `${num} of ${counted(run.num, "run")} of one set`
@@ -24,7 +24,10 @@ export function runsText({ set, run }: ListedTrace): string {
 }
 
 /** Without traces under deletion; null: nothing is left of the row. The others' sums are not known yet. */
-export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boolean }): ListedTrace | null {
+export function withoutGone(
+  trace: ListedRequest,
+  gone: { has: (id: string) => boolean },
+): ListedRequest | null {
   const all = idsOf(trace);
   const ids = all.filter((id) => !gone.has(id));
   if (!ids.length) return null;
@@ -33,13 +36,13 @@ export function withoutGone(trace: ListedTrace, gone: { has: (id: string) => boo
 }
 
 /** The status, split where one word of the server covers several ends. */
-export function endingOf({ status, finish_reason, first_text_us }: ListedTrace): string {
+export function endingOf({ status, finish_reason, first_text_us }: ListedRequest): string {
   if (status === "withheld") return first_text_us === null ? "withheld" : "partly withheld";
   return finish_reason === "repetition" ? "repeated itself" : status;
 }
 
 /** The number of runs by status: from the runs where they are known, else from the listed set. */
-export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): string {
+export function statusOfSet({ set }: ListedRequest, runs: ListedRequest[] | undefined): string {
   const num = new Map<string, number>(runs ? [] : Object.entries(set!.status));
   for (const { id, status } of runs ?? [])
     if (set!.ids.includes(id)) num.set(status, (num.get(status) ?? 0) + 1);
@@ -47,7 +50,7 @@ export function statusOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefine
 }
 
 /** The joint cost of the billed runs; null: none was billed, or it is not known. */
-export function costOfSet({ set }: ListedTrace, runs: ListedTrace[] | undefined): number | null {
+export function costOfSet({ set }: ListedRequest, runs: ListedRequest[] | undefined): number | null {
   const billed = (runs ?? []).flatMap(({ id, cost_nano }) =>
     set!.ids.includes(id) ? (cost_nano ?? []) : [],
   );

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { PARAMS } from "../trace/fixtures";
-import type { Session } from "../transport/api";
+import type { Session } from "../protocol/api";
 import { FakeSocket } from "../transport/fake-socket";
 import { Socket } from "../transport/socket";
 import RacePage from "./RacePage.svelte";

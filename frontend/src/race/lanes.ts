@@ -8,7 +8,7 @@ import { PRESETS } from "../trace/sampling/presets";
 import { tokensPerSecond } from "../trace/words/sentences";
 import { asWord, nameOf } from "../trace/token-name";
 import { firstTextUs, isOver, type TraceView } from "../trace/view";
-import type { Model } from "../transport/api";
+import type { Model } from "../protocol/api";
 
 export type Setting = Pick<SamplingParams, "temperature" | "top_p" | "min_p">;
 

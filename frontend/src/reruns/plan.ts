@@ -1,5 +1,5 @@
 /** From typed text to a plan: lists of values, and the number of runs that they make. */
-import type { RerunHead, RerunPlan } from "../transport/api";
+import type { RerunHead, RerunPlan } from "../protocol/api";
 import { SETTING_NAMES, type SettingName } from "../trace/words/setting-names";
 
 export const MOST_RUNS = 64;
@@ -18,7 +18,7 @@ export type AxisName = (typeof AXES)[number]["name"];
 export type Typed = Partial<Record<AxisName, string>>;
 
 export interface Parsed {
-  grid: RerunPlan["grid"];
+  grid: Required<RerunPlan>["grid"];
   numCells: number;
   /** The first thing wrong, and in which field. */
   problem: string;

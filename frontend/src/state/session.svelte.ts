@@ -1,5 +1,6 @@
 /** The signed-in user, the models, and their loading. */
-import { api, ApiError, type Session } from "../transport/api";
+import type { Session } from "../protocol/api";
+import { api, ApiError } from "../transport/api";
 
 const POLL_MS = 1000;
 const SILENCE_MS = 2000;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { AnyEvent, ContextAssembled, RequestAccepted } from "../protocol/events";
 import { ACCEPTED, ended, FIGURES, foldAll, PARAMS, RELEASED, token } from "./fixtures";
-import type { Message } from "../transport/api";
+import type { Message } from "../protocol/api";
 import { cutOf, cutSentence, endOfMessage, numLeft } from "./outcome";
 import { story } from "./words/sentences";
 import { summaryOfTrace } from "./words/summary";

@@ -157,7 +157,7 @@ test.each(["refused", "swallowed"])(
     FakeSource.all[0]!.tell("frame", frame(1, 2));
     FakeSource.all[0]!.tell("resume", { after: 2 });
     vi.advanceTimersByTime(1);
-    expect(FakeSource.all[1]!.url).toBe("/requests/req_a/events?after=2");
+    expect(FakeSource.all[1]!.url).toBe("/api/requests/req_a/events?after=2");
     FakeSource.all[1]!.tell("frame", frame(2, 2));
     FakeSource.all[1]!.tell("end", {});
     const after = stream("req_b");
@@ -175,7 +175,7 @@ test("a server that is away is asked by SSE for what is open, and tried for a We
   FakeSocket.last.close();
   vi.advanceTimersByTime(250);
   FakeSocket.last.close();
-  expect(FakeSource.all[0]!.url).toBe("/requests/req_a/events?after=3");
+  expect(FakeSource.all[0]!.url).toBe("/api/requests/req_a/events?after=3");
   vi.advanceTimersByTime(500);
   FakeSocket.last.accept();
   expect(FakeSocket.last.sent).toEqual([]);

@@ -96,7 +96,7 @@ export class EventStream implements Followed {
   }
 
   private get url(): string {
-    return `/requests/${this.requestId}/events?after=${this.lastSeq}`;
+    return `/api/requests/${this.requestId}/events?after=${this.lastSeq}`;
   }
 
   private closeSource(): void {

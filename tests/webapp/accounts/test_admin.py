@@ -39,9 +39,9 @@ def test_an_account_with_a_bill_is_not_deleted_and_can_be_closed(admin: Client) 
 
     client = Client()
     client.force_login(alice)
-    assert client.get("/api/traces").status_code == 200
+    assert client.get("/api/requests").status_code == 200
     User.objects.filter(pk=alice.pk).update(is_active=False)
-    assert client.get("/api/traces").status_code == 401
+    assert client.get("/api/requests").status_code == 401
 
 
 def test_an_account_without_one_goes_with_all_that_is_its(admin: Client) -> None:

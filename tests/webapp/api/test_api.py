@@ -40,7 +40,8 @@ from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
 from webapp.accounts.links import make_link
-from webapp.api.chat.conversations import ConversationChange, _change
+from webapp.api.chat.conversations import change
+from webapp.api.chat.schema import ConversationChange
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.settle import settle
@@ -161,8 +162,8 @@ def test_other_peoples_things_are_not_there(alice: Client, bob: Client, conversa
     for path in (
         f"/api/conversations/{conversation}",
         f"/api/requests/{request_id}",
-        f"/api/traces/{request_id}/export",
-        f"/requests/{request_id}/events",
+        f"/api/requests/{request_id}/export",
+        f"/api/requests/{request_id}/events",
     ):
         assert bob.get(path).status_code == 404, path
     for path in (
@@ -173,7 +174,7 @@ def test_other_peoples_things_are_not_there(alice: Client, bob: Client, conversa
     ):
         assert post(bob, path, {"text": "hi"} if path.endswith("messages") else {})[0] == 404, path
     assert bob.delete(f"/api/conversations/{conversation}").status_code == 404
-    assert bob.get("/api/traces").json()["traces"] == []
+    assert bob.get("/api/requests").json()["requests"] == []
     assert bob.get("/api/conversations").json()["conversations"] == []
 
 
@@ -199,7 +200,7 @@ def test_a_conversation_is_found_by_what_was_said_in_it(alice: Client, bob: Clie
 def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/api/conversations").status_code == 401
     assert Client().get("/").headers["Location"].startswith("/accounts/login/")
-    assert Client().get("/requests/req_x/events").status_code == 404
+    assert Client().get("/api/requests/req_x/events").status_code == 404
 
 
 def test_who_signed_out_in_another_process_is_signed_out_here_too(alice: Client) -> None:
@@ -212,10 +213,10 @@ def test_who_signed_out_in_another_process_is_signed_out_here_too(alice: Client)
     "path",
     [
         "/api/conversations?q=%00",
-        "/api/traces?q=a%00b",
+        "/api/requests?q=a%00b",
         "/api/conversations/a%00",
         "/api/requests/a%00",
-        "/requests/a%00/events",
+        "/api/requests/a%00/events",
         "/signin/a%00",
     ],
 )
@@ -363,13 +364,13 @@ def test_export_and_import_give_the_same_trace_to_another_owner(alice: Client, b
     _, body = send(alice, conversation)
     request_id = body["assistant_message"]["request_id"]
     settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
-    data = alice.get(f"/api/traces/{request_id}/export").content
-    imported = bob.post("/api/traces/import", {"file": SimpleUploadedFile("t.sgtrace", data)})
+    data = alice.get(f"/api/requests/{request_id}/export").content
+    imported = bob.post("/api/requests/import", {"file": SimpleUploadedFile("t.sgtrace", data)})
     assert imported.status_code == 201
-    copy = imported.json()
+    copy = imported.json()["requests"][0]
     assert copy["is_imported"] and copy["id"] != request_id
     assert store.load_frames(copy["id"]) == store.load_frames(request_id)
-    broken = bob.post("/api/traces/import", {"file": SimpleUploadedFile("t.sgtrace", data[:-3])})
+    broken = bob.post("/api/requests/import", {"file": SimpleUploadedFile("t.sgtrace", data[:-3])})
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "invalid_trace")
 
 
@@ -505,7 +506,7 @@ def test_each_request_is_listed_by_its_own_question(alice: Client, conversation:
     _, first = send(alice, conversation, "What is\n glass?")
     settle_all()
     send(alice, conversation, "And sand?", parent_id=first["assistant_message"]["id"])
-    titles = [trace["title"] for trace in alice.get("/api/traces").json()["traces"]]
+    titles = [trace["title"] for trace in alice.get("/api/requests").json()["requests"]]
     assert titles == ["And sand?", "What is glass?"]
 
 
@@ -526,13 +527,13 @@ def test_a_request_that_is_being_written_is_no_longer_queued(alice: Client, conv
     request_id = body["assistant_message"]["request_id"]
 
     def found(status: str) -> list[str]:
-        return [trace["status"] for trace in alice.get("/api/traces", {"status": status}).json()["traces"]]
+        return [trace["status"] for trace in alice.get("/api/requests", {"status": status}).json()["requests"]]
 
     assert (found("queued"), found("running")) == (["queued"], [])
     services.event_log().append(request_id, [STARTED], 1)
     assert (found("queued"), found("running")) == ([], ["running"])
     assert alice.get(f"/api/requests/{request_id}").json()["status"] == "running"
-    assert alice.get("/api/traces/choices").json()["choices"]["status"] == ["running"]
+    assert alice.get("/api/requests/choices").json()["choices"]["status"] == ["running"]
 
 
 def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, conversation: str) -> None:
@@ -560,7 +561,7 @@ def test_reading_a_conversation_does_not_read_what_each_request_repeats(
     Request.objects.update(finished_at=None)  # without a trace, only what is open is listed
     with django_assert_max_num_queries(12) as queries:
         assert len(alice.get(f"/api/conversations/{conversation}").json()["messages"]) == 10
-        assert len(alice.get("/api/traces").json()["traces"]) == 5
+        assert len(alice.get("/api/requests").json()["requests"]) == 5
     assert not any('"input"' in query["sql"] for query in queries)
 
 
@@ -599,7 +600,7 @@ def test_deleting_a_conversation_stops_what_runs_in_it(alice: Client, conversati
 def test_a_change_of_settings_leaves_the_shown_branch_alone(alice: Client, conversation: str) -> None:
     stale = Conversation.objects.get(pk=conversation)
     _, sent = send(alice, conversation)
-    _change(stale, ConversationChange(system_prompt="Be brief."))
+    change(stale, ConversationChange(system_prompt="Be brief."))
     kept = Conversation.objects.get(pk=conversation)
     assert (kept.leaf_id, kept.system_prompt) == (sent["assistant_message"]["id"], "Be brief.")
 
@@ -620,9 +621,9 @@ def test_an_answer_outlives_its_deleted_trace(alice: Client, conversation: str) 
     request_id = send(alice, conversation)[1]["assistant_message"]["request_id"]
     settle(request_id)
     Request.objects.filter(pk=request_id).update(output_text="An answer")
-    assert alice.delete(f"/api/traces/{request_id}").status_code == 204
-    assert alice.get("/api/traces").json()["traces"] == []
-    assert alice.get(f"/api/traces/{request_id}/export").status_code == 404
+    assert alice.delete(f"/api/requests/{request_id}").status_code == 204
+    assert alice.get("/api/requests").json()["requests"] == []
+    assert alice.get(f"/api/requests/{request_id}/export").status_code == 404
     messages = alice.get(f"/api/conversations/{conversation}").json()["messages"]
     assert messages[-1]["text"] == "An answer"
     row = Request.objects.get(pk=request_id)

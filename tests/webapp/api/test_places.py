@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.webapp.inputs import SAVED
 from tests.webapp.traces.library.test_filters import found, saved, signed_in
-from webapp.api.requests import summary
+from webapp.api.places import placed
 from webapp.api.traces import traces as views
 from webapp.chat.models import Conversation, Message
 from webapp.requests.models import Request
@@ -39,9 +39,9 @@ def rerun(user: User, statuses: list[str], **of_set: Any) -> tuple[str, list[str
 
 
 def rows(client: Client, **asked: Any) -> list[dict[str, Any]]:
-    answer = client.get("/api/traces", asked)
+    answer = client.get("/api/requests", asked)
     assert answer.status_code == 200, answer.content
-    return list(answer.json()["traces"])
+    return list(answer.json()["requests"])
 
 
 def test_answers_to_one_message_are_counted_in_their_order(alice: User) -> None:
@@ -67,7 +67,7 @@ def test_answers_to_one_message_are_counted_in_their_order(alice: User) -> None:
 def test_a_run_says_which_of_how_many_also_when_others_are_gone(alice: User) -> None:
     rerun_id, ids = rerun(alice, ["done"] * 4, n=2, grid={"temperature": [0, 1]})
     client = signed_in(alice)
-    assert client.delete(f"/api/traces/{ids[0]}").status_code == 204
+    assert client.delete(f"/api/requests/{ids[0]}").status_code == 204
     places = {row["id"]: (row["rerun_id"], row["run"]) for row in rows(client)}
     assert places == {
         pk: (rerun_id, {"index": n, "num": 4, "settings": {"temperature": n}}) for n, pk in enumerate(ids) if n
@@ -83,8 +83,8 @@ def test_what_goes_while_a_page_is_made_is_no_error(alice: User) -> None:
     Request.objects.filter(pk=alone).delete()
     assert len(found) == 2
     for row, request in zip(views.listed(found), found, strict=True):
-        assert (row["id"], row["run"], row["seed"], row["marks"]) == (request.pk, None, None, None)
-        assert summary(request)["rerun_id"] is None
+        assert (row.id, row.run, row.seed, row.marks) == (request.pk, None, None, None)
+        assert placed(request).rerun_id is None
 
 
 def test_a_set_is_one_row_of_a_folded_list_and_all_of_them_by_its_filter(alice: User) -> None:
@@ -115,7 +115,7 @@ def test_a_set_is_its_owners_alone(alice: User) -> None:
     bob = signed_in(User.objects.create_user("bob"))
     assert rows(bob, rerun=rerun_id) == []
     assert rows(bob, is_folded="true") == []
-    assert bob.get("/api/traces", {"is_folded": "perhaps"}).json()["error"]["field"] == "is_folded"
+    assert bob.get("/api/requests", {"is_folded": "perhaps"}).json()["error"]["field"] == "is_folded"
 
 
 @given(st.lists(st.integers(0, 4), max_size=9))
@@ -131,8 +131,8 @@ def test_folded_pages_have_every_trace_once(alice: User, monkeypatch: pytest.Mon
             saved(alice)
     client, cursor, seen = signed_in(alice), "", list[str]()
     while cursor is not None:
-        page = client.get("/api/traces", {"is_folded": "true", "cursor": cursor}).json()
-        for row in page["traces"]:
+        page = client.get("/api/requests", {"is_folded": "true", "cursor": cursor}).json()
+        for row in page["requests"]:
             seen += row["set"]["ids"] if row["set"] else [row["id"]]
         cursor = page["next_cursor"]
     assert len(seen) == len(set(seen))

@@ -30,7 +30,7 @@ def address() -> str:
     user = User.objects.create_user("alice")
     request = Request.objects.create(user=user, surface="chat", model="m", title="T")
     Trace.objects.create(request=request, blob=encode(frames(5), {}))
-    return f"/api/traces/{request.pk}/saved"
+    return f"/api/requests/{request.pk}/trace"
 
 
 def test_it_is_sent_as_it_is_kept(address: str) -> None:

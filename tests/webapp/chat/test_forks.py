@@ -263,7 +263,7 @@ def test_a_request_without_an_answer_or_a_trace_is_refused(alice: Client, tokeni
     assert (status, body["error"]["code"]) == (409, "no_prompt")
     parent = ask(alice)
     answer(parent, tokenizer, "The sky is blue today.")
-    alice.delete(f"/api/traces/{parent.pk}")
+    alice.delete(f"/api/requests/{parent.pk}")
     status, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 0})
     assert (status, body["error"]["code"]) == (409, "no_prompt")
 
@@ -281,7 +281,7 @@ def test_a_fork_whose_parents_trace_is_deleted_meanwhile_says_so(alice: Client, 
     parent = ask(alice)
     answer(parent, tokenizer, "The sky is blue today.")
     _, body = post(alice, f"/api/requests/{parent.pk}/fork", {"position": 1})
-    assert alice.delete(f"/api/traces/{parent.pk}").status_code == 204
+    assert alice.delete(f"/api/requests/{parent.pk}").status_code == 204
     prepare(body["assistant_message"]["request_id"])
     assert Request.objects.get(pk=body["assistant_message"]["request_id"]).error_code == "parent_gone"
 

@@ -121,7 +121,7 @@ def test_a_page_that_asks_while_the_trace_is_saved_waits_for_it(turns: tuple[Req
 
 def test_with_the_turn_it_is_gone(turns: tuple[Request, Request], alice: Client) -> None:
     before, second = turns
-    assert alice.delete(f"/api/traces/{before.pk}").status_code == 204
+    assert alice.delete(f"/api/requests/{before.pk}").status_code == 204
     status, answer = ask(alice, second)
     assert (status, answer["error"]["code"]) == (410, "deleted")
     assert SECRET not in str(answer)

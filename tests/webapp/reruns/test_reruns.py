@@ -232,7 +232,7 @@ def test_an_imported_trace_without_segments_runs_again_and_so_does_its_run(alice
         for frame in golden()
     ]
     file = SimpleUploadedFile("a.sgtrace", encode(frames, {}))
-    request_id = alice.post("/api/traces/import", {"file": file}).json()["id"]
+    request_id = alice.post("/api/requests/import", {"file": file}).json()["requests"][0]["id"]
     for _ in range(3):
         begin(alice, Request.objects.get(pk=request_id))
         (run,) = open_requests()
@@ -437,7 +437,7 @@ def test_what_cannot_be_run_again_says_why(alice: Client, original: Request) -> 
 
 def test_a_set_outlives_the_request_it_was_made_of(alice: Client, original: Request) -> None:
     answer = begin(alice, original, n=5)
-    assert alice.delete(f"/api/traces/{original.pk}").status_code == 204
+    assert alice.delete(f"/api/requests/{original.pk}").status_code == 204
     settle(open_requests()[0].pk, REFUSED)
     advance([answer["id"]])
     shown = alice.get(f"/api/reruns/{answer['id']}").json()

@@ -111,10 +111,10 @@ def test_what_another_site_s_page_asks_for_does_not_tell_by_its_length(
 def test_a_short_answer_a_page_and_a_stream_go_out_as_they_are(served: Site) -> None:
     request = served.request()
     served.write(request, ["text " * 1000])
-    for address in ("/api/tags", "/accounts/login/"):
+    for address in ("/api/requests/tags", "/accounts/login/"):
         assert "Content-Encoding" not in get(served, address, "gzip")[0].headers
     headers = {"Accept-Encoding": "gzip"}
-    with served.client.stream("GET", f"/requests/{request}/events", headers=headers) as response:
+    with served.client.stream("GET", f"/api/requests/{request}/events", headers=headers) as response:
         assert "Content-Encoding" not in response.headers
         # It comes although the stream has not ended.
         assert any("text text" in line for line in response.iter_lines())

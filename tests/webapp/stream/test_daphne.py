@@ -41,7 +41,7 @@ def sse(site: Site, request_id: str, after: int, most: int = 10**9) -> list[Even
     """What one connection brings; it is dropped after `most` events."""
     found: list[Event] = []
     headers = {"Last-Event-ID": str(after)} if after else {}
-    with site.client.stream("GET", f"/requests/{request_id}/events", headers=headers) as response:
+    with site.client.stream("GET", f"/api/requests/{request_id}/events", headers=headers) as response:
         assert response.status_code == 200
         for line in response.iter_lines():
             if line.startswith('data: {"seq"'):
@@ -153,7 +153,7 @@ def test_a_log_lost_with_its_redis_ends_only_with_the_requests_end(site: Site, r
 def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) -> None:
     request_id = site.request()
     site.settle(request_id, b"damaged")
-    for path in (f"/requests/{request_id}/events", f"/api/traces/{request_id}/export"):
+    for path in (f"/api/requests/{request_id}/events", f"/api/requests/{request_id}/export"):
         response = site.client.get(path)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "trace_unreadable")
     with websocket(site) as connection:
@@ -162,7 +162,7 @@ def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) ->
 
 
 def test_a_body_that_is_too_large_is_refused_by_its_length(site: Site) -> None:
-    response = httpx.post(f"http://{site.host}/api/traces/import", content=bytes((40 << 20) + 1), timeout=30)
+    response = httpx.post(f"http://{site.host}/api/requests/import", content=bytes((40 << 20) + 1), timeout=30)
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 
@@ -170,7 +170,7 @@ def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:
     request_id, before = site.request(), site.num_files()
     with ExitStack() as streams:
         for _ in range(NUM_STREAMS):
-            streams.enter_context(site.client.stream("GET", f"/requests/{request_id}/events"))
+            streams.enter_context(site.client.stream("GET", f"/api/requests/{request_id}/events"))
         assert site.num_files() - before < NUM_STREAMS + 8
 
 
@@ -217,7 +217,7 @@ def stopped_sse(site: Site, request_id: str) -> socket.socket:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     host, port = site.host.split(":")
     connection.connect((host, int(port)))
-    head = f"GET /requests/{request_id}/events HTTP/1.1\r\nHost: {site.host}\r\nCookie: {site.cookie}\r\n\r\n"
+    head = f"GET /api/requests/{request_id}/events HTTP/1.1\r\nHost: {site.host}\r\nCookie: {site.cookie}\r\n\r\n"
     connection.sendall(head.encode())
     return connection
 
@@ -449,5 +449,5 @@ def test_too_many_requests_are_not_followed(site: Site) -> None:
 
 @pytest.mark.parametrize("after", ["-1", "x", "١", "9" * 30])
 def test_a_place_that_is_none_is_refused(site: Site, after: str) -> None:
-    path = f"/requests/{site.request()}/events"
+    path = f"/api/requests/{site.request()}/events"
     assert site.client.get(path, params={"after": after}).status_code == 400

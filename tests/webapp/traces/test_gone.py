@@ -60,7 +60,7 @@ def test_the_log_goes_with_the_trace_and_its_numbers_stay(
         in_conversation(user, request_id)
     log.append(request_id, [TextReleased(at=1, text="secret", num_tokens=1)], 1)
     log.command(request_id, StepCommand(position=0))
-    assert signed_in(user).delete(f"/api/traces/{request_id}").status_code == 204
+    assert signed_in(user).delete(f"/api/requests/{request_id}").status_code == 204
     assert not redis_client.exists(log_key(request_id), commands_key(request_id))
     assert redis_client.exists(meta_key(request_id))
     assert log.last_seq(request_id) == 1
@@ -84,9 +84,9 @@ def test_a_set_of_runs_goes_with_its_last_run(user: User, redis_client: redis.Re
         Run.objects.filter(pk=run.pk).update(request=saved(user))
     alice = signed_in(user)
     ids = list(Request.objects.values_list("pk", flat=True))
-    alice.delete(f"/api/traces/{ids[0]}")
+    alice.delete(f"/api/requests/{ids[0]}")
     assert (Rerun.objects.count(), Run.objects.count()) == (1, 1)
-    alice.delete(f"/api/traces/{ids[1]}")
+    alice.delete(f"/api/requests/{ids[1]}")
     assert not Rerun.objects.exists()
 
 
@@ -112,7 +112,7 @@ def test_a_set_goes_also_when_its_last_two_runs_go_at_once(user: User, redis_cli
 def test_a_set_whose_other_runs_wait_stays(user: User, redis_client: redis.Redis) -> None:
     rerun = set_of(user, 2)
     Run.objects.filter(index=0).update(request=saved(user))
-    signed_in(user).delete(f"/api/traces/{Request.objects.get().pk}")
+    signed_in(user).delete(f"/api/requests/{Request.objects.get().pk}")
     assert rerun.runs.count() == 1
 
 

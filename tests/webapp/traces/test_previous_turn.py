@@ -78,13 +78,13 @@ def test_that_a_number_differed_is_known_also_without_it() -> None:
 @pytest.mark.parametrize("is_redacted", [False, True])
 def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> None:
     alice = signed_in("alice")
-    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["id"]
+    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["requests"][0]["id"]
     assert store.load_frames(request_id) == with_(KEPT)
     page = alice.get(share(alice, request_id, is_redacted=is_redacted).json()["path"])
     assert page.status_code == 200
     assert not tells(page.content)
     for name in FORMATS:
-        path = f"/api/traces/{request_id}/export?format={name}&redact={str(is_redacted).lower()}"
+        path = f"/api/requests/{request_id}/export?format={name}&redact={str(is_redacted).lower()}"
         data = to_html(ReplayPage("", ""), store.load_frames(request_id), {}) if name == "html" else None
         data = data or alice.get(path).content
         assert len(data) > 100
@@ -93,14 +93,14 @@ def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> 
         assert not tells(data), name
         if name in ("sgtrace", "json") and not is_redacted:
             assert decode_file(data).frames == with_(KEPT)
-            assert import_(alice, data).json()["id"] == request_id
+            assert import_(alice, data).json()["requests"][0]["id"] == request_id
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("redact", ["", "true"])
 def test_no_archive_does(redact: str) -> None:
     alice = signed_in("alice")
-    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["id"]
+    request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["requests"][0]["id"]
     _, data = archive(alice, {"ids": [request_id]}, redact=redact)
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         trace = file.read(f"{request_id}.json")
@@ -128,7 +128,7 @@ def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCapt
     caplog.set_level("INFO")
     alice = signed_in("alice")
     files = [encode_json([made_at(n)[0], with_(KEPT)[1]], {"title": "T"}) for n in range(3)]
-    ids = [import_(alice, file).json()["id"] for file in files]
+    ids = [import_(alice, file).json()["requests"][0]["id"] for file in files]
     Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
     Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
     whole = Trace.objects.get(pk=ids[2])

@@ -1,25 +1,26 @@
-"""POST …/preview: the prompt that a message would send, before it is sent. Does not know how it is packed."""
+"""Operations that show a prompt before it is sent. Knows nothing of how it is packed."""
 
 from __future__ import annotations
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 
 from inference.protocol.request import SamplingParams
-from webapp.api.chat.conversations import NewConversation, find_conversation, new_conversation
-from webapp.api.view import api
+from webapp.api.chat.conversations import find_conversation, new_conversation
+from webapp.api.chat.schema import NewConversation
 from webapp.chat.models import Conversation, Message
-from webapp.chat.previewing import Busy
+from webapp.chat.previewing import Busy, Preview
 from webapp.chat.previewing import preview as make
-from webapp.gateway.body import checked_text, read_body
+from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.structs import Body
 from webapp.requests.failure import Failure
 from webapp.requests.params import checked_params
 
 _STATUS = {"prompt_too_long": 409, "model_unavailable": 503}
 
 
-class Draft(msgspec.Struct, forbid_unknown_fields=True):
+class Draft(Body):
     """A draft of the next message."""
 
     text: str
@@ -29,15 +30,25 @@ class Draft(msgspec.Struct, forbid_unknown_fields=True):
     """System prompt of a new conversation; a saved one uses its own. None: the model entry's."""
 
 
-@api("POST")
-def preview(request: HttpRequest, conversation_id: str | None = None) -> HttpResponse:
-    """200; 409 prompt_too_long, answer_open; 429 busy while the user's last preview is still being made."""
-    body = read_body(request, Draft)
-    text = checked_text(body.text)
-    found = find_conversation(request, conversation_id) if conversation_id else _new(request, body)
+def preview_first(request: HttpRequest, body: Draft) -> Preview:
+    """Show the request that a message would make in a conversation that has not begun.
+
+    409 `prompt_too_long`; 429 `busy` while the user's last preview is still being made.
+    """
+    checked_text(body.text)
+    return _preview(_new(request, body), body)
+
+
+def preview_next(request: HttpRequest, conversation_id: str, body: Draft) -> Preview:
+    """Show the request that a message would make here. 409 `prompt_too_long`, `answer_open`; 429 `busy`."""
+    checked_text(body.text)
+    return _preview(find_conversation(request, conversation_id), body)
+
+
+def _preview(found: Conversation, body: Draft) -> Preview:
     params = checked_params(body.params) if body.params else msgspec.convert(found.params, SamplingParams)
     try:
-        return JsonResponse(make(found, _parent(found, body.parent_id), text, params))
+        return make(found, _parent(found, body.parent_id), body.text, params)
     except Failure as failure:
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
     except Busy:

@@ -1,82 +1,113 @@
-"""The chat's JSON API: conversations exported as files, and imported from other systems."""
+"""Operations that export conversations as files, and import them from other systems."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Literal
 
-from django.core.exceptions import RequestDataTooBig
-from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.http.multipartparser import MultiPartParserError
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webapp.api.chat.conversations import find_conversation
-from webapp.api.view import api
 from webapp.chat.exports import as_document, as_markdown
 from webapp.chat.imports.files import MAX_BYTES, ImportFileError, Item, read_file
 from webapp.chat.imports.keep import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, keep, rows_of
 from webapp.chat.imports.tree import ImportProblem, grow
+from webapp.gateway.answer import Answer
+from webapp.gateway.body import Upload
 from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Query, Result
 
 _MAX_NAMED = 50
 """Conversations that an import report names; the same limit for skipped ones."""
 _MAX_NAME_CHARS = 80
 
 
-@api("GET")
-def export(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    """Return the conversation as a file. `format`: `json` (the default), which import reads again, or `markdown`."""
+class ConversationExportQuery(Query):
+    """The file's form."""
+
+    format: Literal["json", "markdown"] = "json"
+    """JSON has all branches and can be imported again. Markdown has the shown branch."""
+
+
+class ImportedConversation(Result):
+    """A conversation that an import made."""
+
+    id: str
+    title: str
+
+
+class SkippedConversation(Result):
+    """A conversation of a file that was not imported."""
+
+    place: str
+    """Place in the file."""
+    title: str
+    message: str
+    """The reason."""
+
+
+class ImportReport(Result):
+    """The result of importing a file of conversations."""
+
+    sources: list[str]
+    """Names of the systems that the conversations come from."""
+    num_conversations: int
+    num_messages: int
+    num_known: int
+    """Conversations that were here already."""
+    num_skipped: int
+    conversations: list[ImportedConversation]
+    """The first 50."""
+    skipped: list[SkippedConversation]
+    """The first 50."""
+
+
+@answers(200, media="application/octet-stream")
+def export_conversation(request: HttpRequest, conversation_id: str, query: ConversationExportQuery) -> HttpResponse:
+    """Export a conversation as a file."""
     found = find_conversation(request, conversation_id)
-    form = request.GET.get("format", "json")
-    if form == "json":
+    if query.format == "json":
         data, kind, suffix = as_document(found, found.tree()), "application/json", ".json"
-    elif form == "markdown":
+    else:
         text = as_markdown(found, found.tree(), timezone.now())
         data, kind, suffix = text.encode(), "text/markdown; charset=utf-8", ".md"
-    else:
-        raise ApiError(400, "invalid", "format must be json or markdown.", "format")
     response = HttpResponse(data, content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="sightglass-{found.pk}{suffix}"'
     return response
 
 
-@api("POST")
-def import_conversations(request: HttpRequest) -> HttpResponse:
-    """Import the file's conversations and report on each."""
-    owner, file = user_id(request), _file(request)
+@answers(201, 200)
+def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportReport]:
+    """Import conversations from a JSON or zip file of ChatGPT, Claude, Open WebUI or Sightglass.
+
+    A file has at most 32 MiB (128 MiB unpacked), 5,000 conversations, 100,000 messages and 5,000,000 brackets outside
+    texts. 200: nothing was new. 400 `invalid_import`: nothing was imported.
+    """
+    owner = user_id(request)
+    if (file.size or 0) > MAX_BYTES:
+        advice = "Pack its conversations.json into a zip file of its own."
+        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the most that is taken. {advice}"
+        raise ApiError(413, "too_large", message, "file")
     try:
         found = _read(owner, _name(file), bytes(file.read()))
         kept = keep(owner, found.rows)
     except ImportFileError as error:
         raise ApiError(400, "invalid_import", str(error), "file") from None
-    report = {
-        "sources": sorted(found.sources),
-        "num_conversations": len(kept.conversations),
-        "num_messages": kept.num_messages,
-        "num_known": kept.num_known,
-        "num_skipped": len(found.skipped),
-        "conversations": [{"id": each.pk, "title": each.title} for each in kept.conversations[:_MAX_NAMED]],
-        "skipped": found.skipped[:_MAX_NAMED],
-    }
-    return JsonResponse(report, status=201 if kept.conversations else 200)
+    report = ImportReport(
+        sources=sorted(found.sources),
+        num_conversations=len(kept.conversations),
+        num_messages=kept.num_messages,
+        num_known=kept.num_known,
+        num_skipped=len(found.skipped),
+        conversations=[ImportedConversation(id=each.pk, title=each.title) for each in kept.conversations[:_MAX_NAMED]],
+        skipped=found.skipped[:_MAX_NAMED],
+    )
+    return Answer(report, status=201 if kept.conversations else 200)
 
 
-def _file(request: HttpRequest) -> UploadedFile[bytes]:
-    try:
-        file = request.FILES.get("file")
-    except (RequestDataTooBig, MultiPartParserError):
-        file = None
-    if not isinstance(file, UploadedFile):
-        raise ApiError(400, "invalid", "Send the export as multipart form data, in a field named file.", "file")
-    if (file.size or 0) > MAX_BYTES:
-        advice = "Pack its conversations.json into a zip file of its own."
-        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the most that is taken. {advice}"
-        raise ApiError(413, "too_large", message, "file")
-    return file
-
-
-def _name(file: UploadedFile[bytes]) -> str:
+def _name(file: Upload) -> str:
     """The file's name for messages: printable, shortened; "The file" where it has none."""
     shown = "".join(char for char in file.name or "" if char.isprintable())
     return shown[:_MAX_NAME_CHARS] or "The file"
@@ -87,11 +118,11 @@ class _Found:
 
     def __init__(self) -> None:
         self.rows: list[Rows] = []
-        self.skipped: list[dict[str, Any]] = []
+        self.skipped: list[SkippedConversation] = []
         self.sources: Counter[str] = Counter()
 
     def skip(self, item: Item, message: str) -> None:
-        self.skipped.append({"place": item.place, "title": item.title, "message": message})
+        self.skipped.append(SkippedConversation(place=item.place, title=item.title, message=message))
 
 
 def _read(owner: int, name: str, data: bytes) -> _Found:

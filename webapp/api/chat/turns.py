@@ -6,24 +6,80 @@ All figures come from the requests' rows, written when they were settled: no log
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+import msgspec
+from django.http import HttpRequest
 
+from inference.protocol.events import SegmentKind
+from inference.protocol.request import Usage
 from webapp.api.chat.conversations import find_conversation
-from webapp.api.view import api
 from webapp.billing.bill import UNPRICED
 from webapp.billing.models import LedgerEntry
 from webapp.chat.branches import path_to
 from webapp.chat.models import Message
+from webapp.gateway.structs import Result
 from webapp.requests.models import Request
+from webapp.requests.summary import Status, status, usage
 
 _EXCERPT_CHARS = 200
 
 
-@api("GET")
-def turns(request: HttpRequest, conversation_id: str) -> HttpResponse:
-    """List the turns of the shown branch, oldest first. `others` are the costs of the answers in other branches."""
+class ContextParts(Result):
+    """The parts of an answer's prompt, in tokens."""
+
+    window: int
+    num_prompt_tokens: int
+    kinds: dict[SegmentKind, int]
+    num_dropped: int
+    """Messages that did not fit."""
+    num_dropped_tokens: int
+
+
+class Costs(Result):
+    """An answer's tokens and cost."""
+
+    usage: Usage | None
+    cost_nano: int | None
+    """Null: not known, as where no price was in force."""
+    currency: str | None
+
+
+class Turn(Costs):
+    """One answer of a conversation. Figures are null without a request: it was imported, or its trace was deleted."""
+
+    message_id: str
+    request_id: str | None
+    is_imported: bool
+    question: str
+    """Its beginning."""
+    created_at: datetime
+    model: str | None
+    status: Status | None
+    context: ContextParts | None
+    """Null also for a request that ended before its prompt was made."""
+    first_text_us: int | None
+    is_cache_known: bool | None
+    """False: the remote back end did not report its cache, and `usage` counts all input as computed. Null: not
+    recorded."""
+    duration_us: int | None
+    """Null until the request is settled. In step mode it has the time that a person took to choose."""
+
+
+class Turns(Result):
+    """A conversation as a whole."""
+
+    id: str
+    title: str
+    turns: list[Turn]
+    """The answers of the shown branch, oldest first."""
+    others: list[Costs]
+    """The answers in other branches."""
+
+
+def list_turns(request: HttpRequest, conversation_id: str) -> Turns:
+    """Show a conversation's prompts, costs and durations, answer by answer."""
     found = find_conversation(request, conversation_id)
     messages = list(found.tree())
     leaf = next((each for each in messages if each.pk == found.leaf_id), None)
@@ -32,13 +88,12 @@ def turns(request: HttpRequest, conversation_id: str) -> HttpResponse:
     questions = {each.pk: each.text for each in messages if each.role == Message.Role.USER}
     answers = _answers(messages)
     unpriced = _unpriced(answers)
-    return JsonResponse(
-        {
-            "id": found.pk,
-            "title": found.title,
-            "turns": [_turn(each, questions, unpriced) for each in _answers(path)],
-            "others": [_costs(each.request, unpriced) for each in answers if each.pk not in on_path and each.request],
-        }
+    others = [each for each in answers if each.pk not in on_path and each.request]
+    return Turns(
+        id=found.pk,
+        title=found.title,
+        turns=[_turn(each, questions, unpriced) for each in _answers(path)],
+        others=[Costs(**_costs(each.request, unpriced)) for each in others],
     )
 
 
@@ -46,23 +101,22 @@ def _answers(messages: Iterable[Message]) -> list[Message]:
     return [each for each in messages if each.role == Message.Role.ASSISTANT]
 
 
-def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> dict[str, Any]:
-    """One answer's turn. Figures are null without a request: the answer was imported, or its trace was deleted."""
+def _turn(answer: Message, questions: dict[str, str], unpriced: set[str]) -> Turn:
     request = answer.request
-    is_settled = request is not None and request.is_settled
-    return {
-        "message_id": answer.pk,
-        "request_id": request.pk if request else None,
-        "is_imported": answer.is_imported,
-        "question": " ".join(questions.get(answer.parent_id or "", "").split())[:_EXCERPT_CHARS],
-        "created_at": answer.created_at.isoformat(),
-        "model": request.model if request else answer.imported_model or None,
-        "status": request.status if request else None,
-        "context": request.context if request else None,
-        "first_text_us": request.first_text_us if request else None,
-        "duration_us": request.duration_us if request and is_settled else None,
+    return Turn(
+        message_id=answer.pk,
+        request_id=request.pk if request else None,
+        is_imported=answer.is_imported,
+        question=" ".join(questions.get(answer.parent_id or "", "").split())[:_EXCERPT_CHARS],
+        created_at=answer.created_at,
+        model=request.model if request else answer.imported_model or None,
+        status=status(request) if request else None,
+        context=msgspec.convert(request.context, ContextParts) if request and request.context else None,
+        first_text_us=request.first_text_us if request else None,
+        is_cache_known=request.is_cache_known if request else None,
+        duration_us=request.duration_us if request and request.is_settled else None,
         **_costs(request, unpriced),
-    }
+    )
 
 
 def _unpriced(answers: Iterable[Message]) -> set[str]:
@@ -74,6 +128,8 @@ def _unpriced(answers: Iterable[Message]) -> set[str]:
 
 
 def _costs(request: Request | None, unpriced: set[str]) -> dict[str, Any]:
-    names = ("usage", "cost_nano", "currency")
-    costs = {name: getattr(request, name) if request else None for name in names}
-    return costs | ({"cost_nano": None} if request and request.pk in unpriced else {})
+    """The fields of Costs."""
+    if request is None:
+        return dict.fromkeys(Costs.__struct_fields__)
+    cost = None if request.pk in unpriced else request.cost_nano
+    return {"usage": usage(request), "cost_nano": cost, "currency": request.currency}

@@ -1,32 +1,30 @@
-"""The trace library's JSON API for several traces: saved views, tags, and actions on a selection."""
+"""Operations on several saved requests: views, tags, and actions on a selection."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
 
 import msgspec
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, StreamingHttpResponse
 
-from webapp.api.traces.traces import checked_flag, checked_tags
-from webapp.api.view import api
-from webapp.gateway.body import read_body
+from webapp.api.traces.traces import checked_tags
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.names import checked_name, save_named
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body, Query, Result
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
+from webapp.requests.summary import about
 from webapp.stream.frames import read
-from webapp.traces import store
+from webapp.traces import models, store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.file.bundle import BundleWriter
 from webapp.traces.file.jsonfile import encode_json
 from webapp.traces.library import listing as library
 from webapp.traces.library.filters import FilterError, conditions_of
-from webapp.traces.library.listing import Selection, SelectionError
-from webapp.traces.models import SavedView
+from webapp.traces.library.listing import Choices, Selection, SelectionError, TagCount
 
 _MAX_VIEWS = 100
 _MAX_QUERY_CHARS = 2000
@@ -34,50 +32,108 @@ _MAX_ARCHIVED_BYTES = 14 << 20
 """Size as saved. As zipped JSON, traces take about twice that, and can still be imported again."""
 
 
-class NewView(msgspec.Struct, forbid_unknown_fields=True):
+class NewView(Body):
+    """A view to save."""
+
     name: str
     query: str
+    """As in the library's address."""
 
 
-class ViewChange(msgspec.Struct, forbid_unknown_fields=True):
+class ViewChange(Body):
+    """The fields to change; a field that is left out stays."""
+
     name: str | None = None
     query: str | None = None
 
 
-class TagChange(Selection, forbid_unknown_fields=True):
+class SavedView(Result):
+    """A filter and an order of the library under a name."""
+
+    id: int
+    name: str
+    query: str
+    """As in the library's address."""
+
+
+class ViewList(Result):
+    """The user's saved views, by name."""
+
+    views: list[SavedView]
+
+
+class TagList(Result):
+    """The user's tags, the most used first."""
+
+    tags: list[TagCount]
+
+
+class FilterChoices(Result):
+    """The texts that each filter can find among the user's requests."""
+
+    choices: Choices
+
+
+class TagChange(Selection):
+    """The selected traces, the tags that they get and the tags that they lose."""
+
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
 
 
-@api("GET", "POST")
-def views(request: HttpRequest) -> HttpResponse:
+class Changed(Result):
+    """The number of traces that an operation changed."""
+
+    num_traces: int
+
+
+class ArchiveForm(Query):
+    """The traces of an archive."""
+
+    selection: str = ""
+    """A Selection as JSON."""
+    redact: bool = False
+    """Texts and tokens are removed."""
+
+
+def list_views(request: HttpRequest) -> ViewList:
+    """List the user's saved views."""
+    rows = models.SavedView.objects.filter(user_id=user_id(request)).order_by("name")
+    return ViewList(views=[_shown(row) for row in rows])
+
+
+@answers(201)
+def create_view(request: HttpRequest, body: NewView) -> SavedView:
+    """Save a view. 409 `exists`, `too_many` (100)."""
     owner = user_id(request)
-    if request.method == "GET":
-        rows = SavedView.objects.filter(user_id=owner).order_by("name")
-        return JsonResponse({"views": [_as_json(row) for row in rows]})
-    body = read_body(request, NewView)
-    if SavedView.objects.filter(user_id=owner).count() >= _MAX_VIEWS:
+    if models.SavedView.objects.filter(user_id=owner).count() >= _MAX_VIEWS:
         raise ApiError(409, "too_many", f"You have {_MAX_VIEWS} views, the most there may be. Delete one first.")
-    view = SavedView(user_id=owner, name=checked_name(body.name, "view"), query=_checked_query(body.query))
+    view = models.SavedView(user_id=owner, name=checked_name(body.name, "view"), query=_checked_query(body.query))
     save_named(view, "view")
-    return JsonResponse(_as_json(view), status=201)
+    return _shown(view)
 
 
-@api("PATCH", "DELETE")
-def view(request: HttpRequest, view_id: int) -> HttpResponse:
-    found = SavedView.objects.filter(pk=view_id, user_id=user_id(request)).first()
-    if found is None:
-        raise not_found("saved view")
-    if request.method == "DELETE":
-        found.delete()
-        return HttpResponse(status=204)
-    body = read_body(request, ViewChange)
+def change_view(request: HttpRequest, view_id: int, body: ViewChange) -> SavedView:
+    """Change a saved view. 409 `exists`."""
+    found = _find_view(request, view_id)
     if body.name is not None:
         found.name = checked_name(body.name, "view")
     if body.query is not None:
         found.query = _checked_query(body.query)
     save_named(found, "view")
-    return JsonResponse(_as_json(found))
+    return _shown(found)
+
+
+def delete_view(request: HttpRequest, view_id: int) -> None:
+    """Delete a saved view."""
+    _find_view(request, view_id).delete()
+
+
+def _find_view(request: HttpRequest, view_id: int) -> models.SavedView:
+    found = models.SavedView.objects.filter(pk=view_id, user_id=user_id(request)).first()
+    if found is None:
+        raise not_found("saved view")
+    return found
 
 
 def _checked_query(text: str) -> str:
@@ -91,46 +147,43 @@ def _checked_query(text: str) -> str:
     return query
 
 
-def _as_json(view: SavedView) -> dict[str, Any]:
-    return {"id": view.pk, "name": view.name, "query": view.query}
+def _shown(view: models.SavedView) -> SavedView:
+    return SavedView(id=view.pk, name=view.name, query=view.query)
 
 
-@api("GET")
-def tags(request: HttpRequest) -> HttpResponse:
-    return JsonResponse({"tags": library.tags(user_id(request))})
+def list_tags(request: HttpRequest) -> TagList:
+    """List the user's tags."""
+    return TagList(tags=library.tags(user_id(request)))
 
 
-@api("GET")
-def choices(request: HttpRequest) -> HttpResponse:
+def list_choices(request: HttpRequest) -> FilterChoices:
+    """List the texts that each filter can find."""
     note_started(user_id(request))
-    return JsonResponse({"choices": library.choices(user_id(request))})
+    return FilterChoices(choices=library.choices(user_id(request)))
 
 
-@api("POST")
-def change_tags(request: HttpRequest) -> HttpResponse:
-    """Add and remove tags of all selected traces."""
-    body = read_body(request, TagChange)
+def change_tags(request: HttpRequest, body: TagChange) -> Changed:
+    """Add and remove tags of all selected traces, 1,000 at most."""
     add, remove = checked_tags(body.add, "add"), checked_tags(body.remove, "remove")
     found = selected(user_id(request), body)
     library.change_tags(found, add, remove)
-    return JsonResponse({"num_traces": len(found)})
+    return Changed(num_traces=len(found))
 
 
-@api("POST")
-def delete(request: HttpRequest) -> HttpResponse:
-    """Delete all selected traces; open requests stay."""
-    found = selected(user_id(request), read_body(request, Selection))
+def delete_requests(request: HttpRequest, body: Selection) -> Changed:
+    """Delete all selected traces, 1,000 at most; open requests stay."""
+    found = selected(user_id(request), body)
     for each in found:
         store.delete(each)
-    return JsonResponse({"num_traces": len(found)})
+    return Changed(num_traces=len(found))
 
 
-@api("POST")
-def archive(request: HttpRequest) -> HttpResponseBase:
-    """Stream the selected traces as one zip file. Form fields: `selection` (JSON, as elsewhere) and `redact`."""
-    is_redacted = checked_flag(request.POST.get("redact"))
+@answers(200, media="application/zip")
+def archive_requests(request: HttpRequest, form: ArchiveForm) -> StreamingHttpResponse:
+    """Stream the selected traces as one zip file. 413 for more than 14 MiB as saved."""
+    is_redacted = form.redact
     try:
-        selection = msgspec.json.decode(request.POST.get("selection", ""), type=Selection)
+        selection = msgspec.json.decode(form.selection, type=Selection)
     except msgspec.DecodeError as error:
         raise ApiError(400, "invalid", f'selection must be JSON such as {{"ids": []}}: {error}', "selection") from None
     found = selected(user_id(request), selection)
@@ -157,7 +210,7 @@ async def _archived(found: list[Request], is_redacted: bool) -> AsyncIterator[by
 
 def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
     try:
-        frames, about = store.load_frames(request.pk), request.summary()
+        frames, summary = store.load_frames(request.pk), about(request)
     except TraceFileError as error:
         writer.leave_out(request.pk, str(error))
         return b""
@@ -165,8 +218,9 @@ def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
         writer.leave_out(request.pk, "It was deleted meanwhile.")
         return b""
     if is_redacted:
-        return writer.add(request.pk, encode_json(redact(frames), redact_summary(about)), {})
-    return writer.add(request.pk, encode_json(frames, about), library.marks([request]).get(request.pk, {}))
+        return writer.add(request.pk, encode_json(redact(frames), redact_summary(summary)), {})
+    marks = library.marks([request]).get(request.pk)
+    return writer.add(request.pk, encode_json(frames, summary), msgspec.to_builtins(marks) if marks else {})
 
 
 def selected(owner: int, selection: Selection) -> list[Request]:

@@ -1,25 +1,26 @@
-"""The trace library's JSON API: untrusted files, each validated as a whole before anything is kept."""
+"""The operation that imports untrusted trace files, each validated as a whole before anything is saved."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from django.core.exceptions import RequestDataTooBig
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.http.multipartparser import MultiPartParserError
+from django.http import HttpRequest
 from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
-from webapp.api.requests import summary
+from webapp.api.places import PlacedRequest, places
 from webapp.api.traces.traces import checked_note, checked_tags
-from webapp.api.view import api
+from webapp.gateway.answer import Answer
+from webapp.gateway.body import Upload
 from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Result
 from webapp.lifecycle.admission import lock_user
 from webapp.lifecycle.settle import record
 from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome
+from webapp.requests.summary import summary_fields
 from webapp.traces import store
 from webapp.traces.export.formats import decode_file
 from webapp.traces.file import bundle, foreign
@@ -31,35 +32,39 @@ from webapp.traces.models import Entry, Import
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@api("POST")
-def import_file(request: HttpRequest) -> HttpResponse:
-    """RequestSummary of the trace, or of each trace of an archive. `is_known`: the user's library had it already."""
-    owner, data = user_id(request), _read(request)
-    try:
-        if data.startswith(bundle.MAGIC):
-            taken = _import_bundle(owner, data)
-            answer: dict[str, Any] = {"traces": taken}
-        else:
-            answer = _take(owner, decode_file(data))
-            taken = [answer]
-    except TraceFileError as error:
-        raise ApiError(400, "invalid_trace", str(error), "file") from None
-    return JsonResponse(answer, status=200 if all(each["is_known"] for each in taken) else 201)
+class ImportedRequest(PlacedRequest):
+    """The request of an imported trace."""
+
+    is_known: bool
+    """The user's library had it already."""
 
 
-def _read(request: HttpRequest) -> bytes:
-    try:
-        file = request.FILES.get("file")
-    except (RequestDataTooBig, MultiPartParserError):
-        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.") from None
-    if file is None:
-        raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
+class ImportedRequests(Result):
+    """The requests of an imported file: one, or all of an archive."""
+
+    requests: list[ImportedRequest]
+
+
+@answers(201, 200)
+def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedRequests]:
+    """Import a trace (`.sgtrace`, `.json` or `.html`) or an archive's `.zip`.
+
+    200: all are known. 400 `invalid_trace`: nothing was imported.
+    """
+    owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
-    return bytes(file.read())
+    data = bytes(file.read())
+    try:
+        is_bundle = data.startswith(bundle.MAGIC)
+        taken = _import_bundle(owner, data) if is_bundle else [_take(owner, decode_file(data))]
+    except TraceFileError as error:
+        raise ApiError(400, "invalid_trace", str(error), "file") from None
+    is_new = not all(each.is_known for each in taken)
+    return Answer(ImportedRequests(requests=taken), status=201 if is_new else 200)
 
 
-def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
+def _import_bundle(owner: int, data: bytes) -> list[ImportedRequest]:
     """Import all traces or none. Reads the file twice, to hold only one trace in memory. Raises TraceFileError.
 
     A crash may leave some of the traces saved; a second import finds them as known.
@@ -71,7 +76,7 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
             checked_tags(bundled.tags, "tags")
         except (TraceFileError, ApiError) as error:
             raise TraceFileError(f"{bundled.file}: {error}") from None
-    taken = list[dict[str, Any]]()
+    taken = list[ImportedRequest]()
     try:
         for bundled, archive in bundle.read_bundle(data):
             taken.append(_take(owner, archive, bundled))
@@ -81,18 +86,18 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
     return taken
 
 
-def _take_back(taken: list[dict[str, Any]]) -> None:
+def _take_back(taken: list[ImportedRequest]) -> None:
     # One transaction for all traces would block every other writer while each is read and packed.
-    Request.objects.filter(pk__in=[each["id"] for each in taken if not each["is_known"]]).delete()
+    Request.objects.filter(pk__in=[each.id for each in taken if not each.is_known]).delete()
 
 
-def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> dict[str, Any]:
+def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> ImportedRequest:
     """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
     accepted, outcome = foreign.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
     if known is not None:
-        return summary(known) | {"is_known": True}
+        return _imported(known, is_known=True)
     request = _request(owner, archive, accepted, outcome)
     blob = store.pack(request, archive.frames)
     with transaction.atomic():  # short for any file: on SQLite all other writers wait for it
@@ -100,7 +105,11 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         known = find_import(owner, told)
         if known is None:
             _keep(request, blob, told, bundled)
-    return summary(known or request) | {"is_known": known is not None}
+    return _imported(known or request, is_known=known is not None)
+
+
+def _imported(request: Request, is_known: bool) -> ImportedRequest:
+    return ImportedRequest(**summary_fields(request), **places([request])[request.pk], is_known=is_known)
 
 
 def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: Outcome) -> Request:

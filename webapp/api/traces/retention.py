@@ -1,41 +1,63 @@
-"""The JSON API of the retention rule, with a preview of the traces that a rule would delete."""
+"""Operations on the retention rule, with a preview of the traces that a rule would delete."""
 
 from __future__ import annotations
 
-import msgspec
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.api.view import api
-from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.structs import Body, Query, Result
 from webapp.traces.library import listing as library
 from webapp.traces.library.retention import MAX_DAYS, due
 from webapp.traces.models import RetentionRule
 
 
-class Rule(msgspec.Struct, forbid_unknown_fields=True):
+class RetentionChange(Body):
+    """The new rule; null ends it."""
+
     keep_days: int | None
 
 
-@api("GET", "PUT")
-def retention(request: HttpRequest) -> HttpResponse:
-    """GET: the rule, and how many traces it (or `?keep_days=`) would delete now. PUT: set it; null ends it."""
-    owner = user_id(request)
-    if request.method == "PUT":
-        _set(owner, read_body(request, Rule).keep_days)
+class RetentionQuery(Query):
+    """A rule to try."""
+
+    keep_days: str = ""
+    """1 to 3,650."""
+
+
+class Retention(Result):
+    """The rule in force, and its effect."""
+
+    keep_days: int | None
+    """Null: traces are kept for good."""
+    num_due: int
+    """Traces that the rule asked about would delete now."""
+    num_traces: int
+    num_pinned: int
+
+
+def show_retention(request: HttpRequest, query: RetentionQuery) -> Retention:
+    """Show the retention rule. With `keep_days`, `num_due` counts for that rule."""
+    asked = request.GET.get("keep_days")
+    return _shown(user_id(request), None if asked is None else _checked_days(_number(asked)))
+
+
+def change_retention(request: HttpRequest, body: RetentionChange) -> Retention:
+    """Set the retention rule."""
+    _set(user_id(request), body.keep_days)
+    return _shown(user_id(request), None)
+
+
+def _shown(owner: int, asked: int | None) -> Retention:
     rule = RetentionRule.objects.filter(pk=owner).first()
     keep_days = rule.keep_days if rule else None
-    asked = request.GET.get("keep_days")
-    looked_at = keep_days if asked is None else _checked_days(_number(asked))
+    tried = keep_days if asked is None else asked
     saved = library.listed(owner).filter(trace__isnull=False)
-    return JsonResponse(
-        {
-            "keep_days": keep_days,
-            "num_due": due(owner, looked_at, timezone.now()).count() if looked_at else 0,
-            "num_traces": saved.count(),
-            "num_pinned": saved.filter(trace__entry__is_pinned=True).count(),
-        }
+    return Retention(
+        keep_days=keep_days,
+        num_due=due(owner, tried, timezone.now()).count() if tried else 0,
+        num_traces=saved.count(),
+        num_pinned=saved.filter(trace__entry__is_pinned=True).count(),
     )
 
 

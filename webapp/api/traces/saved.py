@@ -7,8 +7,8 @@ import json
 from django.http import HttpRequest, HttpResponse
 
 from webapp.api.requests import find
-from webapp.api.view import api
 from webapp.gateway.errors import not_found
+from webapp.gateway.operation import answers
 from webapp.traces.file.archive import packed, unpacked
 from webapp.traces.models import Trace
 
@@ -16,9 +16,12 @@ OBSERVED = "Sightglass-Observed"
 """Header with the request.observed event as JSON; that event arrives after the trace was saved."""
 
 
-@api("GET")
-def saved(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The msgpack of a .sgtrace file. 404 while there is no trace; 409 when it is damaged."""
+@answers(200, media="application/vnd.msgpack")
+def show_trace(request: HttpRequest, request_id: str) -> HttpResponse:
+    """The saved trace: the msgpack of a .sgtrace file, with `Content-Encoding: zstd` where the client takes it.
+
+    The header `Sightglass-Observed` has the event that came later. 404 while there is no trace; 409 `trace_unreadable`.
+    """
     trace = Trace.objects.filter(pk=find(request, request_id).pk).first()
     if trace is None:
         raise not_found("saved trace")

@@ -1,28 +1,27 @@
-"""Links to traces: their owner's JSON API, and the page that a link opens without sign-in."""
+"""Links to traces: their owner's operations, and the page that a link opens without sign-in."""
 
 from __future__ import annotations
 
 import gzip
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from webapp.api.requests import find
-from webapp.api.view import api
-from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, not_found, user_id
-from webapp.traces import store
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body, Result
+from webapp.traces import models, store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.file.htmlfile import PageNotBuilt, policy, read_page, to_html
 from webapp.traces.library import sharing
-from webapp.traces.models import Share, Trace
+from webapp.traces.models import Trace
 
 _PRIVATE = {
     # No cache keeps the page, no search engine lists it, and no later site learns the address.
@@ -32,35 +31,65 @@ _PRIVATE = {
 }
 
 
-class NewShare(msgspec.Struct, forbid_unknown_fields=True):
+class ShareBody(Body):
+    """A link to make."""
+
     expires_in_s: int
+    """From 300 to 31,536,000 seconds."""
     is_redacted: bool
+    """The link shows the trace without texts and tokens."""
 
 
-@api("GET")
-def shares(request: HttpRequest) -> HttpResponse:
-    """List all the user's links that can still be opened."""
+class Share(Result):
+    """A link that shows a trace to any person who has it."""
+
+    id: int
+    request_id: str
+    title: str
+    is_redacted: bool
+    created_at: datetime
+    expires_at: datetime
+
+
+class NewShare(Share):
+    """A new link."""
+
+    path: str
+    """The link's path; no other answer has it."""
+
+
+class ShareList(Result):
+    """The user's links that can still be opened."""
+
+    shares: list[Share]
+
+
+def list_shares(request: HttpRequest) -> ShareList:
+    """List all the user's links."""
     rows = sharing.shares_of(user_id(request), timezone.now())
-    return JsonResponse({"shares": [_as_json(row) for row in rows]})
+    return ShareList(shares=[Share(**_fields(row)) for row in rows])
 
 
-@api("GET", "POST")
-def shares_of_trace(request: HttpRequest, request_id: str) -> HttpResponse:
-    """GET: the trace's links. POST: make one; only this answer shows its path."""
+def list_request_shares(request: HttpRequest, request_id: str) -> ShareList:
+    """List the links to one request's trace."""
+    found = find(request, request_id)
+    rows = sharing.shares_of(user_id(request), timezone.now()).filter(trace_id=found.pk)
+    return ShareList(shares=[Share(**_fields(row)) for row in rows])
+
+
+@answers(201)
+def create_share(request: HttpRequest, request_id: str, body: ShareBody) -> NewShare:
+    """Make a link to a request's trace. 409 `too_many`."""
     found, now = find(request, request_id), timezone.now()
-    rows = sharing.shares_of(user_id(request), now).filter(trace_id=found.pk)
-    if request.method == "GET":
-        return JsonResponse({"shares": [_as_json(row) for row in rows]})
-    body = read_body(request, NewShare)
     lifetime = _checked_lifetime(body.expires_in_s)
     trace = Trace.objects.filter(pk=found.pk).defer("blob").first()
     if trace is None:
         raise not_found("saved trace")
-    if rows.count() >= sharing.MAX_SHARES:
+    if sharing.shares_of(user_id(request), now).filter(trace_id=found.pk).count() >= sharing.MAX_SHARES:
         message = f"There are {sharing.MAX_SHARES} links to this trace, the most there may be. Take one back first."
         raise ApiError(409, "too_many", message)
     made = sharing.share(trace, lifetime, body.is_redacted, now)
-    return JsonResponse(_as_json(made.share) | {"path": f"/shared/{made.token}"}, status=201)
+    return NewShare(**_fields(made.share), path=f"/shared/{made.token}")
 
 
 def _checked_lifetime(seconds: int) -> timedelta:
@@ -71,22 +100,21 @@ def _checked_lifetime(seconds: int) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-@api("DELETE")
-def share(request: HttpRequest, share_id: int) -> HttpResponse:
-    """Delete the link, which opens nothing from now on."""
-    if not Share.objects.filter(pk=share_id, trace__request__user_id=user_id(request)).delete()[0]:
+def delete_share(request: HttpRequest, share_id: int) -> None:
+    """Delete a link, which opens nothing from now on."""
+    if not models.Share.objects.filter(pk=share_id, trace__request__user_id=user_id(request)).delete()[0]:
         raise not_found("link")
-    return HttpResponse(status=204)
 
 
-def _as_json(row: Share) -> dict[str, Any]:
+def _fields(row: models.Share) -> dict[str, Any]:
+    """The fields of Share."""
     return {
         "id": row.pk,
         "request_id": row.trace_id,
         "title": row.trace.request.title,
         "is_redacted": row.is_redacted,
-        "created_at": row.created_at.isoformat(),
-        "expires_at": row.expires_at.isoformat(),
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
     }
 
 
@@ -100,7 +128,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-def _page(request: HttpRequest, found: Share) -> HttpResponse:
+def _page(request: HttpRequest, found: models.Share) -> HttpResponse:
     try:
         page = read_page()
         frames = store.load_frames(found.trace_id)

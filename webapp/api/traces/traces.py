@@ -1,22 +1,23 @@
-"""The trace library's JSON API: list, change, delete and export of traces."""
+"""Operations of the library: list, mark, delete and export saved requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
 
-import msgspec
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 
-from webapp.api.places import places
+from webapp.api.places import PlacedRequest, places
 from webapp.api.requests import find
-from webapp.api.view import api
-from webapp.gateway.body import read_body
 from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.structs import Body, Query, Result
 from webapp.requests.models import Request
 from webapp.requests.progress import note_started
+from webapp.requests.summary import about, summary_fields
 from webapp.traces import store
 from webapp.traces.export import otlp
 from webapp.traces.export.formats import FORMATS
@@ -24,6 +25,7 @@ from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.htmlfile import PageNotBuilt
 from webapp.traces.library import listing as library
 from webapp.traces.library.filters import FilterError, conditions
+from webapp.traces.library.listing import Marks, RunsOfSet
 from webapp.traces.library.order import CursorError, Order
 from webapp.traces.models import Entry
 
@@ -33,7 +35,62 @@ _MAX_NOTE_CHARS = 10_000
 _SEND_TIMEOUT_S = 5.0
 
 
-class Change(msgspec.Struct, forbid_unknown_fields=True):
+class ListQuery(Query):
+    """Filters, which hold together, and the order of the list. Times are in µs, costs in billionths, days in UTC."""
+
+    q: str = ""
+    """Words in the title, the message or the answer."""
+    model: str = ""
+    surface: str = ""
+    rerun: str = ""
+    """Id of a set of runs."""
+    status: str = ""
+    finish_reason: str = ""
+    verdict: str = ""
+    """`none` finds requests without a recorded check."""
+    tag: str = ""
+    """May be given several times."""
+    is_pinned: str = ""
+    is_imported: str = ""
+    since: str = ""
+    """A day or a time."""
+    until: str = ""
+    """A day, which is included, or a time."""
+    first_token_us_min: str = ""
+    first_token_us_max: str = ""
+    first_text_us_min: str = ""
+    first_text_us_max: str = ""
+    duration_us_min: str = ""
+    duration_us_max: str = ""
+    cost_nano_min: str = ""
+    cost_nano_max: str = ""
+    sort: str = ""
+    """`created_at`, `num_input_tokens`, `num_output_tokens`, `first_token_us`, `first_text_us`, `duration_us` or
+    `cost_nano`. A `-` before it puts the largest first. The default is `-created_at`. Unknown figures come last,
+    equal ones newest first."""
+    is_folded: bool = False
+    """A set of runs is one row, its last run's."""
+    cursor: str = ""
+    """The `next_cursor` of an earlier answer in the same order."""
+
+
+class ListedRequest(PlacedRequest):
+    """A row of the library."""
+
+    marks: Marks | None
+    """Null while there is no saved trace."""
+    set: RunsOfSet | None = None
+    """The row stands for all of these runs."""
+
+
+class RequestList(Result):
+    """One page of the library."""
+
+    requests: list[ListedRequest]
+    next_cursor: str | None
+
+
+class MarksChange(Body):
     """The marks to change; a field that is left out stays."""
 
     is_pinned: bool | None = None
@@ -41,37 +98,37 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
     tags: list[str] | None = None
 
 
-@api("GET")
-def traces(request: HttpRequest) -> HttpResponse:
-    """The user's requests that meet every filter, in the order of `sort` (newest first).
-
-    `cursor` continues a list. With `is_folded`, a set of runs is one row.
-    """
+def list_requests(request: HttpRequest, query: ListQuery) -> RequestList:
+    """List the user's requests that meet every filter. An unknown filter is a 400."""
     asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
     try:
         met = conditions((name, text) for name, text in asked if name not in _NO_FILTERS)
     except FilterError as error:
         raise ApiError(400, "invalid", str(error), error.field) from None
     note_started(user_id(request))
-    order = Order.of(text) if (text := request.GET.get("sort")) else Order()
+    order = Order.of(query.sort) if query.sort else Order()
     matching = order.apply(library.matching(user_id(request), met))
-    is_folded = checked_flag(request.GET.get("is_folded"), "is_folded")
-    rows = library.folded(matching) if is_folded else matching
-    if cursor := request.GET.get("cursor"):
-        rows = _continued(rows, order, cursor)
+    rows = library.folded(matching) if query.is_folded else matching
+    if query.cursor:
+        rows = _continued(rows, order, query.cursor)
     page = library.first(rows, PAGE + 1)
+    sets = library.sets(matching, page[:PAGE]) if query.is_folded else {}
     next_cursor = order.cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
-    answer = listed(page[:PAGE])
-    if is_folded:
-        sets = library.sets(matching, page[:PAGE])
-        answer = [row | {"set": sets.get(row["rerun_id"])} for row in answer]
-    return JsonResponse({"traces": answer, "next_cursor": next_cursor})
+    return RequestList(requests=listed(page[:PAGE], sets), next_cursor=next_cursor)
 
 
-def listed(rows: list[Request]) -> list[dict[str, Any]]:
-    """ListedTrace of the native API: the summary and its owner's marks, which are null while there is no trace."""
+def listed(rows: list[Request], sets: Mapping[str, RunsOfSet] = MappingProxyType({})) -> list[ListedRequest]:
+    """The rows with their owner's marks. sets: those that a row stands for, by set id."""
     marks, found = library.marks(rows), places(rows)
-    return [row.summary() | found[row.pk] | {"marks": marks.get(row.pk)} for row in rows]
+    return [
+        ListedRequest(
+            **summary_fields(row),
+            **found[row.pk],
+            marks=marks.get(row.pk),
+            set=sets.get(found[row.pk]["rerun_id"] or ""),
+        )
+        for row in rows
+    ]
 
 
 def _continued(rows: QuerySet[Request], order: Order, cursor: str) -> QuerySet[Request]:
@@ -82,19 +139,9 @@ def _continued(rows: QuerySet[Request], order: Order, cursor: str) -> QuerySet[R
         raise ApiError(400, "invalid", message, "cursor") from None
 
 
-@api("PATCH", "DELETE")
-def trace(request: HttpRequest, request_id: str) -> HttpResponse:
+def change_marks(request: HttpRequest, request_id: str, body: MarksChange) -> ListedRequest:
+    """Change the pin, the note or the tags of a saved trace."""
     found = find(request, request_id)
-    if request.method == "PATCH":
-        return _change(found, read_body(request, Change))
-    if not found.is_settled:
-        raise ApiError(409, "still_running", "The request is still running. Stop it first.")
-    store.delete(found)
-    return HttpResponse(status=204)
-
-
-def _change(found: Request, body: Change) -> HttpResponse:
-    """Change pin, note and tags; return the row."""
     entry = Entry.objects.filter(pk=found.pk).first()
     if entry is None:
         raise not_found("saved trace")
@@ -106,7 +153,15 @@ def _change(found: Request, body: Change) -> HttpResponse:
     entry.save(update_fields=[name for name in ("is_pinned", "note") if getattr(body, name) is not None])
     if names is not None:
         library.set_tags(entry, names)
-    return JsonResponse(listed([found])[0])
+    return listed([found])[0]
+
+
+def delete_request(request: HttpRequest, request_id: str) -> None:
+    """Delete a request's trace. An answer in a conversation keeps its text. 409 `still_running`."""
+    found = find(request, request_id)
+    if not found.is_settled:
+        raise ApiError(409, "still_running", "The request is still running. Stop it first.")
+    store.delete(found)
 
 
 def checked_note(text: str) -> str:
@@ -128,33 +183,43 @@ def checked_tags(given: Iterable[str], field: str) -> list[str]:
     return names
 
 
-@api("GET")
-def export(request: HttpRequest, request_id: str) -> HttpResponse:
-    """The saved trace as a file. `format` names one of FORMATS, by default our own; `redact=true` removes texts."""
+class ExportQuery(Query):
+    """The file's form."""
+
+    format: Literal["sgtrace", "json", "html", "perfetto", "otlp"] = "sgtrace"
+    redact: bool = False
+    """Texts and tokens are removed."""
+
+
+@answers(200, media="application/octet-stream")
+def export_request(request: HttpRequest, request_id: str, query: ExportQuery) -> HttpResponse:
+    """Export the saved trace as a file. 503 `not_built` where the replay page is missing."""
     found = find(request, request_id)
-    form = FORMATS.get(request.GET.get("format", "sgtrace"))
-    if form is None:
-        raise ApiError(400, "invalid", f"format must be one of {', '.join(FORMATS)}.", "format")
-    is_redacted = checked_flag(request.GET.get("redact"))
+    form = FORMATS[query.format]
     try:
-        frames, about = store.load_frames(found.pk), found.summary()
-        if is_redacted:
-            frames, about = redact(frames), redact_summary(about)
-        data = form.encode(frames, about) if frames else b""
+        frames, summary = store.load_frames(found.pk), about(found)
+        if query.redact:
+            frames, summary = redact(frames), redact_summary(summary)
+        data = form.encode(frames, summary) if frames else b""
     except PageNotBuilt:
         message = "The page that replays is not built on this server: run `npm run build` in frontend."
         raise ApiError(503, "not_built", message) from None
     if not frames:
         raise not_found("saved trace")
     response = HttpResponse(data, content_type=form.content_type)
-    name = f"sightglass-{found.pk}{'-redacted' if is_redacted else ''}{form.suffix}"
+    name = f"sightglass-{found.pk}{'-redacted' if query.redact else ''}{form.suffix}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-@api("POST")
-def send(request: HttpRequest, request_id: str) -> HttpResponse:
-    """Send the trace to the operator's OTLP endpoint; 409 where none is set."""
+class SentSpans(Result):
+    """The trace has reached the OTLP endpoint."""
+
+    num_spans: int
+
+
+def send_spans(request: HttpRequest, request_id: str) -> SentSpans:
+    """Send the trace to the operator's OTLP endpoint. 409 `not_configured`, `imported`; 502 `otlp_failed`."""
     found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
     if endpoint is None:
         raise ApiError(409, "not_configured", "Nowhere to send it to: the operator has set no OTLP endpoint.")
@@ -165,13 +230,6 @@ def send(request: HttpRequest, request_id: str) -> HttpResponse:
         frames = store.load_frames(found.pk)
         if not frames:
             raise not_found("saved trace")
-        return JsonResponse({"num_spans": otlp.send(endpoint, frames, _SEND_TIMEOUT_S)})
+        return SentSpans(num_spans=otlp.send(endpoint, frames, _SEND_TIMEOUT_S))
     except otlp.OtlpError as error:
         raise ApiError(502, "otlp_failed", f"{error.said}.") from None
-
-
-def checked_flag(text: str | None, field: str = "redact") -> bool:
-    """The flag's value; False when absent or empty. Raises ApiError."""
-    if text not in (None, "", "true", "false"):
-        raise ApiError(400, "invalid", f"{field} must be true or false, not {text!r}.", field)
-    return text == "true"

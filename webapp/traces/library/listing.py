@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
+from webapp.gateway.structs import Body, Result
 from webapp.requests.models import Request
+from webapp.requests.summary import Status, status
 from webapp.traces.library.filters import NOT_CHECKED, conditions_of
 from webapp.traces.models import Entry, Tag, Trace
 
@@ -32,11 +34,50 @@ MAX_TAGS = 20
 MAX_TAG_CHARS = 40
 
 
-class Selection(msgspec.Struct, forbid_unknown_fields=True):
+class Selection(Body):
     """Traces by their ids, or all traces that match a filter."""
 
     ids: Annotated[list[str], msgspec.Meta(max_length=MAX_SELECTED)] | None = None
     query: str | None = None
+
+
+class Marks(Result):
+    """The owner's marks on a saved trace."""
+
+    is_pinned: bool
+    note: str
+    tags: list[str]
+
+
+class RunsOfSet(Result):
+    """The runs of a set that meet a list's filter."""
+
+    ids: list[str]
+    """In the order of the runs."""
+    status: dict[Status, int]
+    """Number of requests by status."""
+    cost_nano: int | None
+    """Of the billed runs; null: there are no bills, or bills in two currencies."""
+    currency: str
+
+
+class TagCount(Result):
+    """A tag, and the number of its traces."""
+
+    name: str
+    num_traces: int
+
+
+class Choices(Result):
+    """The texts of each filter with few texts that match something, and the currencies of costs."""
+
+    status: list[str]
+    finish_reason: list[str]
+    verdict: list[str]
+    surface: list[str]
+    model: list[str]
+    is_imported: list[str]
+    currency: list[str]
 
 
 class SelectionError(Exception):
@@ -67,12 +108,14 @@ def first(rows: QuerySet[Request], number: int) -> list[Request]:
     return [found[each] for each in ids if each in found]
 
 
-def choices(user_id: int) -> dict[str, list[str]]:
+def choices(user_id: int) -> Choices:
     """Values of each filter in _FEW that match something, and the currencies in use."""
     fields = list(_FEW.values())
     found = set(listed(user_id).order_by().values_list(*fields).distinct())
     columns = zip(*found, strict=True) if found else [()] * len(fields)
-    return {name: sorted({_text(value) for value in column} - {""}) for name, column in zip(_FEW, columns, strict=True)}
+    return Choices(
+        **{name: sorted({_text(value) for value in column} - {""}) for name, column in zip(_FEW, columns, strict=True)}
+    )
 
 
 def _text(value: object) -> str:
@@ -86,12 +129,8 @@ def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
     return rows.filter(~Exists(later))
 
 
-def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str, Any]]:
-    """The page's sets with several runs among the rows, by set id.
-
-    Each has the `ids` in the order of the runs, and the number of runs by `status`. It also has the total cost of the
-    billed runs, null without bills or with bills in two currencies.
-    """
+def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, RunsOfSet]:
+    """The page's sets with several runs among the rows, by set id."""
     ids = {request.run.rerun_id for request in page if hasattr(request, "run")}
     runs = defaultdict[str, list[Request]](list)
     for request in rows.filter(run__rerun__in=ids).select_related("run").order_by("run__index"):
@@ -99,15 +138,15 @@ def sets(rows: QuerySet[Request], page: Iterable[Request]) -> dict[str, dict[str
     return {rerun_id: _set(found) for rerun_id, found in runs.items() if len(found) > 1}
 
 
-def _set(runs: list[Request]) -> dict[str, Any]:
+def _set(runs: list[Request]) -> RunsOfSet:
     billed = [request for request in runs if request.cost_nano is not None]
     currencies = {request.currency for request in billed}
-    return {
-        "ids": [request.pk for request in runs],
-        "status": dict(Counter(request.status for request in runs)),
-        "cost_nano": sum(request.cost_nano or 0 for request in billed) if len(currencies) == 1 else None,
-        "currency": currencies.pop() if len(currencies) == 1 else "",
-    }
+    return RunsOfSet(
+        ids=[request.pk for request in runs],
+        status=dict(Counter(status(request) for request in runs)),
+        cost_nano=sum(request.cost_nano or 0 for request in billed) if len(currencies) == 1 else None,
+        currency=currencies.pop() if len(currencies) == 1 else "",
+    )
 
 
 def select(user_id: int, selection: Selection) -> list[Request]:
@@ -130,15 +169,11 @@ def num_bytes(requests: Iterable[Request]) -> int:
     return int(saved.aggregate(total=Sum(Length("blob")))["total"] or 0)
 
 
-def marks(requests: Iterable[Request]) -> dict[str, dict[str, Any]]:
-    """The owner's marks of each saved trace, by request id: pin, note and tags."""
+def marks(requests: Iterable[Request]) -> dict[str, Marks]:
+    """The owner's marks of each saved trace, by request id."""
     entries = Entry.objects.filter(pk__in=[request.pk for request in requests]).prefetch_related("tags")
     return {
-        entry.pk: {
-            "is_pinned": entry.is_pinned,
-            "note": entry.note,
-            "tags": sorted(tag.name for tag in entry.tags.all()),
-        }
+        entry.pk: Marks(is_pinned=entry.is_pinned, note=entry.note, tags=sorted(tag.name for tag in entry.tags.all()))
         for entry in entries.defer("search_text")
     }
 
@@ -162,8 +197,8 @@ def change_tags(requests: Iterable[Request], add: Iterable[str], remove: Iterabl
         Tag.objects.bulk_create(new, ignore_conflicts=True)
 
 
-def tags(user_id: int) -> list[dict[str, object]]:
+def tags(user_id: int) -> list[TagCount]:
     """The user's tags with their numbers of traces, the most used first."""
     found = Tag.objects.filter(entry__trace__request__user_id=user_id).values("name")
     counted = found.annotate(num_traces=Count("id")).order_by("-num_traces", "name")
-    return [dict(row) for row in counted]
+    return [TagCount(**row) for row in counted]

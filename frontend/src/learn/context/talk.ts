@@ -1,6 +1,6 @@
 /** Ten turns about bread, of our own writing, and their requests to the simulated machine. Pure. */
 import type { SimulationRequest } from "../../protocol/events";
-import type { PackedTurn } from "../../transport/api";
+import type { PackedTurn } from "../../protocol/api";
 
 export const SYSTEM = "You are a baker who explains things briefly and kindly, with one example at most.";
 

@@ -1,6 +1,6 @@
 /** One long beginning asked about again and again, kept in different ways. Pure. */
 import type { Simulation, SimulationRequest } from "../../protocol/events";
-import type { Prices } from "../../transport/api";
+import type { UnitPrices } from "../../protocol/api";
 import { costOf, summed } from "../cost";
 
 export interface Plan {
@@ -65,7 +65,7 @@ function others({ numRequests, numShared }: Plan, gap: number): SimulationReques
 const range = (length: number, first: number) => Array.from({ length }, (_, index) => first + index);
 
 /** The joint cost of the visitor's first n requests, for each n; billionths of the currency unit. */
-export function costsOf({ numRequests }: Plan, { stories }: Simulation, prices: Prices): number[] {
+export function costsOf({ numRequests }: Plan, { stories }: Simulation, prices: UnitPrices): number[] {
   return summed(stories.slice(0, numRequests).map(({ usage }) => costOf(usage, prices)));
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import type { Session } from "../../transport/api";
+import type { Session } from "../../protocol/api";
 import type { ExhibitProps } from "../exhibits";
 import LoopExhibit from "./LoopExhibit.svelte";
 

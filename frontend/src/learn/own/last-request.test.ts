@@ -7,7 +7,7 @@ it("asks for the last request that was made here, not for an imported one", asyn
   const asked: string[] = [];
   vi.stubGlobal("fetch", (path: string) => {
     asked.push(path);
-    return Promise.resolve(Response.json({ traces: [] }));
+    return Promise.resolve(Response.json({ requests: [] }));
   });
   expect((await loadLastRequest()).requestId).toBeNull();
   expect(new URL(asked[0]!, "http://here").searchParams.get("is_imported")).toBe("false");

@@ -20,15 +20,17 @@ export async function loadLastRequest(): Promise<Played> {
   // A trace made here comes before an imported one, however late that was.
   const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
   if (!last) return playExample();
-  const response = await fetch(`/api/traces/${last.id}/export?format=json`);
+  const response = await fetch(`/api/requests/${last.id}/export?format=json`);
   if (!response.ok) return playExample();
   const { trace } = (await response.json()) as JsonTrace;
   return { trace: RequestTrace.saved(trace.frames), title: last.title, requestId: last.id };
 }
 
 async function lastAnswered(filter: Record<string, string>) {
-  const { traces } = await api.traces(new URLSearchParams({ status: "done", surface: "chat", ...filter }));
-  return traces.find(({ usage }) => usage !== null && usage.output > 0);
+  const { requests } = await api.requests(
+    new URLSearchParams({ status: "done", surface: "chat", ...filter }),
+  );
+  return requests.find(({ usage }) => usage !== null && usage.output > 0);
 }
 
 export async function playExample(): Promise<Played> {

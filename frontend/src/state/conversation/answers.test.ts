@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { emptyView } from "../../trace/view";
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 import { textSoFar } from "./answers";
 import { RequestTrace } from "../request/request-trace.svelte";
 

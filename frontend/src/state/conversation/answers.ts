@@ -1,7 +1,7 @@
 /** An answer as far as this page has it. */
 import { endOf, endOfMessage, type Ending } from "../../trace/outcome";
 import { isOver } from "../../trace/view";
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 import type { RequestTrace } from "../request/request-trace.svelte";
 
 /** The text that came with the conversation stands until the events have gone beyond it. */

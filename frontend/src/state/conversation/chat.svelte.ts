@@ -5,17 +5,8 @@ import { branch, newestLeaf, siblings } from "./tree";
 import { outcomeOf } from "../../trace/outcome";
 import type { SamplingParams } from "../../protocol/events";
 import { numKept } from "../../trace/view";
-import {
-  api,
-  ApiError,
-  type Asking,
-  type Conversation,
-  type ForkPlace,
-  type Message,
-  type Model,
-  type Preview,
-  type Started,
-} from "../../transport/api";
+import type { Conversation, Message, Model, Preview } from "../../protocol/api";
+import { api, ApiError, type Asking, type ForkPlace, type Begun } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { endingOf, textSoFar } from "./answers";
 import { isTaken, type Outbox, type Unsent } from "./outbox.svelte";
@@ -341,7 +332,7 @@ export class Chat {
     this.problem = await this.fork(message.request_id!, { position, params }, keydownAt, text);
   }
 
-  private answer(started: Started, clock: ClientClock): void {
+  private answer(started: Begun, clock: ClientClock): void {
     clock.responded(started);
     this.onStarted();
     if (this.isClosed) return;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync } from "svelte";
 import { ACCEPTED, ended, PARAMS, RELEASED, token } from "../../trace/fixtures";
-import { UNREACHABLE, type Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
+import { UNREACHABLE } from "../../transport/api";
 import { FakeSocket } from "../../transport/fake-socket";
 import { Socket } from "../../transport/socket";
 import { Chat, MOST_TRACES } from "./chat.svelte";

@@ -1,7 +1,8 @@
 /** The list of conversations in the sidebar. */
 import { tick } from "svelte";
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
-import { api, ApiError, type ConversationSummary } from "../../transport/api";
+import type { ConversationSummary } from "../../protocol/api";
+import { api, ApiError } from "../../transport/api";
 
 /**
  * An answer in a conversation that is not on the screen has no stream here that would report its end. The conversation

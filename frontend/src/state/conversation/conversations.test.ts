@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ConversationSummary } from "../../transport/api";
+import type { ConversationSummary } from "../../protocol/api";
 import { Conversations } from "./conversations.svelte";
 
 let listed: ConversationSummary[];

@@ -4,7 +4,8 @@ import type { Refusal } from "./settings";
 import type { Branch } from "../../layout/fork-tree";
 import type { TokenSampled } from "../../protocol/events";
 import type { TraceView } from "../../trace/view";
-import type { ForkPlace, Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
+import type { ForkPlace } from "../../transport/api";
 
 export interface Answer extends Branch {
   text: string;

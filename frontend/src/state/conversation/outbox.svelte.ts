@@ -4,7 +4,7 @@
  */
 import type { Refusal } from "./settings";
 import type { SamplingParams } from "../../protocol/events";
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 
 /** A message that is on its way, or was refused. */
 export interface Unsent {

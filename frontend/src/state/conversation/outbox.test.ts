@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 import { Outboxes } from "./outbox.svelte";
 
 beforeEach(() => sessionStorage.clear());

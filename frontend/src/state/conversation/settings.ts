@@ -1,6 +1,7 @@
 /** The settings of an answer by the names that a person sees, and refusals in those names. */
 import type { SamplingParams } from "../../protocol/events";
-import { ApiError, type Problem } from "../../transport/api";
+import type { FieldProblem } from "../../protocol/api";
+import { ApiError } from "../../transport/api";
 
 export const FIELDS = [
   {
@@ -102,7 +103,7 @@ export interface Refusal {
 }
 
 /** The server's sentence on a field begins with the field's name, for which the page has a label. */
-export function inWords({ field, message }: Problem): Refusal {
+export function inWords({ field, message }: FieldProblem): Refusal {
   const name = field?.replace(/^params\./, "") ?? "";
   if (!Object.hasOwn(LABELS, name)) return { message, setting: null };
   const isNamed = message.startsWith(`${name} `);

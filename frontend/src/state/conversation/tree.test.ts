@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 import { branch, newestLeaf, siblings } from "./tree";
 
 const message = (id: string, parent_id: string | null, role: Message["role"]): Message => ({

@@ -1,5 +1,5 @@
 /** The message tree: the branch that is shown and the siblings beside it. */
-import type { Message } from "../../transport/api";
+import type { Message } from "../../protocol/api";
 
 /** From the root to the leaf. */
 export function branch(messages: Message[], leafId: string): Message[] {

@@ -1,14 +1,7 @@
 /** The library's list under its filter, which of it is selected, and the saved views. */
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
-import {
-  api,
-  ApiError,
-  type Choices,
-  type ListedTrace,
-  type SavedView,
-  type Selection,
-  type TagCount,
-} from "../../transport/api";
+import type { Choices, ListedRequest, SavedView, Selection, TagCount } from "../../protocol/api";
+import { api, ApiError } from "../../transport/api";
 import { counted } from "../../trace/format";
 import { PartlyDeleted } from "../deletions.svelte";
 
@@ -20,7 +13,7 @@ function isByTime(asked: URLSearchParams): boolean {
 }
 
 export class Library {
-  list = $state.raw<ListedTrace[]>([]);
+  list = $state.raw<ListedRequest[]>([]);
   next = $state<string | null>(null);
   /** The filter, as in the address. */
   query = $state("");
@@ -30,7 +23,7 @@ export class Library {
   isLoaded = $state(false);
   isLoading = $state(false);
   /** The runs of each set that is unfolded, in their order. */
-  readonly unfolded = new SvelteMap<string, ListedTrace[]>();
+  readonly unfolded = new SvelteMap<string, ListedRequest[]>();
   readonly selected = new SvelteSet<string>();
   /** Not only those that are listed. */
   hasAllMatching = $state(false);
@@ -61,9 +54,9 @@ export class Library {
     if (cursor) asked.set("cursor", cursor);
     if (!asked.has("rerun") && isByTime(asked)) asked.set("is_folded", "true");
     try {
-      const page = await api.traces(asked);
+      const page = await api.requests(asked);
       if (load !== this.numLoads) return;
-      this.list = cursor ? [...this.list, ...page.traces] : page.traces;
+      this.list = cursor ? [...this.list, ...page.requests] : page.requests;
       this.next = page.next_cursor;
       this.problem = this.wrongFilter = "";
       this.isLoaded = true;
@@ -90,13 +83,13 @@ export class Library {
 
   /** One, which the server refuses while its request is open. */
   async deleteTrace(id: string): Promise<void> {
-    await api.deleteTrace(id);
+    await api.deleteRequest(id);
     await this.reloadSets([id]);
   }
 
   /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and loads the list again. */
   async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
-    const { num_traces } = await api.deleteTraces(selection);
+    const { num_traces } = await api.deleteRequests(selection);
     const isByIds = "ids" in selection;
     if (isByIds && num_traces >= listed.length) return this.reloadSets(listed);
     await this.load();
@@ -120,30 +113,30 @@ export class Library {
       const asked = new URLSearchParams(query);
       asked.set("rerun", rerun);
       asked.set("is_folded", "true");
-      const { traces } = await api.traces(asked);
+      const { requests } = await api.requests(asked);
       if (query !== this.query) return;
-      this.list = this.list.flatMap((row) => (row.set && row.rerun_id === rerun ? traces : [row]));
-      if (!traces[0]?.set) this.unfolded.delete(rerun);
+      this.list = this.list.flatMap((row) => (row.set && row.rerun_id === rerun ? requests : [row]));
+      if (!requests[0]?.set) this.unfolded.delete(rerun);
       else if (this.unfolded.has(rerun)) await this.unfold(rerun);
     });
   }
 
-  private async runsOf(set: string): Promise<ListedTrace[]> {
+  private async runsOf(set: string): Promise<ListedRequest[]> {
     const asked = new URLSearchParams(this.query);
     asked.set("rerun", set);
-    const found: ListedTrace[] = [];
+    const found: ListedRequest[] = [];
     for (let cursor: string | null = ""; cursor !== null;) {
       if (cursor) asked.set("cursor", cursor);
-      const page: Awaited<ReturnType<typeof api.traces>> = await api.traces(asked);
-      found.push(...page.traces);
+      const page: Awaited<ReturnType<typeof api.requests>> = await api.requests(asked);
+      found.push(...page.requests);
       cursor = page.next_cursor;
     }
     return found.sort((a, b) => a.run!.index - b.run!.index);
   }
 
   /** The selected rows; of a set that is folded its runs are fetched. Null: they could not be. */
-  async selectedRows(): Promise<ListedTrace[] | null> {
-    let rows: ListedTrace[] = [];
+  async selectedRows(): Promise<ListedRequest[] | null> {
+    let rows: ListedRequest[] = [];
     const isDone = await this.attempt(async () => {
       const sets = this.list.filter(({ set, rerun_id }) => set && !this.unfolded.has(rerun_id!));
       const needed = sets.filter(({ set }) => set!.ids.some((id) => this.selected.has(id)));
@@ -174,10 +167,10 @@ export class Library {
   }
 
   /** Changes one trace's marks, on the page at once. */
-  async mark(id: string, change: Partial<NonNullable<ListedTrace["marks"]>>): Promise<boolean> {
+  async mark(id: string, change: Partial<NonNullable<ListedRequest["marks"]>>): Promise<boolean> {
     return this.attempt(async () => {
-      const row = await api.changeTrace(id, change);
-      const changed = (trace: ListedTrace) => (trace.id === id ? { ...trace, ...row } : trace);
+      const row = await api.changeMarks(id, change);
+      const changed = (trace: ListedRequest) => (trace.id === id ? { ...trace, ...row } : trace);
       this.list = this.list.map(changed);
       for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
       if (change.tags) this.tags = (await api.tags()).tags;
@@ -186,7 +179,7 @@ export class Library {
 
   async tagSelected(add: string[], remove: string[]): Promise<boolean> {
     return this.attempt(async () => {
-      await api.tagTraces({ ...this.selection, add, remove });
+      await api.tagRequests({ ...this.selection, add, remove });
       if (new URLSearchParams(this.query).has("tag")) await this.load();
       else this.retag(add, remove);
       await this.loadViews();
@@ -195,7 +188,7 @@ export class Library {
 
   /** As the server does: a trace that has as many tags as it may gets no more. */
   private retag(add: string[], remove: string[]): void {
-    const changed = (row: ListedTrace): ListedTrace => {
+    const changed = (row: ListedRequest): ListedRequest => {
       if (!row.marks || !(this.hasAllMatching || this.selected.has(row.id))) return row;
       const kept = row.marks.tags.filter((tag) => !remove.includes(tag));
       const tags = [...new Set([...kept, ...add.slice(0, MAX_TAGS - kept.length)])].sort();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { ListedTrace } from "../../transport/api";
+import type { ListedRequest } from "../../protocol/api";
 import { PartlyDeleted } from "../deletions.svelte";
 import { Library } from "./library.svelte";
 
@@ -19,14 +19,14 @@ afterEach(() => vi.unstubAllGlobals());
 function answer(path: string, { method, body }: RequestInit): Response {
   const json = (value: object, status = 200) => new Response(JSON.stringify(value), { status });
   if (method === "DELETE") return refused(path) ?? new Response(null, { status: 204 });
-  if (path === "/api/traces/delete") {
+  if (path === "/api/requests/delete") {
     const { ids, query } = JSON.parse(body as string) as { ids?: string[]; query?: string };
     const gone = (query === undefined ? ids! : runs).filter((id) => !running.includes(id));
     deletes.push(...gone);
     runs = runs.filter((id) => !gone.includes(id));
     return json({ num_traces: gone.length });
   }
-  return json({ traces: rows(path), next_cursor: null });
+  return json({ requests: rows(path), next_cursor: null });
 }
 
 function refused(path: string): Response | null {
@@ -40,9 +40,9 @@ function refused(path: string): Response | null {
   return null;
 }
 
-function rows(path: string): ListedTrace[] {
+function rows(path: string): ListedRequest[] {
   const row = (id: string) =>
-    ({ id, rerun_id: "r", run: { index: "abc".indexOf(id) }, set: null }) as unknown as ListedTrace;
+    ({ id, rerun_id: "r", run: { index: "abc".indexOf(id) }, set: null }) as unknown as ListedRequest;
   if (!path.includes("is_folded")) return runs.map(row);
   const last = runs.at(-1);
   if (!last) return [];

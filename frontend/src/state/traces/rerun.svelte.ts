@@ -2,7 +2,8 @@
 import { SvelteMap } from "svelte/reactivity";
 import { answerOf, type RunAnswer } from "../../trace/compare/runs";
 import { isOver } from "../../trace/view";
-import { api, ApiError, type RerunSet, type Run } from "../../transport/api";
+import type { RerunSet, Run } from "../../protocol/api";
+import { api, ApiError } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { RequestTrace } from "../request/request-trace.svelte";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { RerunHead } from "../../transport/api";
+import type { RerunHead } from "../../protocol/api";
 import { isSame, NUM_ROADS, planOfRoads } from "./roads";
 
 const head = (rest: Partial<RerunHead> = {}): RerunHead => ({

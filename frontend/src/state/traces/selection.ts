@@ -1,5 +1,5 @@
 /** The traces to compare: addresses, their order, and the reason why a choice is none. */
-import type { RequestSummary } from "../../transport/api";
+import type { PlacedRequest } from "../../protocol/api";
 
 export const MOST = 6;
 
@@ -7,7 +7,7 @@ export function compareAddress(ids: string[]): string {
   return `/compare?ids=${ids.join(",")}`;
 }
 
-type Dated = Pick<RequestSummary, "id" | "created_at" | "answer" | "run">;
+type Dated = Pick<PlacedRequest, "id" | "created_at" | "answer" | "run">;
 
 /** The older first; of one message's answers and of one set's runs, which begin together, in their own order. */
 export function inOrder(traces: Dated[]): string[] {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SamplingParams } from "../../protocol/events";
-import type { RequestSummary } from "../../transport/api";
+import type { PlacedRequest } from "../../protocol/api";
 import { around, inOrder } from "./selection";
 import { ownSettings, shortNames, standing } from "./standing";
 
@@ -13,7 +13,7 @@ const TRACE = {
   answer: null,
   run: null,
   seed: 7,
-} as unknown as RequestSummary;
+} as unknown as PlacedRequest;
 
 it("tells answers, runs and forks apart, and leaves one alone that stands alone", () => {
   expect(standing(TRACE)).toEqual([]);

@@ -1,10 +1,10 @@
 /** A person's words for a trace: the answer or run that it is, its fork, its time. */
 import type { SamplingParams } from "../../protocol/events";
 import { differingSettings, settingWords, type SettingName } from "../../trace/words/setting-names";
-import type { RequestSummary } from "../../transport/api";
+import type { PlacedRequest } from "../../protocol/api";
 
 type Placed = Pick<
-  RequestSummary,
+  PlacedRequest,
   "id" | "title" | "created_at" | "answer" | "run" | "fork_position" | "surface"
 >;
 

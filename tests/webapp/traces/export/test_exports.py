@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from inference.protocol.events import Frame, RequestAccepted, RequestFinished, TextReleased
 from inference.protocol.request import SamplingParams, Usage
 from webapp.requests.models import Request
+from webapp.requests.summary import about
 from webapp.traces import store
 from webapp.traces.export.formats import FORMATS, decode_file
 from webapp.traces.file.archive import MAX_BYTES, TraceFileError
@@ -58,15 +59,15 @@ def signed_in(name: str) -> Client:
 
 
 def import_(client: Client, data: bytes) -> Any:
-    return client.post("/api/traces/import", {"file": SimpleUploadedFile("a.json", data)})
+    return client.post("/api/requests/import", {"file": SimpleUploadedFile("a.json", data)})
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_is_a_download_for_its_owner_alone(name: str) -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
-    request_id = import_(alice, encode_json(FRAMES, {"title": "T"})).json()["id"]
-    path = f"/api/traces/{request_id}/export?format={name}"
+    request_id = import_(alice, encode_json(FRAMES, {"title": "T"})).json()["requests"][0]["id"]
+    path = f"/api/requests/{request_id}/export?format={name}"
     assert bob.get(path).status_code == 404
     assert Client().get(path).status_code == 401
     if name == "html":
@@ -76,14 +77,14 @@ def test_a_format_is_a_download_for_its_owner_alone(name: str) -> None:
     disposition = f'attachment; filename="sightglass-{request_id}{FORMATS[name].suffix}"'
     assert response["Content-Disposition"] == disposition
     assert response["Content-Type"] == FORMATS[name].content_type
-    assert response.content == FORMATS[name].encode(FRAMES, Request.objects.get().summary())
+    assert response.content == FORMATS[name].encode(FRAMES, about(Request.objects.get()))
 
 
 @pytest.mark.django_db
 def test_an_unknown_format_is_told_which_there_are() -> None:
     alice = signed_in("alice")
-    request_id = import_(alice, encode_json(FRAMES, {})).json()["id"]
-    response = alice.get(f"/api/traces/{request_id}/export?format=pdf")
+    request_id = import_(alice, encode_json(FRAMES, {})).json()["requests"][0]["id"]
+    response = alice.get(f"/api/requests/{request_id}/export?format=pdf")
     assert (response.status_code, response.json()["error"]["field"]) == (400, "format")
     assert "perfetto" in response.json()["error"]["message"]
 
@@ -92,9 +93,13 @@ def test_an_unknown_format_is_told_which_there_are() -> None:
 def test_a_json_trace_is_kept_under_a_new_id() -> None:
     alice = signed_in("alice")
     answer = import_(alice, encode_json(FRAMES, {"title": "rivers"}))
-    assert (answer.status_code, answer.json()["title"], answer.json()["is_imported"]) == (201, "rivers", True)
-    assert store.load_frames(answer.json()["id"]) == FRAMES
-    again = alice.get(f"/api/traces/{answer.json()['id']}/export?format=json").content
+    assert (answer.status_code, answer.json()["requests"][0]["title"], answer.json()["requests"][0]["is_imported"]) == (
+        201,
+        "rivers",
+        True,
+    )
+    assert store.load_frames(answer.json()["requests"][0]["id"]) == FRAMES
+    again = alice.get(f"/api/requests/{answer.json()['requests'][0]['id']}/export?format=json").content
     assert decode_file(again).frames == FRAMES
 
 
@@ -125,8 +130,8 @@ PAGE = to_html(ReplayPage(script="let x", style="a{}"), FRAMES, {"title": "T <b>
 def test_an_exported_page_is_imported() -> None:
     alice = signed_in("alice")
     answer = import_(alice, PAGE)
-    assert (answer.status_code, answer.json()["title"]) == (201, "T <b>")
-    assert store.load_frames(answer.json()["id"]) == FRAMES
+    assert (answer.status_code, answer.json()["requests"][0]["title"]) == (201, "T <b>")
+    assert store.load_frames(answer.json()["requests"][0]["id"]) == FRAMES
     unsealed = re.sub(b'data-sha256="[0-9a-f]+" ', b"", PAGE)
     assert import_(alice, unsealed).status_code == 400
 

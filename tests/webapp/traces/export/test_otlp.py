@@ -168,7 +168,7 @@ def test_a_settled_request_is_queued_and_sent_and_tried_again(
     configured: Receiver, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice = signed_in("alice")
-    request = Request.objects.get(pk=import_(alice, encode_json(FRAMES, {})).json()["id"])
+    request = Request.objects.get(pk=import_(alice, encode_json(FRAMES, {})).json()["requests"][0]["id"])
     tasks.on_settled(request)
     assert redis_client.llen(QUEUE) == 1
     assert not configured.taken
@@ -189,7 +189,7 @@ def test_a_settled_request_is_queued_and_sent_and_tried_again(
 @pytest.mark.django_db
 def test_one_trace_is_sent_by_hand_by_its_owner_alone(configured: Receiver) -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
-    path = f"/api/traces/{import_(alice, encode_json(FRAMES, {})).json()['id']}/otlp"
+    path = f"/api/requests/{import_(alice, encode_json(FRAMES, {})).json()['requests'][0]['id']}/otlp"
     assert (alice.post(path).status_code, alice.post(path).json()["error"]["code"]) == (409, "imported")
     assert not configured.taken
     Request.objects.update(is_imported=False)
@@ -203,7 +203,7 @@ def test_one_trace_is_sent_by_hand_by_its_owner_alone(configured: Receiver) -> N
 
 @pytest.mark.django_db(transaction=True)
 def test_a_damaged_trace_is_not_sent_and_said_to_be(configured: Receiver, caplog: pytest.LogCaptureFixture) -> None:
-    request_id = import_(signed_in("alice"), encode_json(FRAMES, {})).json()["id"]
+    request_id = import_(signed_in("alice"), encode_json(FRAMES, {})).json()["requests"][0]["id"]
     Trace.objects.update(blob=b"damaged")
     tasks.send_trace(request_id)
     assert f"{request_id} was not sent" in caplog.text
@@ -236,9 +236,9 @@ def test_without_an_endpoint_there_is_nowhere_to_send_to() -> None:
     user = User.objects.create_user("alice")
     assert settings.ENVIRONMENT.otlp is None
     client = signed_in("bob")
-    assert client.post(f"/api/traces/{saved(user)}/otlp").status_code == 404
+    assert client.post(f"/api/requests/{saved(user)}/otlp").status_code == 404
     own = saved(User.objects.get(username="bob"))
-    assert client.post(f"/api/traces/{own}/otlp").json()["error"]["code"] == "not_configured"
+    assert client.post(f"/api/requests/{own}/otlp").json()["error"]["code"] == "not_configured"
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from inference.protocol.events import (
 )
 from tests.webapp.traces.file.test_archive import token
 from webapp.requests.models import Request
+from webapp.requests.summary import about
 from webapp.traces.export.formats import FORMATS
 from webapp.traces.export.redact import MARK, TEXT, redact, redact_summary
 from webapp.traces.file import archive
@@ -193,5 +194,5 @@ def test_the_summary_says_neither_what_nor_where() -> None:
 
 
 def test_every_field_of_a_request_s_summary_is_kept_or_known_to_be_left_out() -> None:
-    names = Request(title=SECRET, forked_from_id="req_b", created_at=timezone.now()).summary().keys()
+    names = about(Request(title=SECRET, forked_from_id="req_b", created_at=timezone.now())).keys()
     assert names - redact_summary(dict.fromkeys(names)).keys() == {"forked_from", "imported_at"}

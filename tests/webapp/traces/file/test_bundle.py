@@ -33,7 +33,7 @@ def archive(client: Client, selection: object, **more: str) -> tuple[int, bytes]
         reader = AsyncClient()
         reader.cookies = client.cookies
         fields = {"selection": json.dumps(selection)} | more
-        response: Any = await reader.post("/api/traces/archive", fields)
+        response: Any = await reader.post("/api/requests/archive", fields)
         if not response.streaming:
             return response.status_code, response.content
         return response.status_code, b"".join([piece async for piece in response.streaming_content])
@@ -48,16 +48,16 @@ def manifest(data: bytes) -> Any:
 
 
 def upload(client: Client, data: bytes) -> Any:
-    return client.post("/api/traces/import", {"file": SimpleUploadedFile("a.zip", data)})
+    return client.post("/api/requests/import", {"file": SimpleUploadedFile("a.zip", data)})
 
 
 @pytest.mark.django_db(transaction=True)
 def test_an_archive_comes_back_with_what_was_put_to_its_traces() -> None:
     alice, bob = signed_in("alice"), signed_in("bob")
     traces = [encode_json(made_at(n), {"title": title}) for n, title in enumerate(("one", "two", "three"))]
-    ids = [import_(alice, trace).json()["id"] for trace in traces]
-    hers = import_(bob, encode_json(FRAMES, {"title": "hers"})).json()["id"]
-    alice.patch(f"/api/traces/{ids[0]}", {"is_pinned": True, "note": "why?", "tags": ["a", "b"]}, "application/json")
+    ids = [import_(alice, trace).json()["requests"][0]["id"] for trace in traces]
+    hers = import_(bob, encode_json(FRAMES, {"title": "hers"})).json()["requests"][0]["id"]
+    alice.patch(f"/api/requests/{ids[0]}", {"is_pinned": True, "note": "why?", "tags": ["a", "b"]}, "application/json")
     Trace.objects.filter(pk=ids[2]).update(blob=b"damaged")
     status, data = archive(alice, {"ids": [*ids, hers]})
     assert status == 200
@@ -68,17 +68,17 @@ def test_an_archive_comes_back_with_what_was_put_to_its_traces() -> None:
 
     answer = upload(bob, data)
     assert answer.status_code == 201
-    kept = {trace["title"]: trace["id"] for trace in answer.json()["traces"]}
+    kept = {trace["title"]: trace["id"] for trace in answer.json()["requests"]}
     assert kept.keys() == {"one", "two"}
     assert store.load_frames(kept["one"]) == made_at(0)
     entry = Entry.objects.get(pk=kept["one"])
     assert (entry.is_pinned, entry.note, {tag.name for tag in entry.tags.all()}) == (True, "why?", {"a", "b"})
 
-    bob.patch(f"/api/traces/{kept['one']}", {"note": "now I know"}, "application/json")
+    bob.patch(f"/api/requests/{kept['one']}", {"note": "now I know"}, "application/json")
     again = upload(bob, data)
     assert again.status_code == 200
-    assert [(each["id"], each["is_known"]) for each in again.json()["traces"]] == [
-        (each["id"], True) for each in answer.json()["traces"]
+    assert [(each["id"], each["is_known"]) for each in again.json()["requests"]] == [
+        (each["id"], True) for each in answer.json()["requests"]
     ]
     assert Entry.objects.get(pk=kept["one"]).note == "now I know"
 

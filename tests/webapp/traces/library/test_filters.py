@@ -52,8 +52,8 @@ def found(client: Client, **asked: Any) -> list[str]:
     ids: list[str] = []
     cursor = ""
     while cursor is not None:
-        page = client.get("/api/traces", asked | {"cursor": cursor}).json()
-        ids += [row["id"] for row in page["traces"]]
+        page = client.get("/api/requests", asked | {"cursor": cursor}).json()
+        ids += [row["id"] for row in page["requests"]]
         cursor = page["next_cursor"]
     return ids
 
@@ -122,7 +122,7 @@ def test_a_filter_keeps_what_meets_it(asked: Any, this: Any, that: Any) -> None:
     ],
 )
 def test_a_filter_that_means_nothing_is_explained(asked: dict[str, str], field: str, said: str) -> None:
-    response = signed_in(User.objects.create_user("alice")).get("/api/traces", asked)
+    response = signed_in(User.objects.create_user("alice")).get("/api/requests", asked)
     assert (response.status_code, response.json()["error"]["field"]) == (400, field)
     assert said in response.json()["error"]["message"]
 
@@ -238,7 +238,7 @@ def test_views_of_before_name_the_first_text_as_it_is_named_now() -> None:
 )
 def test_a_cursor_of_another_order_gets_a_clear_error(cursor: str) -> None:
     alice = signed_in(User.objects.create_user("alice"))
-    response = alice.get("/api/traces", {"sort": "-cost_nano", "cursor": cursor})
+    response = alice.get("/api/requests", {"sort": "-cost_nano", "cursor": cursor})
     assert (response.status_code, response.json()["error"]["field"]) == (400, "cursor")
 
 
@@ -246,12 +246,12 @@ def test_a_cursor_of_another_order_gets_a_clear_error(cursor: str) -> None:
 def test_only_what_occurs_among_a_users_own_traces_can_be_chosen() -> None:
     alice, bob = User.objects.create_user("alice"), User.objects.create_user("bob")
     client = signed_in(alice)
-    assert set(map(tuple, client.get("/api/traces/choices").json()["choices"].values())) == {()}
+    assert set(map(tuple, client.get("/api/requests/choices").json()["choices"].values())) == {()}
     saved(alice, surface="replay", finish_reason="stop", cost_nano=1, currency="EUR", safety_verdict="flag")
     saved(alice, surface="chat", finish_reason="stop", is_imported=True)
     saved(bob, surface="openai", model="other", status="failed", currency="USD")
     Request.objects.create(user=alice, surface="anthropic", model="m", title="gone", status="stopped", finished_at=NOON)
-    assert client.get("/api/traces/choices").json()["choices"] == {
+    assert client.get("/api/requests/choices").json()["choices"] == {
         "status": ["done"],
         "finish_reason": ["stop"],
         "verdict": ["flag", "none"],
@@ -317,16 +317,16 @@ def test_views_keep_a_filter_and_only_a_filter_that_holds() -> None:
 def test_pin_note_and_tags_are_the_owner_s_alone() -> None:
     user = User.objects.create_user("alice")
     alice, bob = signed_in(user), signed_in(User.objects.create_user("bob"))
-    path = f"/api/traces/{saved(user)}"
+    path = f"/api/requests/{saved(user)}"
     body = {"is_pinned": True, "note": "  why so slow?\n", "tags": [" slow  one ", "b", "b"]}
     assert bob.patch(path, body, "application/json").status_code == 404
     assert Client().patch(path, body, "application/json").status_code == 401
     marks = alice.patch(path, body, "application/json").json()["marks"]
     assert marks == {"is_pinned": True, "note": "why so slow?", "tags": ["b", "slow one"]}
     assert alice.patch(path, {"tags": ["b"]}, "application/json").json()["marks"] == marks | {"tags": ["b"]}
-    assert alice.get("/api/traces").json()["traces"][0]["marks"]["note"] == "why so slow?"
-    assert alice.get("/api/tags").json()["tags"] == [{"name": "b", "num_traces": 1}]
-    assert bob.get("/api/tags").json()["tags"] == []
+    assert alice.get("/api/requests").json()["requests"][0]["marks"]["note"] == "why so slow?"
+    assert alice.get("/api/requests/tags").json()["tags"] == [{"name": "b", "num_traces": 1}]
+    assert bob.get("/api/requests/tags").json()["tags"] == []
     for wrong, field in (
         ({"tags": [""]}, "tags"),
         ({"tags": ["a\x00"]}, "tags"),
@@ -348,7 +348,7 @@ def test_a_selection_is_tagged_and_deleted_and_never_another_s() -> None:
     running = Request.objects.create(user=user, surface="chat", model="m", title="T")
 
     def post(path: str, **body: Any) -> Any:
-        return alice.post(f"/api/traces/{path}", body, content_type="application/json")
+        return alice.post(f"/api/requests/{path}", body, content_type="application/json")
 
     assert post("tags", ids=[mine, failed, theirs, running.pk], add=["a", "b"]).json() == {"num_traces": 2}
     assert post("tags", query="status=failed", add=["c"], remove=["a"]).json() == {"num_traces": 1}

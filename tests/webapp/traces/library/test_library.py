@@ -56,7 +56,7 @@ def alice() -> Client:
 
 def import_(client: Client, *events: AnyEvent, **summary: object) -> Any:
     data = encode([Frame(seq=1, events=events)], summary)
-    return client.post("/api/traces/import", {"file": SimpleUploadedFile("a.sgtrace", data)})
+    return client.post("/api/requests/import", {"file": SimpleUploadedFile("a.sgtrace", data)})
 
 
 def test_pages_add_up_to_the_list_even_when_times_are_equal(alice: Client) -> None:
@@ -68,8 +68,8 @@ def test_pages_add_up_to_the_list_even_when_times_are_equal(alice: Client) -> No
     found: list[str] = []
     cursor = ""
     while cursor is not None:
-        page = alice.get("/api/traces", {"cursor": cursor}).json()
-        found += [trace["id"] for trace in page["traces"]]
+        page = alice.get("/api/requests", {"cursor": cursor}).json()
+        found += [trace["id"] for trace in page["requests"]]
         cursor = page["next_cursor"]
     assert len(found) == NUM_ROWS
     assert set(found) == {row.pk for row in rows}
@@ -77,15 +77,15 @@ def test_pages_add_up_to_the_list_even_when_times_are_equal(alice: Client) -> No
 
 @pytest.mark.parametrize("cursor", ["x", "~", "2026-01-01", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
 def test_a_cursor_that_is_none_of_ours_gets_a_clear_error(alice: Client, cursor: str) -> None:
-    response = alice.get("/api/traces", {"cursor": cursor})
+    response = alice.get("/api/requests", {"cursor": cursor})
     assert (response.status_code, response.json()["error"]["field"]) == (400, "cursor")
 
 
 @pytest.mark.parametrize("text", ["%", "_", "'; --", "\\"])
 def test_any_text_may_be_searched_for(alice: Client, text: str) -> None:
     import_(alice, ACCEPTED, END, title="rivers of France")
-    assert alice.get("/api/traces", {"q": text, "model": text, "tag": text}).json()["traces"] == []
-    assert len(alice.get("/api/traces", {"q": "RIVERS", "model": "m", "status": "done"}).json()["traces"]) == 1
+    assert alice.get("/api/requests", {"q": text, "model": text, "tag": text}).json()["requests"] == []
+    assert len(alice.get("/api/requests", {"q": "RIVERS", "model": "m", "status": "done"}).json()["requests"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_a_foreign_trace_that_cannot_be_kept_is_refused_whole(alice: Client, eve
 
 
 def test_an_imported_trace_stays_as_it_came(alice: Client) -> None:
-    request = Request.objects.get(pk=import_(alice, ACCEPTED, END).json()["id"])
+    request = Request.objects.get(pk=import_(alice, ACCEPTED, END).json()["requests"][0]["id"])
     assert not store.add_observed(request, ClientTiming(last_paint_unix_us=5))
     assert store.load_frames(request.pk) == [Frame(seq=1, events=(ACCEPTED, END))]
-    assert alice.delete(f"/api/traces/{request.pk}").status_code == 204
+    assert alice.delete(f"/api/requests/{request.pk}").status_code == 204
     assert alice.get(f"/api/requests/{request.pk}").status_code == 404
 
 
@@ -122,13 +122,13 @@ def test_an_imported_trace_tells_when_it_was_made_and_when_it_came(alice: Client
     made = datetime(2026, 3, 1, 12, 0, 0, 5, tzinfo=UTC)
     ahead = replace(ACCEPTED, accepted_unix_us=2**52)
     old, odd = (
-        import_(alice, each, END).json()
+        import_(alice, each, END).json()["requests"][0]
         for each in (replace(ACCEPTED, accepted_unix_us=int(made.timestamp()) * 10**6 + 5), ahead)
     )
     assert datetime.fromisoformat(old["created_at"]) == made
     assert timezone.now() - datetime.fromisoformat(old["imported_at"]) < timedelta(minutes=5)
     assert odd["created_at"] <= odd["imported_at"]  # its server's clock was ahead
-    assert [each["id"] for each in alice.get("/api/traces").json()["traces"]] == [odd["id"], old["id"]]
+    assert [each["id"] for each in alice.get("/api/requests").json()["requests"]] == [odd["id"], old["id"]]
     assert not due(User.objects.get().pk, 1, timezone.now()).exists()
     assert due(User.objects.get().pk, 1, timezone.now() + timedelta(days=2)).count() == 2
 
@@ -139,11 +139,15 @@ def test_what_is_in_the_library_is_imported_once(alice: Client) -> None:
     first = import_(alice, ACCEPTED, END, title="first")
     for events in ((ACCEPTED, END), (ACCEPTED, END, observed)):
         again = import_(alice, *events, title="again")
-        assert (again.status_code, again.json()["id"], again.json()["is_known"]) == (200, first.json()["id"], True)
-        assert again.json()["title"] == "first"
+        assert (again.status_code, again.json()["requests"][0]["id"], again.json()["requests"][0]["is_known"]) == (
+            200,
+            first.json()["requests"][0]["id"],
+            True,
+        )
+        assert again.json()["requests"][0]["title"] == "first"
     for events in ((replace(ACCEPTED, accepted_unix_us=2), END), (ACCEPTED, replace(END, at=6))):
         other = import_(alice, *events)
-        assert (other.status_code, other.json()["is_known"]) == (201, False)
+        assert (other.status_code, other.json()["requests"][0]["is_known"]) == (201, False)
     bob = Client()
     bob.force_login(User.objects.create_user("bob"))
     assert import_(bob, ACCEPTED, END).status_code == 201
@@ -158,26 +162,26 @@ def test_a_trace_of_ones_own_request_is_known_and_its_redacted_copy_too(alice: C
     frames = [Frame(seq=1, events=(accepted, released, END))]
     store.save(own, frames)
     for events in (frames[0].events, redact(frames)[0].events):
-        assert import_(alice, *events).json()["id"] == own.pk
-    assert import_(alice, accepted, replace(released, text="forty-three"), END).json()["id"] != own.pk
+        assert import_(alice, *events).json()["requests"][0]["id"] == own.pk
+    assert import_(alice, accepted, replace(released, text="forty-three"), END).json()["requests"][0]["id"] != own.pk
     bob = Client()
     bob.force_login(User.objects.create_user("bob"))
-    assert import_(bob, *frames[0].events).json()["id"] != own.pk
+    assert import_(bob, *frames[0].events).json()["requests"][0]["id"] != own.pk
 
 
 def test_the_redacted_copy_of_an_import_is_known(alice: Client) -> None:
     events = (ACCEPTED, TextReleased(at=2, text="forty-two", num_tokens=1), END)
     redacted = redact([Frame(seq=1, events=events)])[0].events
-    first = import_(alice, *events).json()["id"]
-    assert import_(alice, *redacted).json()["id"] == first
+    first = import_(alice, *events).json()["requests"][0]["id"]
+    assert import_(alice, *redacted).json()["requests"][0]["id"] == first
 
 
 def test_a_copy_that_cannot_be_read_is_none(alice: Client) -> None:
-    broken = import_(alice, ACCEPTED, END).json()["id"]
+    broken = import_(alice, ACCEPTED, END).json()["requests"][0]["id"]
     Trace.objects.update(blob=b"damaged")
-    again = import_(alice, ACCEPTED, END).json()["id"]
+    again = import_(alice, ACCEPTED, END).json()["requests"][0]["id"]
     assert again != broken
-    assert import_(alice, ACCEPTED, END).json()["id"] == again
+    assert import_(alice, ACCEPTED, END).json()["requests"][0]["id"] == again
 
 
 @pytest.mark.django_db(transaction=True)
@@ -211,7 +215,7 @@ def test_the_database_itself_keeps_no_import_twice(alice: Client) -> None:
     import_(alice, ACCEPTED, replace(END, at=6))
     with pytest.raises(IntegrityError), transaction.atomic():
         Import.objects.update(events_sha256="0" * 64)
-    alice.delete(f"/api/traces/{Import.objects.values_list('pk', flat=True)[0]}")
+    alice.delete(f"/api/requests/{Import.objects.values_list('pk', flat=True)[0]}")
     assert Import.objects.count() == Trace.objects.count() == 1
 
 
@@ -236,5 +240,5 @@ def test_events_that_contradict_themselves_are_refused(alice: Client) -> None:
         batch_size=1,
     )
     data = encode_json([Frame(seq=1, events=(ACCEPTED, token, END))], {})
-    response = alice.post("/api/traces/import", {"file": SimpleUploadedFile("a.json", data)})
+    response = alice.post("/api/requests/import", {"file": SimpleUploadedFile("a.json", data)})
     assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_trace")

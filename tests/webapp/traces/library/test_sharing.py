@@ -43,11 +43,11 @@ def alice() -> Client:
 
 @pytest.fixture
 def request_id(alice: Client) -> str:
-    return str(import_(alice, encode_json(FRAMES, {"title": TITLE})).json()["id"])
+    return str(import_(alice, encode_json(FRAMES, {"title": TITLE})).json()["requests"][0]["id"])
 
 
 def share(client: Client, request_id: str, **body: Any) -> Any:
-    path = f"/api/traces/{request_id}/shares"
+    path = f"/api/requests/{request_id}/shares"
     return client.post(path, {"expires_in_s": 3600, "is_redacted": False} | body, content_type="application/json")
 
 
@@ -71,10 +71,10 @@ def test_a_link_shows_the_trace_to_anybody_and_nothing_else(alice: Client, reque
     assert not stranger.cookies
     for path in (
         f"/api/requests/{request_id}",
-        f"/api/traces/{request_id}/export",
-        f"/requests/{request_id}/events",
+        f"/api/requests/{request_id}/export",
+        f"/api/requests/{request_id}/events",
         "/api/shares",
-        "/api/traces",
+        "/api/requests",
     ):
         assert stranger.get(path).status_code in (401, 404), path
     assert stranger.post(made.json()["path"]).status_code == 405
@@ -111,7 +111,7 @@ def test_a_link_ends_by_time_by_hand_and_with_its_trace_or_owner(alice: Client, 
     assert Client().get(third).status_code == 404
     User.objects.update(is_active=True)
     assert Client().get(third).status_code == 200
-    assert alice.delete(f"/api/traces/{request_id}").status_code == 204
+    assert alice.delete(f"/api/requests/{request_id}").status_code == 204
     assert Client().get(third).status_code == 404
 
 
@@ -120,9 +120,9 @@ def test_links_are_listed_for_their_owner_alone_and_without_their_tokens(alice: 
     made = share(alice, request_id).json()
     (listed,) = alice.get("/api/shares").json()["shares"]
     assert listed == {name: value for name, value in made.items() if name != "path"}
-    assert alice.get(f"/api/traces/{request_id}/shares").json()["shares"] == [listed]
+    assert alice.get(f"/api/requests/{request_id}/shares").json()["shares"] == [listed]
     assert bob.get("/api/shares").json()["shares"] == []
-    assert bob.get(f"/api/traces/{request_id}/shares").status_code == 404
+    assert bob.get(f"/api/requests/{request_id}/shares").status_code == 404
     assert share(bob, request_id).status_code == 404
     assert bob.delete(f"/api/shares/{made['id']}").status_code == 404
     assert share(Client(), request_id).status_code == 401
@@ -136,7 +136,7 @@ def test_an_expiry_that_cannot_be_is_explained(alice: Client, request_id: str, s
 
 
 def test_whether_texts_go_along_has_to_be_said(alice: Client, request_id: str) -> None:
-    path = f"/api/traces/{request_id}/shares"
+    path = f"/api/requests/{request_id}/shares"
     answer = alice.post(path, {"expires_in_s": 3600}, content_type="application/json")
     assert (answer.status_code, Share.objects.count()) == (400, 0)
     assert "is_redacted" in answer.json()["error"]["message"]
@@ -149,11 +149,11 @@ def test_there_are_not_too_many_links_to_one_trace(alice: Client, request_id: st
 
 
 def test_files_can_be_redacted_too(alice: Client, request_id: str) -> None:
-    answer = alice.get(f"/api/traces/{request_id}/export?format=json&redact=true")
+    answer = alice.get(f"/api/requests/{request_id}/export?format=json&redact=true")
     assert answer["Content-Disposition"].endswith('-redacted.json"')
     assert SECRET not in answer.content.decode()
     assert TITLE not in answer.content.decode()
-    assert alice.get(f"/api/traces/{request_id}/export?redact=maybe").json()["error"]["field"] == "redact"
+    assert alice.get(f"/api/requests/{request_id}/export?redact=maybe").json()["error"]["field"] == "redact"
 
 
 def test_a_damaged_trace_is_not_shown(alice: Client, request_id: str) -> None:
@@ -164,5 +164,5 @@ def test_a_damaged_trace_is_not_shown(alice: Client, request_id: str) -> None:
 
 def test_what_hangs_on_a_trace_goes_with_it(alice: Client, request_id: str) -> None:
     share(alice, request_id)
-    alice.delete(f"/api/traces/{request_id}")
+    alice.delete(f"/api/requests/{request_id}")
     assert not (Request.objects.exists() or Entry.objects.exists() or Share.objects.exists())

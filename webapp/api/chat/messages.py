@@ -1,0 +1,173 @@
+"""Operations that begin answers: send a message, answer it again, fork an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest
+
+from inference.eventlog.clock import unix_us
+from inference.protocol.events import ClientTiming
+from inference.protocol.request import SamplingParams
+from webapp.api.chat.conversations import checked_n, find_conversation
+from webapp.api.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
+from webapp.api.requests import find
+from webapp.chat import sending
+from webapp.chat.delivery import Key
+from webapp.chat.forking import Place, find_fork, start_fork
+from webapp.chat.models import MAX_ANSWERS, Conversation, Message
+from webapp.chat.shown import shown
+from webapp.gateway.answer import Answer
+from webapp.gateway.body import checked_text, checked_timing
+from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.operation import answers
+from webapp.gateway.timing import ServerTiming
+from webapp.lifecycle.start import Arrival
+from webapp.requests.models import Request
+from webapp.requests.params import checked_params
+
+_KEY = re.compile(r"[\x21-\x7e]{1,128}")
+_NUM_SEEDS = 2**53
+"""JavaScript holds integers up to this exactly."""
+
+
+@answers(201)
+def send_message(request: HttpRequest, conversation_id: str, body: NewMessage, timing: ServerTiming) -> Answer[Sent]:
+    """Send a message. The header `Idempotency-Key` makes it safe to send again: a repeat has the first result.
+
+    A repeat's answer has the header `Idempotent-Replayed: true`. 409 `answer_open`; 422 `key_reused`;
+    429 `too_many_requests`.
+    """
+    found = find_conversation(request, conversation_id)
+    text = checked_text(body.text)
+    params = _params_each(body) or _params(found, body.params, _num_answers(body, found))
+    parent = None
+    if body.parent_id is not None:
+        parent = found.messages.filter(pk=body.parent_id).first()
+        if parent is None:
+            raise not_found("message")
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
+    timing.mark("validate")
+    sent = sending.send(found, parent, text, params, arrival, _key(request, found, body))
+    timing.mark("start")
+    result = Sent(user_message=shown(sent.user_message), title=found.title, **_started(sent.answers, timing))
+    return Answer(result, headers={"Idempotent-Replayed": "true"} if sent.is_repeat else {})
+
+
+def _key(request: HttpRequest, found: Conversation, body: NewMessage) -> Key | None:
+    """Return the message's idempotency key. Its digest leaves out the browser's timing, which differs in a retry."""
+    text = request.headers.get("Idempotency-Key")
+    if text is None:
+        return None
+    if not _KEY.fullmatch(text):
+        raise ApiError(400, "invalid", "The Idempotency-Key must have 1 to 128 visible ASCII characters.")
+    asked = msgspec.json.encode([found.pk, msgspec.structs.replace(body, client=None)])
+    return Key(user_id(request), text, hashlib.sha256(asked).hexdigest())
+
+
+@answers(201)
+def regenerate(request: HttpRequest, message_id: str, body: Regeneration, timing: ServerTiming) -> Started:
+    """Answer the same message again. The id is that of an answer. 409 `answer_open`; 429 `too_many_requests`."""
+    answer = Message.objects.filter(
+        pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
+    ).first()
+    if answer is None:
+        raise not_found("answer")
+    params = _params(answer.conversation, body.params, _num_answers(body, answer.conversation))
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
+    timing.mark("validate")
+    begun = sending.regenerate(answer, params, arrival)
+    timing.mark("start")
+    return Started(**_started(begun, timing))
+
+
+@answers(201)
+def fork(request: HttpRequest, request_id: str, body: NewFork, timing: ServerTiming) -> Started:
+    """Fork an answer: begin another answer to the same message with the first one's beginning.
+
+    400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
+    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 429 `too_many_requests`.
+    """
+    parent = find(request, request_id)
+    params = _fork_params(parent, body.params)
+    arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
+    made = find_fork(parent, _place(body), params)
+    timing.mark("validate")
+    answer = start_fork(parent, made, params, arrival)
+    timing.mark("start")
+    return Started(**_started([answer], timing))
+
+
+def _place(body: NewFork) -> Place:
+    if (body.position is None) == (body.text is None):
+        raise ApiError(400, "invalid", "Say either a position, or the text that the answer begins with.", "position")
+    if body.text is None:
+        return Place(body.position, body.token_id)
+    if body.token_id is not None:
+        raise ApiError(400, "invalid", "token_id goes with a position, not with a text.", "token_id")
+    return Place(None, text=checked_text(body.text))
+
+
+def _fork_params(parent: Request, given: SamplingParams | None) -> SamplingParams:
+    """The given params; without them the parent's, its seed included: the same token then gives the same answer."""
+    if given is None:
+        return msgspec.convert(parent.params or {}, SamplingParams)
+    return msgspec.structs.replace(checked_params(given), seed=_seeds(given.seed, 1)[0])
+
+
+def _started(begun: list[Message], timing: ServerTiming) -> dict[str, Any]:
+    """The fields of Started."""
+    first, *siblings = map(shown, begun)
+    return {
+        "assistant_message": first,
+        "siblings": siblings,
+        "received_unix_us": timing.received_unix_us,
+        "responded_unix_us": unix_us(),
+    }
+
+
+def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | None, is_stepped: bool) -> Arrival:
+    return Arrival(
+        received_unix_us=timing.received_unix_us,
+        surface="chat",
+        client=client,
+        http_version=getattr(request, "scope", {}).get("http_version"),
+        is_stepped=is_stepped,
+    )
+
+
+def _num_answers(body: NewMessage | Regeneration, found: Conversation) -> int:
+    """The number of answers to begin; step mode allows only one. Raises ApiError."""
+    if body.is_stepped and (body.n or 1) > 1:
+        raise ApiError(400, "invalid", "n must be 1 where each token is to be chosen.", "n")
+    return 1 if body.is_stepped else found.n if body.n is None else checked_n(body.n)
+
+
+def _params(found: Conversation, given: SamplingParams | None, n: int) -> list[SamplingParams]:
+    """Each answer's params, which differ in the seed."""
+    params = checked_params(given) if given is not None else msgspec.convert(found.params, SamplingParams)
+    seeds = _seeds(params.seed, n)
+    return [msgspec.structs.replace(params, seed=seed) for seed in seeds]
+
+
+def _params_each(body: NewMessage) -> list[SamplingParams] | None:
+    """Each answer's own params, with a seed drawn where none is given; None without `params_each`."""
+    if body.params_each is None:
+        return None
+    if body.params is not None or body.n is not None or body.is_stepped:
+        message = "params_each stands in place of params and n, and not in step mode."
+        raise ApiError(400, "invalid", message, "params_each")
+    if not 1 <= len(body.params_each) <= MAX_ANSWERS:
+        raise ApiError(400, "invalid", f"params_each must have 1 to {MAX_ANSWERS} settings.", "params_each")
+    given = [checked_params(each) for each in body.params_each]
+    return [msgspec.structs.replace(each, seed=_seeds(each.seed, 1)[0]) for each in given]
+
+
+def _seeds(first: int | None, n: int) -> list[int]:
+    if first is None:
+        return [secrets.randbelow(_NUM_SEEDS) for _ in range(n)]
+    return [(first + answer) % _NUM_SEEDS for answer in range(n)]

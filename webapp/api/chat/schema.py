@@ -1,0 +1,145 @@
+"""The structs of the chat's API."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from inference.protocol.events import ClientTiming
+from inference.protocol.request import SamplingParams
+from webapp.chat.shown import Message
+from webapp.gateway.errors import FieldProblem
+from webapp.gateway.structs import Body, Query, Result
+from webapp.requests import services
+
+
+class NewConversation(Body):
+    """The settings of a new conversation. A field that is left out takes its value from the model's entry.
+
+    `params` are taken as a whole: fields missing in given `params` have the neutral values of SamplingParams.
+    """
+
+    model: str | None = None
+    system_prompt: str = msgspec.field(default_factory=lambda: services.model_entry().default_system_prompt)
+    params: SamplingParams = msgspec.field(default_factory=lambda: services.model_entry().default_params)
+    n: int = 1
+    """Answers to each message."""
+
+
+class ConversationChange(Body):
+    """The fields to change; a field that is left out stays."""
+
+    title: str | None = None
+    system_prompt: str | None = None
+    params: SamplingParams | None = None
+    n: int | None = None
+    leaf_id: str | None = None
+    is_pinned: bool | None = None
+
+
+class NewMessage(Body):
+    """A message, and the settings of its answers. Without settings the conversation's hold."""
+
+    text: str
+    parent_id: str | None = None
+    """The answer that the message follows; null: it begins the conversation anew."""
+    params: SamplingParams | None = None
+    n: int | None = None
+    params_each: tuple[SamplingParams, ...] | None = None
+    """Each answer's own settings, so that the answers can race; replaces params and n."""
+    client: ClientTiming | None = None
+    is_stepped: bool = False
+    """Each token waits for a command."""
+
+
+class NewFork(Body):
+    """The place where the new answer leaves the other: `position`, perhaps with `token_id`, or `text`."""
+
+    position: int | None = None
+    """Tokens of the other answer that are kept."""
+    token_id: int | None = None
+    """The next token; null: it is drawn."""
+    text: str | None = None
+    """The answer's new beginning."""
+    params: SamplingParams | None = None
+    """Null: the other answer's."""
+    client: ClientTiming | None = None
+    is_stepped: bool = False
+
+
+class Regeneration(Body):
+    """The settings of another answer. Without settings the conversation's hold."""
+
+    params: SamplingParams | None = None
+    n: int | None = None
+    client: ClientTiming | None = None
+    is_stepped: bool = False
+
+
+class ConversationQuery(Query):
+    """The conversations to list."""
+
+    q: str = ""
+    """Words in the title, a question or an answer."""
+
+
+class ConversationSummary(Result):
+    """A conversation in the list."""
+
+    id: str
+    title: str
+    updated_at: datetime
+    """Time of the last message."""
+    is_pinned: bool
+    is_streaming: bool
+    """An answer is being written in it."""
+
+
+class ConversationList(Result):
+    """The user's conversations, pinned ones first, 500 at most, without empty ones."""
+
+    conversations: list[ConversationSummary]
+
+
+class Conversation(Result):
+    """A conversation with all its branches."""
+
+    id: str
+    title: str
+    model: str
+    system_prompt: str
+    params: SamplingParams
+    n: int
+    """Answers to each message."""
+    leaf_id: str
+    """The last message of the branch that is shown."""
+    created_at: datetime
+    updated_at: datetime
+    is_pinned: bool
+    messages: list[Message]
+
+
+class SettingsNotes(Result):
+    """Settings that are accepted although they cannot hold to the letter."""
+
+    notes: tuple[FieldProblem, ...]
+
+
+class Started(Result):
+    """The answers that a call began. Each is a request of its own."""
+
+    assistant_message: Message
+    siblings: list[Message]
+    """The other answers to the same message."""
+    received_unix_us: int
+    """Arrival of the call, on the server's clock."""
+    responded_unix_us: int
+
+
+class Sent(Started):
+    """A message, and the answers that it began."""
+
+    user_message: Message
+    title: str
+    """The conversation's title."""

@@ -1,0 +1,60 @@
+"""A message as the API and exported files show it. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from webapp.chat import models
+from webapp.requests import summary
+from webapp.requests.models import Request
+from webapp.requests.summary import Figures, ForkOrigin, RequestError
+
+
+class Message(ForkOrigin):
+    """A user's text, or an answer to it. The messages of a conversation form a tree whose siblings are branches."""
+
+    id: str
+    parent_id: str | None
+    role: Literal["user", "assistant"]
+    text: str
+    """An open answer has the text released so far, where a whole conversation is shown."""
+    key: str | None
+    """The Idempotency-Key that a question was posted under; null: none, or not known any more."""
+    created_at: datetime
+    request_id: str | None
+    is_imported: bool
+    """The message was said elsewhere and has no request."""
+    model: str | None
+    """The model that answered; null: a question, or not known."""
+    status: Literal["streaming", "done", "stopped", "withheld", "blocked", "failed"] | None
+    error: RequestError | None
+    figures: Figures | None
+    """Null until the request is settled."""
+
+
+def shown(message: models.Message, text: str | None = None) -> Message:
+    """Return the message as it is shown. text: that of an open answer, as far as it is known."""
+    role: Any = message.role
+    request = message.request if message.role == message.Role.ASSISTANT else None
+    return Message(
+        id=message.id,
+        parent_id=message.parent_id,
+        role=role,
+        text=message.text if text is None else text,
+        key=getattr(message, "key", None),  # annotated by Conversation.tree()
+        created_at=message.created_at,
+        request_id=request.id if request else None,
+        is_imported=message.is_imported,
+        model=request.model if request else message.imported_model or None,
+        status=_status(request) if request else None,
+        error=summary.error(request) if request else None,
+        figures=summary.figures(request) if request and request.is_settled else None,
+        **summary.fork_fields(request),
+    )
+
+
+def _status(request: Request) -> Any:
+    """The request's status; "streaming" while it is open."""
+    is_open = request.status in (Request.Status.QUEUED, Request.Status.RUNNING)
+    return "streaming" if is_open else request.status
