@@ -86,8 +86,8 @@ def completion_body(
     }
     if kind is Kind.LLAMA_CPP:
         body["repeat_last_n"] = len(prompt) + max_tokens  # the whole context; the server makes room for as many
-    if kind is Kind.VLLM and request.cache_salt:
-        body["cache_salt"] = request.cache_salt
+    if kind is Kind.VLLM and request.principal:
+        body["cache_salt"] = request.principal
     return body
 
 
@@ -103,7 +103,7 @@ def _llama_cpp(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
         "logit_bias": [*bias, *([token, False] for token in params.banned_token_ids)],
         "return_progress": True,
         "timings_per_token": True,
-        # Its cache does not separate tenants: a prompt's timing would reveal other users' prompts.
+        # Its cache does not separate principals: a prompt's timing would reveal other users' prompts.
         "cache_prompt": False,
     }
 

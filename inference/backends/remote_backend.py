@@ -68,7 +68,7 @@ class RemoteBackend(threading.Thread):
         """Return the time in units of 5 s: each stream's own patience detects a server that is silent too long."""
         return int(time.monotonic() / _PULSE_S)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int | None:
         """Return None: no such server reports this before it generates."""
         return None
 

@@ -99,12 +99,12 @@ class Engine:
         """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self._scheduler.num_ahead(request_id)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int:
         """Return the number of a prompt's tokens in the prefix cache now; it may change before the prompt comes.
 
         Any thread may call this. It reads one entry after the other, and changes none.
         """
-        return self._scheduler.num_cached(ids, root_key(salt, model))
+        return self._scheduler.num_cached(ids, root_key(principal, model))
 
     @property
     def num_running(self) -> int:

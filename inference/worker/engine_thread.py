@@ -71,9 +71,9 @@ class EngineThread(threading.Thread):
         """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self.engine.num_ahead(request_id)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int:
         """Return the number of this prompt's tokens in the prefix cache now. Any thread may call this."""
-        return self.engine.num_cached(ids, salt, model)
+        return self.engine.num_cached(ids, principal, model)
 
     def submit(self, job: Job) -> None:
         """Queue a job for the engine. Any thread may call this. Raises AlreadyRunning."""

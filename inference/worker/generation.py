@@ -85,7 +85,7 @@ class Generation:
             params.stop,
             request.is_guarded,
             params.stop_token_ids,
-            request.cache_salt,
+            request.principal,
             _circles(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)

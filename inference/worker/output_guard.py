@@ -33,7 +33,7 @@ class OutputGuard:
         stop: Sequence[str],
         is_guarded: bool,
         stop_ids: Container[int] = (),
-        tenant: str | None = None,
+        principal: str | None = None,
         circles: Circles | None = None,
     ) -> None:
         """circles: a detector that has read the tokens taken over; None: the answer may repeat itself."""
@@ -42,7 +42,7 @@ class OutputGuard:
         self._stop = stop
         self._stop_ids = stop_ids
         self._is_guarded = is_guarded
-        self._tenant = tenant
+        self._principal = principal
         self._circles = circles
         self._detokenizer = Detokenizer()
         self._held: list[TokenSampled] = []
@@ -160,8 +160,8 @@ class OutputGuard:
         if not text.strip() or not self._is_guarded:
             return []
         # An answer's first words often equal another answer's; the following text hardly ever does.
-        tenant = self._tenant if self._num_released_chars == 0 else None
-        check = self._guard.check(self._sentence + text, "output", tenant)
+        principal = self._principal if self._num_released_chars == 0 else None
+        check = self._guard.check(self._sentence + text, "output", principal)
         now, num_chars = self._clock.at(), self._num_released_chars
         event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - tokens[0].at)
         if check.verdict != "block":

@@ -323,8 +323,8 @@ export interface GenerationRequest {
   num_candidates: number;
   /** True: the output guard checks text before it is released. */
   is_guarded: boolean;
-  /** The tenant. It separates the prefix cache's contents. Fairness between users counts by it. */
-  cache_salt: string;
+  /** The request's owner. It separates the prefix cache's contents. Fairness between users counts by it. */
+  principal: string;
   /** Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote. */
   cache_ttl: "1h" | "5m" | "none";
   /** A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first. */
@@ -1042,7 +1042,7 @@ export interface ToolFinished {
 export interface Usage {
   /** Prompt tokens (a fork's kept ones too) computed for this request, except those written to the cache as below. */
   uncached_input: number;
-  /** Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt. */
+  /** Prompt tokens taken from the prefix cache, or from another request of the same principal with the same prompt. */
   cache_read: number;
   /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it. */
   cache_write_5m: number;

@@ -73,6 +73,10 @@ class Sequence:
         self._prompt_key: bytes | None = None
 
     @property
+    def principal(self) -> str:
+        return self.request.principal
+
+    @property
     def num_prompt_tokens(self) -> int:
         return len(self.prompt_ids)
 
@@ -109,10 +113,10 @@ class Sequence:
         return keys
 
     def _root_key(self) -> bytes:
-        return root_key(self.request.cache_salt, self.request.model)
+        return root_key(self.principal, self.request.model)
 
     def prompt_key(self, block_size: int) -> bytes:
-        """Return the whole prompt's key, its partly filled last block included; equal for a tenant's equal prompts."""
+        """Return the key of the whole prompt, its partly filled last block included."""
         if self._prompt_key is None:
             num_full = self.num_prompt_tokens // block_size
             parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()

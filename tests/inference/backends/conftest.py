@@ -76,7 +76,7 @@ def job(tokenizer: Tokenizer, request_id: str = "a", prompt: str = "Once upon a 
         prompt_ids=tuple(tokenizer.encode(prompt)),
         params=SamplingParams(**settings),  # type: ignore[arg-type]
         accepted_unix_us=unix_us(),
-        cache_salt="user:1",
+        principal="user:1",
         num_candidates=5,
     )
     return Job(request, tokenizer.eos_ids, RequestClock(request.accepted_unix_us))

@@ -109,7 +109,7 @@ def request(
         prompt_ids=tuple(tokenizer.encode(prompt)),
         params=SamplingParams(**settings),  # type: ignore[arg-type]
         accepted_unix_us=unix_us(),
-        cache_salt="",
+        principal="",
     )
 
 
