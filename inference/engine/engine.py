@@ -188,7 +188,7 @@ class Engine:
         self.num_steps += 1
         self._note(step)
         if step.shares:
-            self._note_company(step)
+            self._note_batches(step)
             self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns()))
         return ended + self._report() + self.take_finished()
 
@@ -199,13 +199,13 @@ class Engine:
             if isinstance(note, Preempted):
                 self._drafting.forget(note.sequence)
 
-    def _note_company(self, step: Step) -> None:
+    def _note_batches(self, step: Step) -> None:
         batch = record.batch(step.shares, self.num_waiting)
         for share in step.shares:
-            slot, company = self._slots.of(share.sequence), batch.without(share)
-            if company != slot.company:
-                slot.company = company
-                slot.events.append(record.composed(share.sequence, company))
+            slot, others = self._slots.of(share.sequence), batch.without(share)
+            if others != slot.batch:
+                slot.batch = others
+                slot.events.append(record.composed(share.sequence, others))
 
     def _compute(self, step: Step, facts: StepFacts) -> None:
         """Compute the step. An error ends this step's sequences alone; those that ended before are still reported."""

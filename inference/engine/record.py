@@ -135,12 +135,12 @@ def batch(shares: Iterable[Scheduled], num_waiting: int) -> Batch:
     )
 
 
-def composed(sequence: Sequence, company: Batch) -> BatchComposed:
+def composed(sequence: Sequence, others: Batch) -> BatchComposed:
     return BatchComposed(
         at=sequence.clock.at(),
-        decoding=company.decoding,
-        prefilling=company.prefilling,
-        num_waiting=company.num_waiting,
+        decoding=others.decoding,
+        prefilling=others.prefilling,
+        num_waiting=others.num_waiting,
     )
 
 

@@ -17,7 +17,7 @@ export const PLACES: Record<FindingKind, { panel: PanelName; stage: StageId }> =
   "wait-queue": { panel: "Batch", stage: "queue" },
   "wait-prefill": { panel: "Batch", stage: "prefill" },
   "wait-check": { panel: "Safety", stage: "safety" },
-  company: { panel: "Batch", stage: "decode" },
+  batch: { panel: "Batch", stage: "decode" },
   slow: { panel: "Batch", stage: "decode" },
   long: { panel: "Timing", stage: "decode" },
   stall: { panel: "Batch", stage: "decode" },

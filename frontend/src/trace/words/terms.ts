@@ -78,7 +78,7 @@ export const TERMS = {
       "One pass of the model for all running requests together: a token for each that writes, and chunks of prompts.",
     exhibit: "batching",
   },
-  company: {
+  batch: {
     sentence: "Other requests whose tokens were computed in the same step; who they are is not recorded.",
     exhibit: "batching",
   },
