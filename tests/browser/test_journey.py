@@ -310,7 +310,7 @@ def test_the_strip_is_the_scrubber(opened: Opener) -> None:
     expect(journey(page)).to_have_attribute("data-scene", "draw")
 
 
-def test_the_lanes_unfold_with_a_key_stay_as_they_were_left_and_are_made_higher(opened: Opener) -> None:
+def test_the_lanes_expand_with_a_key_stay_as_they_were_left_and_are_made_higher(opened: Opener) -> None:
     page = opened("stopped", reduced_motion="reduce")
     lanes = page.get_by_test_id("timeline-plot")
     expect(lanes).to_have_count(0)

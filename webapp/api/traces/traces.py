@@ -28,7 +28,7 @@ from webapp.traces.library.order import CursorError, Order
 from webapp.traces.models import Entry
 
 PAGE = 50
-_NO_FILTERS = ("cursor", "is_folded")
+_NO_FILTERS = ("cursor", "is_grouped")
 _MAX_NOTE_CHARS = 10_000
 _SEND_TIMEOUT_S = 5.0
 
@@ -45,7 +45,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 def traces(request: HttpRequest) -> HttpResponse:
     """The user's requests that meet every filter, in the order of `sort` (newest first).
 
-    `cursor` continues a list. With `is_folded`, a set of runs is one row.
+    `cursor` continues a list. With `is_grouped`, a set of runs is one row.
     """
     asked = [(name, text) for name, texts in request.GET.lists() for text in texts]
     try:
@@ -55,14 +55,14 @@ def traces(request: HttpRequest) -> HttpResponse:
     note_started(user_id(request))
     order = Order.of(text) if (text := request.GET.get("sort")) else Order()
     matching = order.apply(library.matching(user_id(request), met))
-    is_folded = checked_flag(request.GET.get("is_folded"), "is_folded")
-    rows = library.folded(matching) if is_folded else matching
+    is_grouped = checked_flag(request.GET.get("is_grouped"), "is_grouped")
+    rows = library.grouped(matching) if is_grouped else matching
     if cursor := request.GET.get("cursor"):
         rows = _continued(rows, order, cursor)
     page = library.first(rows, PAGE + 1)
     next_cursor = order.cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
     answer = listed(page[:PAGE])
-    if is_folded:
+    if is_grouped:
         sets = library.sets(matching, page[:PAGE])
         answer = [row | {"set": sets.get(row["rerun_id"])} for row in answer]
     return JsonResponse({"traces": answer, "next_cursor": next_cursor})

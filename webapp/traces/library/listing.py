@@ -80,7 +80,7 @@ def _text(value: object) -> str:
     return NOT_CHECKED if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
+def grouped(rows: QuerySet[Request]) -> QuerySet[Request]:
     """The rows with each set of runs reduced to its last run among them."""
     later = rows.order_by().filter(run__rerun=OuterRef("run__rerun"), run__index__gt=OuterRef("run__index"))
     return rows.filter(~Exists(later))

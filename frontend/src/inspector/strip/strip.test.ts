@@ -26,7 +26,7 @@ beforeEach(() => {
   const target = document.body;
   parts = [
     mount(SceneStrip, { target, props: { trace, onScene: () => {} } }),
-    mount(Transport, { target, props: { trace, isFolded: true, onFold: () => {} } }),
+    mount(Transport, { target, props: { trace, isCollapsed: true, onCollapse: () => {} } }),
   ];
   flushSync();
 });

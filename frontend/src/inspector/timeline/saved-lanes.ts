@@ -1,5 +1,5 @@
 /**
- * The last fold and height of the timeline's lanes. A page without storage (an exported one in a frame of its own
+ * The timeline's lanes as they were left: collapsed or open, and their height. A page without storage (an exported one in a frame of its own
  * origin) starts from the defaults each time.
  */
 
@@ -8,15 +8,15 @@ const HEIGHT_KEY = "sightglass-timeline-height";
 /** The strip of scenes is the timeline for readers who did not open the lanes; px. */
 const HEIGHT = 168;
 
-export const keptFold = (): boolean => read(KEY) !== "open";
+export const savedIsCollapsed = (): boolean => read(KEY) !== "open";
 
-export function keepFold(isFolded: boolean): void {
-  write(KEY, isFolded ? "folded" : "open");
+export function saveIsCollapsed(isCollapsed: boolean): void {
+  write(KEY, isCollapsed ? "collapsed" : "open");
 }
 
-export const keptHeight = (): number => Number(read(HEIGHT_KEY)) || HEIGHT;
+export const savedHeight = (): number => Number(read(HEIGHT_KEY)) || HEIGHT;
 
-export function keepHeight(px: number): void {
+export function saveHeight(px: number): void {
   write(HEIGHT_KEY, String(px));
 }
 
