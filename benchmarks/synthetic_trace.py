@@ -244,7 +244,7 @@ def _check(log: Log, layer: Any, start: int, end: int, us: int) -> SafetyChecked
         start=start,
         end=end,
         duration_us=us,
-        held_us=us,
+        buffered_us=us,
     )
 
 

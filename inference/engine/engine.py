@@ -113,7 +113,7 @@ class Engine:
     def has_work(self) -> bool:
         """Return whether a step would do anything. A sequence that waits for a person's choice needs no step."""
         slots = list(self._slots.values())
-        return any(slot.events or not slot.sequence.is_held or slot.sequence.finish_reason for slot in slots)
+        return any(slot.events or not slot.sequence.is_paused or slot.sequence.finish_reason for slot in slots)
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """In step mode, take the proposed token or another. A command for a token that was taken before is void."""

@@ -31,7 +31,7 @@ class Check:
     policy: str
     duration_us: int
 
-    def event(self, at: int, layer: Layer, start: int, end: int, held_us: int = 0) -> SafetyChecked:
+    def event(self, at: int, layer: Layer, start: int, end: int, buffered_us: int = 0) -> SafetyChecked:
         return SafetyChecked(
             at=at,
             layer=layer,
@@ -43,7 +43,7 @@ class Check:
             start=start,
             end=end,
             duration_us=self.duration_us,
-            held_us=held_us,
+            buffered_us=buffered_us,
         )
 
 

@@ -98,10 +98,10 @@ class Candidates:
         place = np.abs(np.arange(len(surprise)) - (np.searchsorted(surprise, self._entropy()) - 0.5))
         order = np.lexsort((place, distance))
         masses = np.cumsum(np.exp(-surprise[order]))
-        kept = order[: bisect_left(masses, share) + 1]
-        end = int(kept.max()) + 1
-        self._check_sorted(end + 1)  # one that is not kept proves that no later one is
-        return int(kept.min()), end
+        survivors = order[: bisect_left(masses, share) + 1]
+        end = int(survivors.max()) + 1
+        self._check_sorted(end + 1)  # a first non-survivor proves that no later one is
+        return int(survivors.min()), end
 
     def _entropy(self) -> float:
         if self._mass == 1:

@@ -98,7 +98,7 @@ class Generation:
         self._num_commands = 0
         self._proposed_at = clock.at()
         """Step mode: the time since which the proposed token waits; only a chosen token ends the wait."""
-        self._is_held = False
+        self._is_paused = False
         self._is_given_up = False
 
     def run(self) -> Failure | None:
@@ -140,7 +140,7 @@ class Generation:
         for command in self._services.log.commands(request_id, self._num_commands):
             self._num_commands += 1
             backend.take(request_id, command)
-        is_forgotten = self._is_held and self._clock.at() - self._proposed_at > _IDLE_US
+        is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > _IDLE_US
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
             cancelled = RequestCancelled(at=self._clock.at(), by=_NOBODY)
@@ -166,10 +166,10 @@ class Generation:
                 self._is_preempted = isinstance(event, GenerationPreempted)
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
-                self._is_held = False
+                self._is_paused = False
             elif isinstance(event, TokenProposed):
                 proposed = event
-                self._is_held = True
+                self._is_paused = True
             elif isinstance(event, GrammarMasked | DraftVerified) or (
                 isinstance(event, BatchComposed) and self._guard.num_tokens
             ):
@@ -178,7 +178,7 @@ class Generation:
                 events.append(event)
         if output.events:
             # A request that waits for a person's choice does not wait in the queue, even after a preemption.
-            self._is_waiting = self._is_preempted and not self._is_held
+            self._is_waiting = self._is_preempted and not self._is_paused
         if output.finish_reason is not None:
             events += [*self._guard.flush(), self._finished(output)]
         elif proposed is not None:

@@ -257,7 +257,7 @@ def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> No
     # The scene ends before the first release: the last token of the character makes it whole.
     step(page)
     expect(journey(page)).to_have_attribute("data-scene", "stream")
-    expect(shape(page, "held-said")).to_contain_text("Held in the worker")
+    expect(shape(page, "buffered-said")).to_contain_text("Held in the worker")
     scene(page, "Prefill").click()
     expect(page.get_by_test_id("journey-caption")).to_contain_text("39 tokens")
     expect(scene(page, "Cache")).to_be_disabled()

@@ -68,7 +68,7 @@ it("tells an answer that had no room for more from one that reached what was ask
   expect(summaryOfMessage({ ...message, num_kept: 4 })!.phase).toBe("cut at the length limit");
 });
 
-it("shows a message's kept figures, and none that it does not have", () => {
+it("shows a message's saved figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
   const figures = ["8 tokens", "0.08\u00a0s to first text"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);

@@ -252,12 +252,12 @@ describe("streaming", () => {
         }
         let seen = "";
         let numBytes = 0;
-        for (const { piece, released, held } of stagesOf(pieces)) {
+        for (const { piece, released, buffered } of stagesOf(pieces)) {
           seen += released;
           numBytes += piece.bytes!.length;
           expect(text.startsWith(seen)).toBe(true);
-          expect(new TextEncoder().encode(seen).length + held.length).toBe(numBytes);
-          if (held.length) expect(lengthOf(held[0]!)).toBeGreaterThan(held.length);
+          expect(new TextEncoder().encode(seen).length + buffered.length).toBe(numBytes);
+          if (buffered.length) expect(lengthOf(buffered[0]!)).toBeGreaterThan(buffered.length);
         }
         expect(seen).toBe(text);
       }),
@@ -266,7 +266,7 @@ describe("streaming", () => {
 
   it("shows what becomes of a character whose bytes are decoded apart", () => {
     const [first, second] = stagesOf(byteByByte.cut("é"));
-    expect([first!.alone, first!.released, first!.held]).toEqual(["\ufffd", "", [0xc3]]);
-    expect([second!.alone, second!.released, second!.held]).toEqual(["\ufffd", "é", []]);
+    expect([first!.alone, first!.released, first!.buffered]).toEqual(["\ufffd", "", [0xc3]]);
+    expect([second!.alone, second!.released, second!.buffered]).toEqual(["\ufffd", "é", []]);
   });
 });

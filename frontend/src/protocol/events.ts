@@ -186,7 +186,7 @@ export interface ContextCompared {
   is_number: boolean | null;
   /** Segments that were not in the prompt before, as indices into this request's context. */
   added: number[];
-  /** Segments of the same source with another text. Segments neither added nor changed were kept. */
+  /** Segments of the same source with another text. Segments neither added nor changed are as before. */
   changed: SegmentChange[];
   /** Segments of the prompt before that this one lacks, except the template's own. */
   removed: Dropped[];
@@ -731,8 +731,8 @@ export interface SafetyChecked {
   /** One past the last character. */
   end: number;
   duration_us: number;
-  /** Output only: time for which the oldest text of this span was held back. */
-  held_us: number;
+  /** Output only: time for which the oldest text of this span waited for this check. */
+  buffered_us: number;
 }
 
 /** One category's score. */

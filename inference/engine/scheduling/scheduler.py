@@ -49,7 +49,7 @@ class Limits:
     """With the running requests and those in step mode fewer than a worker's threads. So the engine refuses the next
     request at once, and none is left in the task queue."""
     max_num_stepped: int = 32
-    """Sequences in step mode. Any number of them may be held, neither running nor waiting."""
+    """Sequences in step mode. Any number of them may be paused, neither running nor waiting."""
     token_budget: int = 512
     """Tokens of a step without decoding sequences: large enough to use the matrix units well."""
     mixed_budget: int = 192
@@ -170,15 +170,15 @@ class Scheduler:
         if len(_active(self.running)) >= self._max_num_running:
             return False
         found = self.blocks.find(keys)  # a second look might find less
-        held = sorted((each for each in self.running if each.is_held), key=_rank)
+        paused = sorted((each for each in self.running if each.is_paused), key=_rank)
         # No sequence is preempted in vain.
-        tables, num_others = [each.block_table for each in held], len(self.running) - len(held)
+        tables, num_others = [each.block_table for each in paused], len(self.running) - len(paused)
         if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
             return False
         while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
-            if not held:
+            if not paused:
                 return False
-            self._preempt(held.pop(), step)
+            self._preempt(paused.pop(), step)
             found = self.blocks.find(keys)
         pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
@@ -251,8 +251,8 @@ class Scheduler:
             self._service.charge(sequence.principal, INPUT_WEIGHT * max(0, num_new))
 
     def _preempt_last(self, step: Step) -> None:
-        """Preempt held step-mode sequences first, then those of the lowest rank."""
-        self._preempt(max(self.running, key=lambda sequence: (sequence.is_held, *_rank(sequence))), step)
+        """Preempt paused sequences of step mode first, then those of the lowest rank."""
+        self._preempt(max(self.running, key=lambda sequence: (sequence.is_paused, *_rank(sequence))), step)
 
     def _preempt(self, victim: Sequence, step: Step) -> None:
         step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
@@ -319,8 +319,8 @@ class Scheduler:
 
 
 def _active(sequences: list[Sequence]) -> list[Sequence]:
-    """Return the sequences that are not held for a person's choice."""
-    return [sequence for sequence in sequences if not sequence.is_held]
+    """Return the sequences that are not paused for a person's choice."""
+    return [sequence for sequence in sequences if not sequence.is_paused]
 
 
 def _has_read(sequence: Sequence) -> bool:

@@ -52,7 +52,7 @@ class Sequence:
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
-    is_held: bool = False
+    is_paused: bool = False
     """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay until another
     sequence needs them."""
     num_permitted: int = 0

@@ -22,7 +22,7 @@ class Limit(Value, frozen=True, kw_only=True):
     refill_per_s: float | None = None
     """Amount that returns by itself each second; 0: nothing does. None: not recorded."""
 
-    kept: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
+    unredacted: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
 
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
@@ -34,7 +34,7 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     duration_us: int
     """Time in the gateway up to here."""
 
-    kept: ClassVar = "limits duration_us"
+    unredacted: ClassVar = "limits duration_us"
     shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=900)
 
 
@@ -45,7 +45,7 @@ class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
     limit: Limit
     message: str
 
-    kept: ClassVar = "limit"
+    unredacted: ClassVar = "limit"
     shown: ClassVar = Shown(
         lane="gateway",
         is_mark=True,

@@ -15,7 +15,7 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     num_tokens: int
     """Generated tokens whose text has been released so far. Part of a character counts once the character is whole."""
 
-    kept: ClassVar = "num_tokens"
+    unredacted: ClassVar = "num_tokens"
     shown: ClassVar = Shown(
         lane="guard",
         is_mark=True,
@@ -34,7 +34,7 @@ class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
     replacement: str
     """Text shown instead."""
 
-    kept: ClassVar = "num_tokens category"
+    unredacted: ClassVar = "num_tokens category"
     shown: ClassVar = Shown(
         lane="guard",
         is_mark=True,

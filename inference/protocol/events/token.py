@@ -38,7 +38,7 @@ class SamplerStage(Value, frozen=True, kw_only=True):
     masked: tuple[int, ...] = ()
     """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
 
-    kept: ClassVar = "name num_candidates mass log_normalizer logits first"
+    unredacted: ClassVar = "name num_candidates mass log_normalizer logits first"
 
 
 class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
@@ -87,7 +87,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     chosen_by: Literal["draw", "person"] = "draw"
     """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None."""
 
-    kept: ClassVar = (
+    unredacted: ClassVar = (
         "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
         "batch_size chosen_by"
     )
@@ -104,4 +104,4 @@ class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
     token: TokenSampled
     """The token that is sampled if the person takes the draw."""
 
-    kept: ClassVar = ""
+    unredacted: ClassVar = ""

@@ -414,7 +414,7 @@ def test_a_preempted_request_says_that_it_waits_again(
     assert isinstance(queued, GenerationQueued) and queued.queue_depth == 7
 
 
-class PreemptingHeld(Preempting):
+class PreemptingPaused(Preempting):
     """A back end that preempts an answer while its token waits to be chosen, and goes on once it was said to wait."""
 
     def submit(self, job: Job) -> None:
@@ -432,7 +432,7 @@ def test_an_answer_preempted_while_its_token_waited_says_that_it_waits_once_that
     log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
-    services = Services("test", PreemptingHeld(), tokenizer, Grammars(tokenizer), guard, log)
+    services = Services("test", PreemptingPaused(), tokenizer, Grammars(tokenizer), guard, log)
     log.command("a", StepCommand(position=0))
     events = run_to_log(services, msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True))
     assert [event.queue_depth for event in events if isinstance(event, GenerationQueued)] == [7]

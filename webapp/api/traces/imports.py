@@ -1,4 +1,4 @@
-"""The trace library's JSON API: untrusted files, each validated as a whole before anything is kept."""
+"""The trace library's JSON API: untrusted files, each validated as a whole before anything is saved."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
-            _keep(request, blob, told, bundled)
+            _save(request, blob, told, bundled)
     return summary(known or request) | {"is_known": known is not None}
 
 
@@ -120,9 +120,9 @@ def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: O
     return request
 
 
-def _keep(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
+def _save(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
     request.save()
-    store.keep(request, blob)
+    store.save_packed(request, blob)
     Import.objects.create(
         trace_id=request.pk, user_id=request.user_id, events_sha256=told.events, redacted_sha256=told.redacted
     )

@@ -19,7 +19,7 @@ from webapp.traces import store
 from webapp.traces.export.redact import redact
 from webapp.traces.file.archive import TraceFileError, packed
 from webapp.traces.models import Import, Trace
-from webapp.traces.previous_turn import own
+from webapp.traces.previous_turn import strip_previous_turn_texts
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Digests:
 
 def digests(frames: Sequence[Frame]) -> Digests:
     """Compute the digests. Raises TraceFileError where the events contradict themselves."""
-    kept = own(frames)
+    stripped = strip_previous_turn_texts(frames)
     try:
-        return Digests(_digest(kept), _digest(redact(kept)))
+        return Digests(_digest(stripped), _digest(redact(stripped)))
     except ValueError as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
 

@@ -214,8 +214,8 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
 it("shows of withheld tokens only how many there were, and what stands in their place", () => {
   const view = foldAll([ACCEPTED, token(0, 1), RELEASED, token(1, 2), WITHHELD]);
   const shapes = stageShapes(view, SIZE, 1, null);
-  expect(named(shapes, "held-said")).toMatchObject({ ink: "danger" });
-  expect(shapes.some(({ key }) => key.startsWith("held-piece"))).toBe(false);
+  expect(named(shapes, "buffered-said")).toMatchObject({ ink: "danger" });
+  expect(shapes.some(({ key }) => key.startsWith("buffered-piece"))).toBe(false);
   expect(named(shapes, "sent-instead-words")).toMatchObject({ text: "Gone." });
   for (const beat of BEATS)
     expect(faults(stageShapes(view, { ...SIZE, width: 358 }, beat, null))).toEqual([]);
@@ -224,8 +224,8 @@ it("shows of withheld tokens only how many there were, and what stands in their 
 it("tells no number of bytes of a token that was redacted", () => {
   const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
   const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "stream" });
-  expect(named(shapes, "held-said")).toMatchObject({ text: "Held in the worker: 1 token" });
-  expect(named(shapes, "held-bytes-0")).toMatchObject({ text: "" });
+  expect(named(shapes, "buffered-said")).toMatchObject({ text: "Held in the worker: 1 token" });
+  expect(named(shapes, "buffered-bytes-0")).toMatchObject({ text: "" });
 });
 
 describe("a fork", () => {

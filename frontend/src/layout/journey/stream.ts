@@ -1,4 +1,4 @@
-/** Tokens on their way out: held in the worker until the guard's check, then released to the browser as text. */
+/** Tokens on their way out: buffered in the worker until the guard's check, then released to the browser as text. */
 import type { SafetyChecked, TokenSampled } from "../../protocol/events";
 import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trace/bytes";
 import { nameOf } from "../../trace/token-name";
@@ -14,7 +14,7 @@ const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
 const BYTES = 11;
-/** The tops of the parts: the held tokens, the gate, the browser's text. */
+/** The tops of the parts: the buffered tokens, the gate, the browser's text. */
 const HELD_TOP = 22;
 const GATE = 78;
 const SENT_TOP = 128;
@@ -24,7 +24,7 @@ export function streamShapes(view: TraceView, area: Area, beat: number): Shape[]
   const newest = view.events.at(-1)?.event.type;
   const during = (...types: string[]) => (newest && types.includes(newest) ? beat : 1);
   return [
-    ...heldShapes(view, area, during("token.sampled"), during("text.withheld")),
+    ...bufferedShapes(view, area, during("token.sampled"), during("text.withheld")),
     ...scanShapes(view, area, during("safety.checked")),
     ...gateShapes(view, area, during("safety.checked")),
     ...leavingShapes(view, area, during("text.released")),
@@ -32,19 +32,19 @@ export function streamShapes(view: TraceView, area: Area, beat: number): Shape[]
   ];
 }
 
-const heldOf = (view: TraceView): TokenSampled[] => view.tokens.slice(numReleased(view));
+const bufferedOf = (view: TraceView): TokenSampled[] => view.tokens.slice(numReleased(view));
 
-function heldShapes(view: TraceView, area: Area, arriving: number, withholding: number): Shape[] {
-  const held = heldOf(view);
+function bufferedShapes(view: TraceView, area: Area, arriving: number, withholding: number): Shape[] {
+  const buffered = bufferedOf(view);
   const { withheld } = view;
-  const waiting = held.length && isWaiting(held) ? "; a character waits for its last byte" : "";
+  const waiting = buffered.length && isWaiting(buffered) ? "; a character waits for its last byte" : "";
   const said = withheld
     ? `Withheld: ${counted(withheld.num_tokens, "token")} (${categoryWords(withheld.category)}); they never left the worker`
-    : held.length
-      ? `Held in the worker: ${counted(held.length, "token")}${bytesOf(held)}${waiting}`
+    : buffered.length
+      ? `Held in the worker: ${counted(buffered.length, "token")}${bytesOf(buffered)}${waiting}`
       : "Held in the worker: nothing";
   const shapes: Shape[] = [
-    text("held-said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), {
+    text("buffered-said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), {
       ink: withheld ? "danger" : "soft",
     }),
   ];
@@ -61,7 +61,7 @@ function heldShapes(view: TraceView, area: Area, arriving: number, withholding: 
         { stroke: "danger", fill: "danger", isHatched: true, opacity: part(withholding, 0, 0.5) },
       ),
     );
-  else shapes.push(...chipShapes(held, area, arriving));
+  else shapes.push(...chipShapes(buffered, area, arriving));
   return shapes;
 }
 
@@ -69,18 +69,20 @@ const sizeOf = ({ piece }: TokenSampled): string =>
   piece === REDACTED_PIECE ? "" : `${decodeBase64(piece).length} B`;
 
 /** The number of bytes of redacted tokens is not known. */
-function bytesOf(held: TokenSampled[]): string {
-  if (held.some(({ piece }) => piece === REDACTED_PIECE)) return "";
+function bytesOf(buffered: TokenSampled[]): string {
+  if (buffered.some(({ piece }) => piece === REDACTED_PIECE)) return "";
   return `, ${counted(
-    held.reduce((sum, { piece }) => sum + decodeBase64(piece).length, 0),
+    buffered.reduce((sum, { piece }) => sum + decodeBase64(piece).length, 0),
     "byte",
   )}`;
 }
 
 /** True when the last of these tokens ends within a character. */
-function isWaiting(held: TokenSampled[]): boolean {
-  const last = held.at(-1)!;
-  return pieceLabel(last.piece).startsWith("‹") && sharedText(held.map(({ piece }) => piece)).at(-1) === null;
+function isWaiting(buffered: TokenSampled[]): boolean {
+  const last = buffered.at(-1)!;
+  return (
+    pieceLabel(last.piece).startsWith("‹") && sharedText(buffered.map(({ piece }) => piece)).at(-1) === null
+  );
 }
 
 /** The newest at the right, as many as have room; it falls in from the draw above. */
@@ -90,7 +92,7 @@ function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape
   const hidden = tokens.length - chips.length;
   const y = area.y + HELD_TOP;
   const more = hidden
-    ? [text("held-more", area.x, y + 15, `+${count(hidden)}`, { font: "mono", size: 11, ink: "faint" })]
+    ? [text("buffered-more", area.x, y + 15, `+${count(hidden)}`, { font: "mono", size: 11, ink: "faint" })]
     : [];
   return [
     ...more,
@@ -99,17 +101,17 @@ function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape
       const whole = shared[index];
       const shapes: Shape[] = [
         box(
-          `held-${token.position}`,
+          `buffered-${token.position}`,
           { x, y, width, height: CHIP },
           { fill: "guard-pale", stroke: isPart ? "guard" : undefined, isDashed: isPart && !whole, radius: 3 },
         ),
-        text(`held-piece-${token.position}`, x + PAD, y + 15, label, {
+        text(`buffered-piece-${token.position}`, x + PAD, y + 15, label, {
           font: "mono",
           size: SIZE,
           ink: token.is_special ? "soft" : "ink",
         }),
         text(
-          `held-bytes-${token.position}`,
+          `buffered-bytes-${token.position}`,
           x + PAD,
           y + CHIP + 11,
           isPart ? (whole ?? "waits") : sizeOf(token),
@@ -147,7 +149,7 @@ function placed(tokens: TokenSampled[], area: Area) {
 
 const lastCheck = ({ outputChecks }: TraceView): SafetyChecked | null => outputChecks.at(-1) ?? null;
 
-/** The guard reads the held tokens. */
+/** The guard reads the buffered tokens. */
 function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   if (events.at(-1)?.event.type !== "safety.checked" || beat >= 1) return [];
   const x = area.x + area.width * part(beat, 0, 0.7);
@@ -178,7 +180,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
     check.verdict
   ];
   const score = worst && check.verdict !== "allow" ? `, ${judged(worst)}` : "";
-  const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.held_us)}`;
+  const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
   const isAllowed = check.verdict === "allow";
   return [
     line("gate", ends, { ink: check.verdict === "block" ? "danger" : "guard", width: 1.5 }),

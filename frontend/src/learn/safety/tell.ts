@@ -52,9 +52,9 @@ export const tellSafety: Teller = (view) => {
         first.at,
         last.at,
       ),
-      line(highest("Its", worst), worst.at - worst.held_us, worst.at),
+      line(highest("Its", worst), worst.at - worst.buffered_us, worst.at),
       line(
-        `Text was held for ${duration(Math.max(...outputChecks.map(({ held_us }) => held_us)))} at most before it left.`,
+        `Text was held for ${duration(Math.max(...outputChecks.map(({ buffered_us }) => buffered_us)))} at most before it left.`,
         first.at,
         last.at,
       ),

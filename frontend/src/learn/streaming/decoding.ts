@@ -8,7 +8,7 @@ export interface Stage {
   /** The text that the waiting decoder releases with this token. */
   released: string;
   /** Bytes that it holds after this token. */
-  held: number[];
+  buffered: number[];
 }
 
 export function stagesOf(pieces: Piece[]): Stage[] {
@@ -20,7 +20,7 @@ export function stagesOf(pieces: Piece[]): Stage[] {
     const numOut = new TextEncoder().encode(released).length;
     pending = [...pending, ...bytes].slice(numOut);
     const alone = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-    return { piece, alone, released, held: pending };
+    return { piece, alone, released, buffered: pending };
   });
 }
 

@@ -32,11 +32,11 @@ export const tellStream: Teller = (view) => {
       last.at,
     ),
   );
-  const held = outputChecks.map(({ held_us }) => held_us);
-  if (held.length)
+  const buffered = outputChecks.map(({ buffered_us }) => buffered_us);
+  if (buffered.length)
     lines.push(
       line(
-        `Text was held for ${duration(Math.max(...held))} at most, until the output check had seen it.`,
+        `Text was held for ${duration(Math.max(...buffered))} at most, until the output check had seen it.`,
         first.at,
         last.at,
       ),

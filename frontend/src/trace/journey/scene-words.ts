@@ -131,16 +131,16 @@ function removerOf(token: TokenSampled, params: SamplingParams | undefined): str
 function streamCaption(view: TraceView): string {
   const { withheld, tokens, outputChecks } = view;
   if (withheld) return sentence(view, "guard");
-  const numHeld = tokens.length - numReleased(view);
-  const held = numHeld
-    ? `${counted(numHeld, "token")} wait${numHeld === 1 ? "s" : ""} for the safety check`
+  const numBuffered = tokens.length - numReleased(view);
+  const buffered = numBuffered
+    ? `${counted(numBuffered, "token")} wait${numBuffered === 1 ? "s" : ""} for the safety check`
     : "";
   if (!outputChecks.length || !numReleased(view))
-    return held
-      ? `${held} before the browser gets ${numHeld === 1 ? "it" : "them"}.`
+    return buffered
+      ? `${buffered} before the browser gets ${numBuffered === 1 ? "it" : "them"}.`
       : sentence(view, "guard");
-  return numHeld && !view.generation
-    ? `${counted(numReleased(view), "token")} left for the browser; ${held}.`
+  return numBuffered && !view.generation
+    ? `${counted(numReleased(view), "token")} left for the browser; ${buffered}.`
     : sentence(view, "guard");
 }
 

@@ -72,9 +72,9 @@ it("tells of each scene only what is recorded", () => {
   expect(caption(view, "bill")).toBe("Nothing was computed, so there is nothing to pay.");
 });
 
-it("tells of held tokens that they wait, and of withheld ones that they never left", () => {
-  const held = foldAll([ACCEPTED, token(0, 1)]);
-  expect(caption(held, "stream")).toBe("1 token waits for the safety check before the browser gets it.");
+it("tells of buffered tokens that they wait, and of withheld ones that they never left", () => {
+  const buffered = foldAll([ACCEPTED, token(0, 1)]);
+  expect(caption(buffered, "stream")).toBe("1 token waits for the safety check before the browser gets it.");
   expect(stripFigure(foldAll([ACCEPTED, token(0, 1), WITHHELD]), "stream")).toBe("withheld");
 });
 

@@ -50,11 +50,11 @@ interface Weighed {
   error: number;
 }
 
-interface Kept {
-  /** Number of known candidates that are kept. */
+interface Survivors {
+  /** Number of known candidates that survive. */
   num: Range;
   mass: Range;
-  /** True when others may be kept. */
+  /** True when others may survive. */
   isOpen: boolean;
 }
 
@@ -355,61 +355,66 @@ function cumulative({ known }: Weighed): number[] {
 }
 
 /** The stages in their order, as in inference/sampling/candidates.py. */
-function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Kept {
+function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Survivors {
   const sums = cumulative(weighed);
   const count = weighed.known.length;
   const total = sums[count]!;
-  let kept: Kept = {
+  let survivors: Survivors = {
     num: { low: count, high: count },
     mass: { low: total + weighed.others.low, high: total + weighed.others.high },
     isOpen: weighed.others.high > 0,
   };
-  if (top_k > 0) kept = cutTopK(kept, weighed, sums, top_k);
-  if (top_p < 1) kept = cutTopP(kept, weighed, sums, top_p);
-  if (min_p > 0) kept = cutMinP(kept, weighed, sums, min_p);
-  return kept;
+  if (top_k > 0) survivors = cutTopK(survivors, weighed, sums, top_k);
+  if (top_p < 1) survivors = cutTopP(survivors, weighed, sums, top_p);
+  if (min_p > 0) survivors = cutMinP(survivors, weighed, sums, min_p);
+  return survivors;
 }
 
-function cutTopK(kept: Kept, { known, heaviest }: Weighed, sums: number[], k: number): Kept {
+function cutTopK(survivors: Survivors, { known, heaviest }: Weighed, sums: number[], k: number): Survivors {
   const more = k - known.length;
   if (more <= 0) return closed(sums, k, k);
-  if (!kept.isOpen) return kept;
+  if (!survivors.isOpen) return survivors;
   const total = sums.at(-1)!;
-  return { ...kept, mass: { low: total, high: Math.min(kept.mass.high, total + more * heaviest) } };
+  return { ...survivors, mass: { low: total, high: Math.min(survivors.mass.high, total + more * heaviest) } };
 }
 
-function cutTopP(kept: Kept, { heaviest, error }: Weighed, sums: number[], p: number): Kept {
+function cutTopP(survivors: Survivors, { heaviest, error }: Weighed, sums: number[], p: number): Survivors {
   const reach = (target: number, scale: number) => sums.findIndex((sum, n) => n > 0 && sum * scale >= target);
-  const least = reach(p * kept.mass.low, 1 + error);
-  const most = reach(p * kept.mass.high, 1 - error);
-  const low = least < 0 ? kept.num.low : Math.min(kept.num.low, least);
-  // A closed kept set reaches its last one at the latest.
-  if (most >= 0 || !kept.isOpen)
-    return closed(sums, low, most < 0 ? kept.num.high : Math.min(kept.num.high, most));
+  const least = reach(p * survivors.mass.low, 1 + error);
+  const most = reach(p * survivors.mass.high, 1 - error);
+  const low = least < 0 ? survivors.num.low : Math.min(survivors.num.low, least);
+  // A closed survivors set reaches its last one at the latest.
+  if (most >= 0 || !survivors.isOpen)
+    return closed(sums, low, most < 0 ? survivors.num.high : Math.min(survivors.num.high, most));
   return {
-    num: { low, high: kept.num.high },
+    num: { low, high: survivors.num.high },
     mass: {
-      low: least < 0 ? Math.max(sums[low]!, p * kept.mass.low) : sums[low]!,
-      high: Math.min(kept.mass.high, p * kept.mass.high + heaviest),
+      low: least < 0 ? Math.max(sums[low]!, p * survivors.mass.low) : sums[low]!,
+      high: Math.min(survivors.mass.high, p * survivors.mass.high + heaviest),
     },
     isOpen: true,
   };
 }
 
-function cutMinP(kept: Kept, { known, heaviest, error }: Weighed, sums: number[], share: number): Kept {
+function cutMinP(
+  survivors: Survivors,
+  { known, heaviest, error }: Weighed,
+  sums: number[],
+  share: number,
+): Survivors {
   const bound = share * known[0]!.weight;
   const numAbove = (scale: number) => known.filter(({ weight }) => weight * scale >= bound).length;
-  const low = Math.min(kept.num.low, numAbove(1 - error));
-  const high = Math.min(kept.num.high, numAbove(1 + error));
-  if (!kept.isOpen || heaviest * (1 + error) < bound) return closed(sums, low, high);
-  return { num: { low, high }, mass: { low: sums[low]!, high: kept.mass.high }, isOpen: true };
+  const low = Math.min(survivors.num.low, numAbove(1 - error));
+  const high = Math.min(survivors.num.high, numAbove(1 + error));
+  if (!survivors.isOpen || heaviest * (1 + error) < bound) return closed(sums, low, high);
+  return { num: { low, high }, mass: { low: sums[low]!, high: survivors.mass.high }, isOpen: true };
 }
 
-function closed(sums: number[], low: number, high: number): Kept {
+function closed(sums: number[], low: number, high: number): Survivors {
   return { num: { low, high }, mass: { low: sums[low]!, high: sums[high]! }, isOpen: false };
 }
 
-function drawFrom(weighed: Weighed, { num, mass, isOpen }: Kept, u: number): Outcome {
+function drawFrom(weighed: Weighed, { num, mass, isOpen }: Survivors, u: number): Outcome {
   const sums = cumulative(weighed);
   const place = (target: number) => sums.findIndex((sum, n) => n > 0 && sum > target);
   const low = place(u * mass.low * (1 - weighed.error));

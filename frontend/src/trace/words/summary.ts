@@ -1,7 +1,7 @@
-/** The line below an answer: its state and figures, from its trace or from the figures kept with the message. */
+/** The line below an answer: its state and figures, from its trace or from the figures saved with the message. */
 import type { SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, seconds } from "../format";
-import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "../outcome";
+import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, waitedForChoice, type TraceView } from "../view";
@@ -62,7 +62,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** The summary of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage(message: KeptAnswer): Summary | null {
+export function summaryOfMessage(message: SavedAnswer): Summary | null {
   const { status, figures, text } = message;
   // Its text came with the conversation, before its events.
   if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };

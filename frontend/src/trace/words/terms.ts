@@ -198,7 +198,7 @@ export const TERMS = {
     exhibit: "safety",
   },
   checkTime: { sentence: "What the classifier took for this piece of text.", exhibit: "safety" },
-  heldTime: {
+  bufferedTime: {
     sentence: "How long the oldest text of this piece waited in the worker before the check had passed it.",
     exhibit: "safety",
   },
@@ -250,7 +250,7 @@ export const TERMS = {
     sentence: "Text travels as UTF-8: one to four bytes a character; a token may hold a part of one.",
     exhibit: "streaming",
   },
-  heldBytes: {
+  bufferedBytes: {
     sentence: "Bytes of a character that is not whole yet: nobody can show half a character, so they wait.",
     exhibit: "streaming",
   },

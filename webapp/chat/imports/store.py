@@ -28,8 +28,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The conversations kept from a file, and the number already known."""
+class Stored:
+    """The conversations saved from a file, and the number already known."""
 
     conversations: list[Conversation]
     num_messages: int
@@ -120,20 +120,20 @@ def check_room(num_bytes: int, num_free: int) -> None:
         raise ImportFileError(f"You can import {told}. Delete imported conversations, or import a smaller file.")
 
 
-def keep(owner: int, rows: Sequence[Rows]) -> Kept:
+def store(owner: int, rows: Sequence[Rows]) -> Stored:
     """Save all conversations that are not known already, or none. Raises ImportFileError.
 
     A crash may leave some of the conversations saved; a second import finds them as known.
     """
-    kept = list[Rows]()
+    saved = list[Rows]()
     try:
         for turn in _turns(rows):
-            kept += _keep(owner, turn)
+            saved += _store(owner, turn)
     except Exception:
-        _take_back(kept)
+        _take_back(saved)
         raise
-    num_messages = sum(len(each.messages) for each in kept)
-    return Kept([each.conversation for each in kept], num_messages, len(rows) - len(kept))
+    num_messages = sum(len(each.messages) for each in saved)
+    return Stored([each.conversation for each in saved], num_messages, len(rows) - len(saved))
 
 
 def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
@@ -148,7 +148,7 @@ def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
     yield turn
 
 
-def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
+def _store(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     with transaction.atomic():
         lock_user(owner)  # two simultaneous imports of the same file make one copy
         new = _unknown(owner, rows)
@@ -158,8 +158,8 @@ def _keep(owner: int, rows: Sequence[Rows]) -> list[Rows]:
     return new
 
 
-def _take_back(kept: Sequence[Rows]) -> None:
-    for turn in _turns(kept):
+def _take_back(saved: Sequence[Rows]) -> None:
+    for turn in _turns(saved):
         Conversation.objects.filter(pk__in=[each.conversation.pk for each in turn]).delete()
 
 
