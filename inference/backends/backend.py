@@ -22,7 +22,7 @@ class AlreadyRunning(Exception):
 
 
 @dataclass(frozen=True)
-class Refused(StepOutput):
+class FailedOutput(StepOutput):
     """The request failed for a reason that programs can tell: `code` (see events.RequestFailed)."""
 
     code: str = "internal"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from inference.backends.backend import AlreadyRunning, Description, Job, Refused
+from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
@@ -135,7 +135,7 @@ class EngineThread(threading.Thread):
             self._refuse(job, "internal", str(error))
 
     def _refuse(self, job: Job, code: str, message: str) -> None:
-        self._deliver(Refused(job.request.request_id, [], Usage(), "error", message, code=code))
+        self._deliver(FailedOutput(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:
         try:

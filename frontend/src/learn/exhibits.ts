@@ -5,22 +5,22 @@ import type { StageId } from "../trace/stages";
 import { SCENES, type SceneId } from "../trace/journey/scenes";
 import type { Session } from "../transport/api";
 import type { TraceView } from "../trace/view";
-import { tellLooks } from "./attention/tell";
-import { tellBatch } from "./batching/tell";
-import { tellBlocks } from "./cache/tell";
-import { tellContext } from "./context/tell";
-import { tellBill } from "./economics/tell";
-import { tellGate } from "./gate/tell";
-import { tellGuesses } from "./guessing/tell";
-import { tellLoop } from "./loop/tell";
-import { tellPieces } from "./merges/tell";
-import { tellPhases } from "./prefill/tell";
-import { tellRules } from "./rules/tell";
-import { tellSafety } from "./safety/tell";
-import { tellDraws } from "./sampling/tell";
-import { tellStream } from "./streaming/tell";
-import { tellTokens } from "./tokenizer/tell";
-import type { Teller } from "./own/walk";
+import { narrateLooks } from "./attention/narration";
+import { narrateBatch } from "./batching/narration";
+import { narrateBlocks } from "./cache/narration";
+import { narrateContext } from "./context/narration";
+import { narrateBill } from "./economics/narration";
+import { narrateGate } from "./gate/narration";
+import { narrateGuesses } from "./guessing/narration";
+import { narrateLoop } from "./loop/narration";
+import { narratePieces } from "./merges/narration";
+import { narratePhases } from "./prefill/narration";
+import { narrateRules } from "./rules/narration";
+import { narrateSafety } from "./safety/narration";
+import { narrateDraws } from "./sampling/narration";
+import { narrateStream } from "./streaming/narration";
+import { narrateTokens } from "./tokenizer/narration";
+import type { Narration } from "./own/reading-clock";
 
 export interface ExhibitProps {
   session: Session;
@@ -46,7 +46,7 @@ export interface ExhibitCard {
   scene: SceneId;
   load: () => Promise<{ default: Component<ExhibitProps> }>;
   slice: () => Promise<{ default: Component<SliceProps> }>;
-  tell: Teller;
+  narrate: Narration;
 }
 
 export const EXHIBITS: ExhibitCard[] = [
@@ -59,7 +59,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "message",
     load: () => import("./gate/GateExhibit.svelte"),
     slice: () => import("./gate/OwnGate.svelte"),
-    tell: tellGate,
+    narrate: narrateGate,
   },
   {
     id: "context",
@@ -70,7 +70,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "window",
     load: () => import("./context/ContextExhibit.svelte"),
     slice: () => import("./context/OwnWindow.svelte"),
-    tell: tellContext,
+    narrate: narrateContext,
   },
   {
     id: "tokenizer",
@@ -81,7 +81,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./tokenizer/TokenizerExhibit.svelte"),
     slice: () => import("./tokenizer/OwnTokens.svelte"),
-    tell: tellTokens,
+    narrate: narrateTokens,
   },
   {
     id: "merges",
@@ -92,7 +92,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./merges/MergesExhibit.svelte"),
     slice: () => import("./merges/OwnPieces.svelte"),
-    tell: tellPieces,
+    narrate: narratePieces,
   },
   {
     id: "rules",
@@ -103,7 +103,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./rules/RulesExhibit.svelte"),
     slice: () => import("./rules/OwnRules.svelte"),
-    tell: tellRules,
+    narrate: narrateRules,
   },
   {
     id: "safety",
@@ -114,7 +114,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "check",
     load: () => import("./safety/SafetyExhibit.svelte"),
     slice: () => import("./safety/OwnChecks.svelte"),
-    tell: tellSafety,
+    narrate: narrateSafety,
   },
   {
     id: "batching",
@@ -125,7 +125,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "queue",
     load: () => import("./batching/BatchingExhibit.svelte"),
     slice: () => import("./batching/OwnSteps.svelte"),
-    tell: tellBatch,
+    narrate: narrateBatch,
   },
   {
     id: "cache",
@@ -136,7 +136,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "cache",
     load: () => import("./cache/CacheExhibit.svelte"),
     slice: () => import("./cache/OwnBlocks.svelte"),
-    tell: tellBlocks,
+    narrate: narrateBlocks,
   },
   {
     id: "prefill",
@@ -147,7 +147,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "prefill",
     load: () => import("./prefill/PrefillExhibit.svelte"),
     slice: () => import("./prefill/OwnPhases.svelte"),
-    tell: tellPhases,
+    narrate: narratePhases,
   },
   {
     id: "attention",
@@ -158,7 +158,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "prefill",
     load: () => import("./attention/AttentionExhibit.svelte"),
     slice: () => import("./attention/OwnLooks.svelte"),
-    tell: tellLooks,
+    narrate: narrateLooks,
   },
   {
     id: "loop",
@@ -169,7 +169,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "draw",
     load: () => import("./loop/LoopExhibit.svelte"),
     slice: () => import("./loop/OwnLoop.svelte"),
-    tell: tellLoop,
+    narrate: narrateLoop,
   },
   {
     id: "guessing",
@@ -180,7 +180,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "draw",
     load: () => import("./guessing/GuessingExhibit.svelte"),
     slice: () => import("./guessing/OwnGuesses.svelte"),
-    tell: tellGuesses,
+    narrate: narrateGuesses,
   },
   {
     id: "sampling",
@@ -191,7 +191,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "draw",
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
-    tell: tellDraws,
+    narrate: narrateDraws,
   },
   {
     id: "streaming",
@@ -202,7 +202,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "stream",
     load: () => import("./streaming/StreamingExhibit.svelte"),
     slice: () => import("./streaming/OwnFrames.svelte"),
-    tell: tellStream,
+    narrate: narrateStream,
   },
   {
     id: "economics",
@@ -213,7 +213,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "bill",
     load: () => import("./economics/EconomicsExhibit.svelte"),
     slice: () => import("./economics/OwnBill.svelte"),
-    tell: tellBill,
+    narrate: narrateBill,
   },
 ];
 

@@ -22,10 +22,10 @@ from webapp.requests.models import Request
 from webapp.requests.outcome import Outcome
 from webapp.traces import store
 from webapp.traces.export.formats import decode_file
-from webapp.traces.file import bundle, foreign
+from webapp.traces.file import bundle, import_check
 from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.library import listing as library
-from webapp.traces.library.known import Digests, digests, find, find_import
+from webapp.traces.library.copies import Digests, digests, find, find_import
 from webapp.traces.models import Entry, Import
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,7 +66,7 @@ def _import_bundle(owner: int, data: bytes) -> list[dict[str, Any]]:
     """
     for bundled, archive in bundle.read_bundle(data):
         try:
-            foreign.check(archive)
+            import_check.check(archive)
             checked_note(bundled.note)
             checked_tags(bundled.tags, "tags")
         except (TraceFileError, ApiError) as error:
@@ -88,7 +88,7 @@ def _take_back(taken: list[dict[str, Any]]) -> None:
 
 def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> dict[str, Any]:
     """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
-    accepted, outcome = foreign.check(archive)
+    accepted, outcome = import_check.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
     if known is not None:

@@ -1,7 +1,7 @@
 /** The other requests in this request's steps. */
 import { counted, duration } from "../../trace/format";
 import { queueWaits } from "../../trace/timing/queue-waits";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 const UNTIL = {
   worker: "in the queue until a worker was free",
@@ -10,7 +10,7 @@ const UNTIL = {
   either: "in the queue",
 };
 
-export const tellBatch: Teller = (view) => {
+export const narrateBatch: Narration = (view) => {
   const { queued, started, tokens, prefill, drafts } = view;
   if (!queued) return missing(view, "A queue");
   const ahead = queued.queue_depth;

@@ -41,7 +41,7 @@ class CannotRerun(Exception):
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedPrompt:
     """The model's input in a saved trace."""
 
     model: str
@@ -103,7 +103,7 @@ class PromptCheck:
         return asdict(self)
 
 
-def read(events: Iterable[AnyEvent]) -> Saved:
+def read(events: Iterable[AnyEvent]) -> SavedPrompt:
     """Read the input from a trace's events. Raises CannotRerun."""
     found = list(events)
     accepted = first(found, RequestAccepted)
@@ -113,10 +113,10 @@ def read(events: Iterable[AnyEvent]) -> Saved:
         raise CannotRerun(
             "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
         )
-    return Saved(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
+    return SavedPrompt(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
 
 
-def check(saved: Saved, services: PromptServices, model: str) -> PromptCheck:
+def check(saved: SavedPrompt, services: PromptServices, model: str) -> PromptCheck:
     """Compare with today's prompt.
 
     Raises CannotRerun where the ids would mean something else to the model that is here.
@@ -153,7 +153,7 @@ def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
     return next(differing, None if len(a) == len(b) else min(len(a), len(b)))
 
 
-def _render(saved: Saved, services: PromptServices) -> list[int] | None:
+def _render(saved: SavedPrompt, services: PromptServices) -> list[int] | None:
     try:
         return services.template.render([ChatMessage(each.role, each.content) for each in saved.messages()]).ids
     except (TemplateError, ValueError):

@@ -1,8 +1,8 @@
 /** The request's way through the gate. */
 import { count, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const tellGate: Teller = (view) => {
+export const narrateGate: Narration = (view) => {
   const { accepted, gateway, events, at } = view;
   const refused = events.flatMap(({ event }) => (event.type === "gateway.refused" ? [event] : []))[0];
   if (refused) return [line(`The gate refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];

@@ -15,7 +15,7 @@ export interface Column {
 }
 
 /** Words that tell a trace from those with the same question; empty for one that stands alone. */
-export function standing(trace: Placed): string[] {
+export function distinguishingWords(trace: Placed): string[] {
   const { answer, run, fork_position: fork } = trace;
   const parts = [];
   if (run) parts.push(`Run ${run.index + 1} of ${run.num}`, ...settingsOf(run.settings));

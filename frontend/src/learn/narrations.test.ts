@@ -5,7 +5,7 @@ import type { AnyEvent, Frame } from "../protocol/events";
 import { RequestTrace } from "../state/request/request-trace.svelte";
 import { ACCEPTED, foldAll, LOOKED_UP } from "../trace/fixtures";
 import type { TraceView } from "../trace/view";
-import { tellBlocks } from "./cache/tell";
+import { narrateBlocks } from "./cache/narration";
 import { EXHIBITS } from "./exhibits";
 
 const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
@@ -24,8 +24,8 @@ const WHOLES: [string, TraceView][] = [
 ];
 
 describe.each(WHOLES)("%s", (_, whole) => {
-  it.each(EXHIBITS.map((exhibit) => [exhibit.id, exhibit] as const))("is told by %s", (_, { tell }) => {
-    const lines = tell(whole);
+  it.each(EXHIBITS.map((exhibit) => [exhibit.id, exhibit] as const))("is told by %s", (_, { narrate }) => {
+    const lines = narrate(whole);
     expect(lines.length).toBeGreaterThan(0);
     for (const { text, start, end } of lines) {
       expect(text).toMatch(/^.+\.$/su);
@@ -40,7 +40,7 @@ it("tells of the example by its own numbers", () => {
   const whole = wholeOf(`${import.meta.dirname}/../example/example.json`);
   const told = (id: string) =>
     EXHIBITS.find((exhibit) => exhibit.id === id)!
-      .tell(whole)
+      .narrate(whole)
       .map(({ text }) => text)
       .join(" ");
   expect(told("tokenizer")).toContain(`into ${whole.prompt!.ids.length} tokens`);
@@ -57,7 +57,7 @@ it("counts what a fork read behind its prompt: the answer that it goes on from",
     { ...LOOKED_UP, hits: [true, true] },
     { type: "prefill.advanced", at: 8000, start: 32, end: 40, total: 40, step_us: 900, batch_size: 1 },
   ] as unknown as AnyEvent[]);
-  const told = tellBlocks(view).map(({ text }) => text);
+  const told = narrateBlocks(view).map(({ text }) => text);
   expect(told[0]).toBe(
     "Its prompt and the answer it goes on from, 40 tokens, fill 2 blocks of 16 and 8 of another.",
   );

@@ -1,9 +1,9 @@
 /** The guesses in the request's answer. */
 import { count, counted } from "../../trace/format";
 import { nameOf } from "../../trace/token-name";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 
-export const tellGuesses: Teller = (view) => {
+export const narrateGuesses: Narration = (view) => {
   const { tokens, drafts } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   if (!first || !last) return missing(view, "An answer");

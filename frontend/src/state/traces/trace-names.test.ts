@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { SamplingParams } from "../../protocol/events";
 import type { RequestSummary } from "../../transport/api";
 import { around, inOrder } from "./selection";
-import { ownSettings, shortNames, standing } from "./standing";
+import { ownSettings, shortNames, distinguishingWords } from "./trace-names";
 
 const TRACE = {
   id: "req_a",
@@ -16,20 +16,20 @@ const TRACE = {
 } as unknown as RequestSummary;
 
 it("tells answers, runs and forks apart, and leaves one alone that stands alone", () => {
-  expect(standing(TRACE)).toEqual([]);
-  expect(standing({ ...TRACE, answer: { index: 0, num: 1 } })).toEqual([]);
-  expect(standing({ ...TRACE, answer: { index: 1, num: 8 } })).toEqual(["Answer 2 of 8"]);
-  expect(standing({ ...TRACE, answer: { index: 8, num: 9 }, fork_position: 5 })).toEqual([
+  expect(distinguishingWords(TRACE)).toEqual([]);
+  expect(distinguishingWords({ ...TRACE, answer: { index: 0, num: 1 } })).toEqual([]);
+  expect(distinguishingWords({ ...TRACE, answer: { index: 1, num: 8 } })).toEqual(["Answer 2 of 8"]);
+  expect(distinguishingWords({ ...TRACE, answer: { index: 8, num: 9 }, fork_position: 5 })).toEqual([
     "Answer 9 of 9",
     "forked at token 6",
   ]);
   const run = { index: 2, num: 4, settings: { temperature: 0, top_k: 5 } };
-  expect(standing({ ...TRACE, surface: "replay", run })).toEqual([
+  expect(distinguishingWords({ ...TRACE, surface: "replay", run })).toEqual([
     "Run 3 of 4",
     "temperature 0 (greedy)",
     "top-k 5",
   ]);
-  expect(standing({ ...TRACE, surface: "replay" })).toEqual(["Run again"]);
+  expect(distinguishingWords({ ...TRACE, surface: "replay" })).toEqual(["Run again"]);
 });
 
 it("gives short names by what differs: the questions, else the places, else the times", () => {

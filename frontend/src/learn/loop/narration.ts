@@ -1,10 +1,10 @@
 /** Tokens that the request's steps computed, and that they would have computed without a cache. */
 import { count, counted, duration } from "../../trace/format";
 import { numRead, type TraceView } from "../../trace/view";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 import { countsOf } from "./counts";
 
-export const tellLoop: Teller = (view) => {
+export const narrateLoop: Narration = (view) => {
   const { prompt, prefill, tokens } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   if (!prompt || !first || !last) return missing(view, "An answer");

@@ -1,8 +1,8 @@
 /** The amount of text that attention could look back at. */
 import { count, counted } from "../../trace/format";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 
-export const tellLooks: Teller = (view) => {
+export const narrateLooks: Narration = (view) => {
   const { prompt, tokens, at } = view;
   if (!prompt) return missing(view, "The prompt");
   const size = prompt.ids.length;

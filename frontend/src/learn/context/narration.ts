@@ -1,9 +1,9 @@
 /** The fill of the window. */
 import { count, counted, percent } from "../../trace/format";
 import { numKept } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const tellContext: Teller = (view) => {
+export const narrateContext: Narration = (view) => {
   const { context, cache, generation, tokens } = view;
   if (!context) return missing(view, "The window");
   const from = context.at - context.duration_us;

@@ -1,7 +1,7 @@
 /** The request's bill. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, money, percent } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 const NAMES: Record<BillLine["kind"], string> = {
   uncached_input: "prompt tokens were computed",
@@ -11,7 +11,7 @@ const NAMES: Record<BillLine["kind"], string> = {
   output: "tokens were written as the answer",
 };
 
-export const tellBill: Teller = (view) => {
+export const narrateBill: Narration = (view) => {
   const { bill, generation } = view;
   if (!bill) return missing(view, "A bill");
   if (!bill.lines.length) return [line("This model has no price, so the request cost nothing.", 0, bill.at)];

@@ -1,10 +1,10 @@
 /** The request's blocks that were there already. */
 import { count, counted, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 import { savedTime } from "../../trace/context/saved-time";
 import { numRead } from "../../trace/view";
 
-export const tellBlocks: Teller = (view) => {
+export const narrateBlocks: Narration = (view) => {
   const { cache, prompt, prefill, tokens, events } = view;
   if (!cache) return missing(view, "What the cache held");
   const size = cache.block_size;

@@ -3,7 +3,7 @@ import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
 import { messageLength, messageOf } from "../../trace/context/reading";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 const VERDICTS = {
   allow: "let through",
@@ -12,7 +12,7 @@ const VERDICTS = {
   block: "stopped",
 };
 
-export const tellSafety: Teller = (view) => {
+export const narrateSafety: Narration = (view) => {
   const { inputCheck, outputChecks, prompt, releases, withheld } = view;
   if (!inputCheck && !outputChecks.length) return missing(view, "A safety check");
   const lines: Line[] = [];

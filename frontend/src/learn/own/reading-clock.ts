@@ -12,7 +12,7 @@ export interface Line {
 }
 
 /** An exhibit's short sentences on a request, with that request's own numbers. */
-export type Teller = (view: TraceView) => Line[];
+export type Narration = (view: TraceView) => Line[];
 
 export function line(text: string, start: number, end: number): Line {
   return { text, start, end: Math.max(start, end) };

@@ -2,7 +2,7 @@
 import { counted } from "../../trace/format";
 import { messageOf } from "../../trace/context/reading";
 import type { TraceView } from "../../trace/view";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 import { charsPerToken, sizesOf, tokensPerWord, type Sizes } from "./rules";
 
 /** Sizes of the message and of the answer; null: the trace does not have its text, or nothing was written. */
@@ -16,7 +16,7 @@ export function ownSizes(view: TraceView): { message: Sizes | null; answer: Size
   };
 }
 
-export const tellRules: Teller = (view) => {
+export const narrateRules: Narration = (view) => {
   const { message, answer } = ownSizes(view);
   const { context, tokens } = view;
   const lines = [];

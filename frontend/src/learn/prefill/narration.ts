@@ -1,9 +1,9 @@
 /** The speeds at which the request's prompt was read and its answer written. */
 import { counted, duration } from "../../trace/format";
 import { firstTextUs } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const tellPhases: Teller = (view) => {
+export const narratePhases: Narration = (view) => {
   const { prefill, tokens, releases } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   const chunks = prefill.filter(({ at }) => !first || at <= first.at);

@@ -2,9 +2,9 @@
 import { quotedName } from "../../trace/token-name";
 import { bits, count, counted, percent } from "../../trace/format";
 import { isGreedy } from "../../trace/sampling/probability";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 
-export const tellDraws: Teller = (view) => {
+export const narrateDraws: Narration = (view) => {
   const { tokens, accepted } = view;
   const params = accepted?.params;
   if (!tokens[0] || !params) return missing(view, "A draw");

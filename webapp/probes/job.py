@@ -22,7 +22,7 @@ class Overloaded(Exception):
 
 
 @dataclass(frozen=True)
-class Look:
+class JobStatus:
     """The state of one answer."""
 
     state: str
@@ -32,7 +32,7 @@ class Look:
     message: str = ""
 
 
-class Board:
+class WorkerJob:
     """One question's hash in Redis."""
 
     def __init__(self, key: str, task: str = "inference.probe", queue: str = "probes") -> None:
@@ -40,12 +40,12 @@ class Board:
         self._task = task
         self._queue = queue
 
-    def look(self) -> Look | None:
+    def status(self) -> JobStatus | None:
         """Return the answer's state; None: the question was not asked."""
         row: Any = _client().hgetall(self._key)
         if b"state" not in row:
             return None
-        return Look(
+        return JobStatus(
             state=row[b"state"].decode(),
             waited_s=time.time() - float(row.get(b"since", 0)),
             event=row.get(b"event", b""),
@@ -53,7 +53,7 @@ class Board:
             message=row.get(b"message", b"").decode(),
         )
 
-    def ask(self, payload: str) -> None:
+    def enqueue(self, payload: str) -> None:
         """Queue the question for a worker, unless it is queued already. Raises Overloaded."""
         client = _client()
         if client.llen(self._queue) >= _MAX_WAITING:

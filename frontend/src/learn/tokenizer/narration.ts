@@ -2,9 +2,9 @@
 import { pieceLabel, sharedText } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const tellTokens: Teller = (view) => {
+export const narrateTokens: Narration = (view) => {
   const { accepted, prompt, context, tokens } = view;
   if (!prompt) return missing(view, "What the tokenizer did");
   const from = prompt.at - prompt.duration_us;

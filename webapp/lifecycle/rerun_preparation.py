@@ -15,7 +15,7 @@ from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 
 
-class SavedPreparation(Preparation):
+class RerunPreparation(Preparation):
     """Prepares a request that already has its context and prompt and, for a fork, its answer's first tokens."""
 
     def __init__(self, request: Request, source: SavedInput) -> None:

@@ -1,9 +1,9 @@
 /** The request's text as it left, piece by piece. */
 import { sharedText } from "../../trace/bytes";
 import { counted, duration } from "../../trace/format";
-import { line, missing, type Line, type Teller } from "../own/walk";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const tellStream: Teller = (view) => {
+export const narrateStream: Narration = (view) => {
   const { releases, tokens, outputChecks, client, accepted } = view;
   const [first, last] = [releases[0], releases.at(-1)];
   if (!first || !last) return missing(view, "Released text");

@@ -1,9 +1,9 @@
 /** The sizes of the pieces that the request was made of. */
 import { decodeBase64, pieceLabel } from "../../trace/bytes";
 import { counted } from "../../trace/format";
-import { line, missing, type Teller } from "../own/walk";
+import { line, missing, type Narration } from "../own/reading-clock";
 
-export const tellPieces: Teller = (view) => {
+export const narratePieces: Narration = (view) => {
   const { prompt, tokens } = view;
   if (!prompt) return missing(view, "The prompt");
   const special = new Set(prompt.special);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { advance, isAtEnd, momentAt, readingMs, type Line, type Place } from "./walk";
+import { advance, isAtEnd, momentAt, readingMs, type Line, type Place } from "./reading-clock";
 
 const lines = fc.array(
   fc
