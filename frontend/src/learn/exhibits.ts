@@ -14,7 +14,7 @@ import { narrateGate } from "./gate/narration";
 import { narrateGuesses } from "./guessing/narration";
 import { narrateLoop } from "./loop/narration";
 import { narratePieces } from "./merges/narration";
-import { narratePhases } from "./prefill/narration";
+import { narratePrefill } from "./prefill/narration";
 import { narrateRules } from "./rules/narration";
 import { narrateSafety } from "./safety/narration";
 import { narrateDraws } from "./sampling/narration";
@@ -146,8 +146,8 @@ export const EXHIBITS: ExhibitCard[] = [
       "A prompt is there as a whole, so a step can read hundreds of its tokens at once. An answer is not: each token depends on the one before, so every token takes a step of its own. That makes two kinds of work with two different limits.",
     scene: "prefill",
     load: () => import("./prefill/PrefillExhibit.svelte"),
-    slice: () => import("./prefill/OwnPhases.svelte"),
-    narrate: narratePhases,
+    slice: () => import("./prefill/OwnPrefill.svelte"),
+    narrate: narratePrefill,
   },
   {
     id: "attention",

@@ -148,7 +148,7 @@ export interface ClientTiming {
   /** Resource Timing: nextHopProtocol. */
   http_version: string | null;
   /** The Server-Timing header on the reply to the POST; None: not recorded. */
-  server_timing: ServerPhase[] | null;
+  server_timing: ServerInterval[] | null;
 }
 
 /** The prompt, segment by segment, in order and without gaps. */
@@ -837,7 +837,7 @@ export interface SegmentChange {
 }
 
 /** One entry of a Server-Timing header. */
-export interface ServerPhase {
+export interface ServerInterval {
   name: string;
   /** None: the server named no duration. */
   duration_us: number | null;

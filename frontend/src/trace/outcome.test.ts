@@ -38,8 +38,8 @@ it.each([
     expect(cutOf(view)).toEqual({ given: 2, asked, by });
     expect(cutSentence(cutOf(view)!)).toBe(said);
     expect(story(view)).toBe(said);
-    const phase = by === "setting" ? "cut at the length limit" : "cut: no room for more";
-    expect(summaryOfTrace(view).phase).toBe(phase);
+    const state = by === "setting" ? "cut at the length limit" : "cut: no room for more";
+    expect(summaryOfTrace(view).state).toBe(state);
   },
 );
 

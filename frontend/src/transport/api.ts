@@ -16,7 +16,7 @@ import type {
   SafetyChecked,
   SamplingParams,
   Segment,
-  ServerPhase,
+  ServerInterval,
   Simulation,
   SimulationRequest,
   Usage,
@@ -380,7 +380,7 @@ export interface Started {
   is_repeat: boolean;
   received_unix_us: number;
   responded_unix_us: number;
-  server_timing: ServerPhase[] | null;
+  server_timing: ServerInterval[] | null;
 }
 
 export interface Sent extends Started {
@@ -456,7 +456,7 @@ async function call<T>(method: string, path: string, body?: unknown, outlivesPag
   return (await answered<T>(method, path, body, outlivesPage)).data;
 }
 
-/** Begins answers; the reply's header has the times of the server's phases. */
+/** Begins answers; the reply's header has the times of the server's intervals. */
 async function start<T extends Started>(path: string, body: unknown, key?: string): Promise<T> {
   const { data, headers } = await answered<T>("POST", path, body, false, key);
   const is_repeat = headers.get("Idempotent-Replayed") === "true";

@@ -56,7 +56,7 @@ from inference.protocol.events.request import (
     RequestFailed,
     RequestFinished,
     RequestObserved,
-    ServerPhase,
+    ServerInterval,
     Surface,
 )
 from inference.protocol.events.safety import SafetyChecked, SafetyScore
@@ -113,7 +113,7 @@ __all__ = [
     "Segment",
     "SegmentChange",
     "SegmentKind",
-    "ServerPhase",
+    "ServerInterval",
     "StageName",
     "Surface",
     "TextReleased",

@@ -9,7 +9,7 @@ from inference.protocol.events.shown import Shown
 from inference.protocol.request import FinishReason, SamplingParams, Usage
 
 
-class ServerPhase(Value, frozen=True, kw_only=True):
+class ServerInterval(Value, frozen=True, kw_only=True):
     """One entry of a Server-Timing header."""
 
     name: str
@@ -50,7 +50,7 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     """Resource Timing: TLS handshake, a duration."""
     http_version: str | None = None
     """Resource Timing: nextHopProtocol."""
-    server_timing: tuple[ServerPhase, ...] | None = None
+    server_timing: tuple[ServerInterval, ...] | None = None
     """The Server-Timing header on the reply to the POST; None: not recorded."""
 
     unredacted: ClassVar = (

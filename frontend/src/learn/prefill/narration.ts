@@ -3,7 +3,7 @@ import { counted, duration } from "../../trace/format";
 import { firstTextUs } from "../../trace/view";
 import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const narratePhases: Narration = (view) => {
+export const narratePrefill: Narration = (view) => {
   const { prefill, tokens, releases } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   const chunks = prefill.filter(({ at }) => !first || at <= first.at);

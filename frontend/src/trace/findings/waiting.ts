@@ -1,6 +1,6 @@
 /** The parts of a long wait for the first text. */
 import { counted, duration } from "../format";
-import { CHOICE } from "../timing/phases";
+import { CHOICE } from "../timing/intervals";
 import { queueWaits } from "../timing/queue-waits";
 import type { TraceView } from "../view";
 import { BETWEEN, firstText, type Wait } from "../timing/waits";

@@ -187,7 +187,7 @@ export const TERMS = {
       "From each token to the next. Tokens that were guessed ahead come at once, with nothing between.",
     exhibit: "batching",
   },
-  allPhases: {
+  allIntervals: {
     sentence:
       "From the first to the last moment known; the rows that are not in parallel, and Unexplained, add up to it.",
     exhibit: null,
@@ -277,15 +277,15 @@ export const TERMS = {
       "A header in which the server tells how long each part of its answer took; DevTools shows it too.",
     exhibit: "streaming",
   },
-  authPhase: {
+  authInterval: {
     sentence: "From the request's arrival until the server knew who asks.",
     exhibit: "gate",
   },
-  validatePhase: {
+  validateInterval: {
     sentence: "Reading the body, finding the conversation and checking the settings.",
     exhibit: "gate",
   },
-  startPhase: {
+  startInterval: {
     sentence: "Taking a place among the open requests, writing the rows, and handing the work to the queue.",
     exhibit: "gate",
   },

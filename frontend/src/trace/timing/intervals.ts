@@ -1,6 +1,6 @@
 /**
- * The phase table: the parts of the time from keydown to the last paint. Phases that followed each other never overlap;
- * phases that ran beside them and unexplained time are separate.
+ * The interval table: the parts of the time from keydown to the last paint. Intervals that followed each other never overlap;
+ * intervals that ran beside them and unexplained time are separate.
  */
 import { browserMoments } from "../browser-clock";
 import type { StageId } from "../stages";
@@ -17,7 +17,7 @@ export const WAITS: Record<QueueWait["where"], string> = {
   either: "Queue",
 };
 
-export interface Phase {
+export interface Interval {
   stage: StageId;
   label: string;
   /** µs since acceptance. */
@@ -29,19 +29,19 @@ export interface Phase {
   isBeside: boolean;
 }
 
-export interface PhaseTable {
+export interface IntervalTable {
   start: number;
   end: number;
-  phases: Phase[];
-  /** Time that no phase explains, µs: total minus the phases that followed each other. */
+  intervals: Interval[];
+  /** Time that no interval explains, µs: total minus the intervals that followed each other. */
   unexplained: number;
 }
 
 type Moment = number | null | undefined;
 
-export function phaseTable(view: TraceView): PhaseTable {
+export function intervalTable(view: TraceView): IntervalTable {
   const browser = browserMoments(view);
-  const found: Phase[] = [];
+  const found: Interval[] = [];
   let last = Number.NEGATIVE_INFINITY;
   const add = (stage: StageId, label: string, from: Moment, to: Moment) => {
     if (from == null || to == null) return;
@@ -59,15 +59,15 @@ export function phaseTable(view: TraceView): PhaseTable {
   const firstRelease = view.releases[0]?.at;
   add("browser", "Key press to send", browser.keydown, browser.sent);
   add("browser", "Network, up", browser.sent, received);
-  const preparation = preparationPhases(view);
+  const preparation = preparationIntervals(view);
   const begun = preparation.find((each) => !each.isBeside)?.start;
   add("gateway", "Gate: sign-in, limits, records", received, least(gateway?.at, begun));
   if (gateway && begun !== undefined && begun < gateway.at)
     found.push(beside("gateway", "Saving the request", begun, gateway.at));
   add("gateway", "Hand over to the lifecycle worker", gateway?.at, begun);
-  for (const phase of preparation)
-    if (phase.isBeside) found.push(phase);
-    else add(phase.stage, phase.label, phase.start, phase.end);
+  for (const interval of preparation)
+    if (interval.isBeside) found.push(interval);
+    else add(interval.stage, interval.label, interval.start, interval.end);
   const prefillStart = serverStart(view) ?? (view.prefill[0] && view.prefill[0].at - view.prefill[0].step_us);
   for (const { where, start, end } of started ? queueWaits(view) : []) add("queue", WAITS[where], start, end);
   add(
@@ -87,7 +87,7 @@ export function phaseTable(view: TraceView): PhaseTable {
   );
   add("browser", "Network and last paint", view.releases.at(-1)?.at, browser.lastPaint);
   found.sort((a, b) => a.start - b.start);
-  found.push(...choicePhase(view, found));
+  found.push(...choiceInterval(view, found));
   const start = browser.keydown ?? received ?? 0;
   const end = Math.max(
     last,
@@ -96,11 +96,11 @@ export function phaseTable(view: TraceView): PhaseTable {
     start,
   );
   const explained = found.reduce((sum, each) => sum + (each.isBeside ? 0 : each.spent), 0);
-  return { start, end, phases: found, unexplained: Math.max(0, end - start - explained) };
+  return { start, end, intervals: found, unexplained: Math.max(0, end - start - explained) };
 }
 
-/** A person's time to choose tokens, as one phase of its own; a paint's time meanwhile is the paint's. */
-function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
+/** A person's time to choose tokens, as one interval of its own; a paint's time meanwhile is the paint's. */
+function choiceInterval({ choices }: TraceView, found: Interval[]): Interval[] {
   const [first, last] = [choices[0], choices.at(-1)];
   if (!first || !last) return [];
   const length = ({ start, end }: { start: number; end: number }) => Math.max(0, end - start);
@@ -121,7 +121,7 @@ function choicePhase({ choices }: TraceView, found: Phase[]): Phase[] {
 
 const least = (a: Moment, b: Moment): Moment => (a == null || b == null ? (a ?? b) : Math.min(a, b));
 
-const beside = (stage: StageId, label: string, start: number, end: number): Phase => ({
+const beside = (stage: StageId, label: string, start: number, end: number): Interval => ({
   stage,
   label,
   start,
@@ -134,12 +134,12 @@ const beside = (stage: StageId, label: string, start: number, end: number): Phas
  * The check runs beside assembly and tokenizer: the request waited for the one that ended last. All of them may run
  * while the request is saved; the request then waits for that.
  */
-function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView): Phase[] {
-  const phase = (
+function preparationIntervals({ gateway, inputCheck, context, prompt }: TraceView): Interval[] {
+  const interval = (
     stage: StageId,
     label: string,
     event: { at: number; duration_us: number } | null,
-  ): Phase[] =>
+  ): Interval[] =>
     event
       ? [
           {
@@ -152,10 +152,10 @@ function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView):
           },
         ]
       : [];
-  const check = phase("safety", "Safety check of the message", inputCheck);
+  const check = interval("safety", "Safety check of the message", inputCheck);
   const packing = [
-    ...phase("context", "Context assembly", context),
-    ...phase("prompt", "Tokenization", prompt),
+    ...interval("context", "Context assembly", context),
+    ...interval("prompt", "Tokenization", prompt),
   ];
   const all = [...check, ...packing].sort((a, b) => a.start - b.start || b.end - a.end);
   if (gateway && all.every(({ end }) => end <= gateway.at))
@@ -163,6 +163,6 @@ function preparationPhases({ gateway, inputCheck, context, prompt }: TraceView):
   const checked = check[0];
   const packed = packing.at(-1);
   if (!checked || !packed || checked.start >= packed.end || packing[0]!.start >= checked.end) return all;
-  const isBeside = (each: Phase) => (each === checked) === checked.end < packed.end;
+  const isBeside = (each: Interval) => (each === checked) === checked.end < packed.end;
   return all.map((each) => ({ ...each, isBeside: isBeside(each) }));
 }
