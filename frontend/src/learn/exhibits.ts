@@ -56,7 +56,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Who may ask, what is refused, and how that looks on the wire.",
     about:
       "Before a message is anything to a model it is a web request. The gate asks who sends it, whether it can be read, whether its settings make sense, and whether there is room. What it refuses has a number, a reason and a way out. Below real requests are sent to this server’s own gate.",
-    scene: "message",
+    scene: "gateway",
     load: () => import("./gate/GateExhibit.svelte"),
     slice: () => import("./gate/OwnGate.svelte"),
     narrate: narrateGate,
@@ -67,7 +67,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "A ten-turn chat, and what each turn sends again.",
     about:
       "A model keeps nothing between two requests. Every turn sends the whole talk anew, in one prompt that must fit into the window together with the answer. Below a chat of ten turns is packed by this server’s own assembler.",
-    scene: "window",
+    scene: "context",
     load: () => import("./context/ContextExhibit.svelte"),
     slice: () => import("./context/OwnWindow.svelte"),
     narrate: narrateContext,
@@ -111,7 +111,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "The safety check reads your text before the model does, and the answer after it.",
     about:
       "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm; a policy file says from which score on a text is flagged or stopped. Type, and the real one judges.",
-    scene: "check",
+    scene: "safety",
     load: () => import("./safety/SafetyExhibit.svelte"),
     slice: () => import("./safety/OwnChecks.svelte"),
     narrate: narrateSafety,
@@ -166,7 +166,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "What is computed for each token, with a KV cache and without.",
     about:
       "A model writes one token, adds it to the text, and goes on with the longer text. One often reads that the whole thing is computed again for every token. Here it is not: one new token goes through the model, and what the others left behind, their keys and values, is kept.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./loop/LoopExhibit.svelte"),
     slice: () => import("./loop/OwnLoop.svelte"),
     narrate: narrateLoop,
@@ -177,7 +177,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Several tokens from one step, where text repeats itself.",
     about:
       "One step for five tokens costs far less than five steps for one. So the engine guesses: when the last few tokens stood in the text before, what followed them then may follow again. The model checks all guesses in one step and keeps those it would have said itself. The answer does not change.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./guessing/GuessingExhibit.svelte"),
     slice: () => import("./guessing/OwnGuesses.svelte"),
     narrate: narrateGuesses,
@@ -188,7 +188,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Bend the odds, and see where the same draw lands.",
     about:
       "For every place the model gives each token of its list a number. Temperature sharpens or flattens them, top‑k, top‑p and min‑p cut the tail, and one random number u between 0 and 1 picks from what is left. Below are real recorded numbers: change a setting and the same u falls anew.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
     narrate: narrateDraws,
@@ -199,7 +199,7 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Bytes that wait for the rest of their letter.",
     about:
       "An answer leaves as it is written. But a token is a run of bytes, and a character may need up to four: it must wait until its last byte has come, or the reader would see a hole. Type something, and let it arrive token by token.",
-    scene: "stream",
+    scene: "release",
     load: () => import("./streaming/StreamingExhibit.svelte"),
     slice: () => import("./streaming/OwnFrames.svelte"),
     narrate: narrateStream,

@@ -1075,8 +1075,8 @@ export const CIRCLE_ROUNDS = 3;
 export const CIRCLE_TOKENS = 72;
 export const LONGEST_ROUND = 256;
 
-export type Lane = "browser" | "gateway" | "safety" | "context" | "prompt" | "queue" | "prefill" | "decode" | "guard" | "bill";
-export type Scene = "message" | "window" | "tokens" | "check" | "queue" | "cache" | "prefill" | "draw" | "stream" | "bill";
+export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
+export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";
 
 /** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
 export interface Shown {
@@ -1096,39 +1096,39 @@ export interface Shown {
 
 /** By type; undefined: an event that this page does not know. */
 export const SHOWN: Record<string, Shown | undefined> = {
-  "request.accepted": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "message", "replay_ms": 1200},
+  "request.accepted": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 1200},
   "request.cancelled": {"lane": "gateway", "is_mark": true, "label": "stopped by {by}", "meaning": "Generation ends within one engine step.", "scene": null, "replay_ms": 0},
   "request.failed": {"lane": "bill", "is_mark": true, "label": "failed: {code}", "meaning": "The request could not be answered.", "scene": null, "replay_ms": 800},
   "request.finished": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 600},
   "request.observed": {"lane": "browser", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "message", "replay_ms": 900},
-  "gateway.refused": {"lane": "gateway", "is_mark": true, "label": "refused: {limit.name}", "meaning": "A limit was reached.", "scene": "message", "replay_ms": 1200},
+  "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 900},
+  "gateway.refused": {"lane": "gateway", "is_mark": true, "label": "refused: {limit.name}", "meaning": "A limit was reached.", "scene": "gateway", "replay_ms": 1200},
   "safety.checked": {"lane": "safety", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 1000},
-  "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "window", "replay_ms": 2200},
+  "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "prompt.tokenized": {"lane": "prompt", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
+  "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
   "generation.queued": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 900},
   "generation.started": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 1100},
   "generation.resumed": {"lane": "queue", "is_mark": true, "label": "resumed by attempt {attempt}", "meaning": "Another attempt continued after the last token in the log.", "scene": "queue", "replay_ms": 900},
-  "generation.forked": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 1400},
+  "generation.forked": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 1400},
   "generation.preempted": {"lane": "queue", "is_mark": true, "label": "preempted: {num_blocks|block} given up", "meaning": "Memory was short: the request gave up its blocks and waited. What it had written stays.", "scene": null, "replay_ms": 0},
-  "generation.finished": {"lane": "decode", "is_mark": true, "label": "generation finished: {finish_reason}", "meaning": "The sequence left the engine.", "scene": null, "replay_ms": 0},
+  "generation.finished": {"lane": "sampling", "is_mark": true, "label": "generation finished: {finish_reason}", "meaning": "The sequence left the engine.", "scene": null, "replay_ms": 0},
   "cache.looked_up": {"lane": "prefill", "is_mark": true, "label": "cache: {num_cached_tokens|token} found", "meaning": "Blocks of the prompt that are in the cache need not be computed again.", "scene": "cache", "replay_ms": 1800},
   "cache.stored": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} stored in the cache", "meaning": "These blocks can be used again by your next message.", "scene": null, "replay_ms": 0},
   "cache.evicted": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} evicted from the cache", "meaning": "The least recently used blocks made room for this request.", "scene": null, "replay_ms": 0},
   "batch.composed": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prefill.advanced": {"lane": "prefill", "is_mark": false, "label": "", "meaning": "One engine step read these tokens of the prompt and kept their keys and values.", "scene": "prefill", "replay_ms": 1400},
-  "token.sampled": {"lane": "decode", "is_mark": false, "label": "", "meaning": "One pass of the model gave this token; it was drawn from the model's probabilities.", "scene": "draw", "replay_ms": 1500},
-  "token.proposed": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "draft.verified": {"lane": "decode", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.", "scene": null, "replay_ms": 0},
-  "grammar.masked": {"lane": "decode", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The constraint removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
-  "text.released": {"lane": "guard", "is_mark": true, "label": "", "meaning": "The output check let this text through; from here it travels to the browser.", "scene": "stream", "replay_ms": 900},
-  "text.withheld": {"lane": "guard", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text; it never left the worker.", "scene": "stream", "replay_ms": 1600},
-  "tool.called": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "tool.finished": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "token.sampled": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "One pass of the model gave this token; it was drawn from the model's probabilities.", "scene": "sampling", "replay_ms": 1500},
+  "token.proposed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "draft.verified": {"lane": "sampling", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.", "scene": null, "replay_ms": 0},
+  "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The constraint removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
+  "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check let this text through; from here it travels to the browser.", "scene": "release", "replay_ms": 900},
+  "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text; it never left the worker.", "scene": "release", "replay_ms": 1600},
+  "tool.called": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
-  "probe.attended": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.lensed": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.compared": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.measured": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.lensed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.compared": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.measured": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
 };

@@ -156,7 +156,7 @@ describe("intervalTable", () => {
       const table = intervalTable(view);
       const check = table.intervals.find(({ label }) => label === "Safety check of the message")!;
       expect([check.start, check.end]).toEqual([5000, checkedAt]);
-      expect(table.intervals.find(({ label }) => label.startsWith("Gate:"))!.end).toBe(gateway);
+      expect(table.intervals.find(({ label }) => label.startsWith("Gateway:"))!.end).toBe(gateway);
       const beside = table.intervals.filter((interval) => interval.isBeside).map(({ label }) => label);
       expect(beside.sort()).toEqual([...parallel].sort());
       const path = table.intervals.filter((interval) => !interval.isBeside);

@@ -54,7 +54,7 @@ class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"
     duration_us: int
 
     unredacted: ClassVar = "window reserved_output num_prompt_tokens duration_us"
-    shown: ClassVar = Shown(lane="context", scene="window", replay_ms=2200)
+    shown: ClassVar = Shown(lane="context", scene="context", replay_ms=2200)
 
 
 class SegmentChange(Value, frozen=True, kw_only=True):

@@ -35,7 +35,7 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     """Time in the gateway up to here."""
 
     unredacted: ClassVar = "limits duration_us"
-    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=900)
+    shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=900)
 
 
 class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
@@ -51,6 +51,6 @@ class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
         is_mark=True,
         label="refused: {limit.name}",
         meaning="A limit was reached.",
-        scene="message",
+        scene="gateway",
         replay_ms=1200,
     )

@@ -24,4 +24,4 @@ class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
     duration_us: int
 
     unredacted: ClassVar = "tokenizer version special lossy_bytes duration_us"
-    shown: ClassVar = Shown(lane="prompt", scene="tokens", replay_ms=2400)
+    shown: ClassVar = Shown(lane="tokens", scene="tokens", replay_ms=2400)

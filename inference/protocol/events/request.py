@@ -87,7 +87,7 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     """The saved request that this one runs again, with the same prompt. None: this is no rerun."""
 
     unredacted: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
-    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=1200)
+    shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=1200)
 
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):

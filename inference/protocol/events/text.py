@@ -17,10 +17,10 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
 
     unredacted: ClassVar = "num_tokens"
     shown: ClassVar = Shown(
-        lane="guard",
+        lane="release",
         is_mark=True,
         meaning="The output check let this text through; from here it travels to the browser.",
-        scene="stream",
+        scene="release",
         replay_ms=900,
     )
 
@@ -36,10 +36,10 @@ class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
 
     unredacted: ClassVar = "num_tokens category"
     shown: ClassVar = Shown(
-        lane="guard",
+        lane="release",
         is_mark=True,
         label="{num_tokens|token} withheld",
         meaning="The output check stopped this text; it never left the worker.",
-        scene="stream",
+        scene="release",
         replay_ms=1600,
     )

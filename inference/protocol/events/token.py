@@ -93,7 +93,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     )
     shown: ClassVar = Shown(
         meaning="One pass of the model gave this token; it was drawn from the model's probabilities.",
-        scene="draw",
+        scene="sampling",
         replay_ms=1500,
     )
 

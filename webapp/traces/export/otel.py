@@ -128,7 +128,7 @@ def _decode(log: Log) -> Iterator[Span]:
     """One span for all tokens: a span for each would add nothing in a tracing system."""
     tokens = log.all(TokenSampled)
     if tokens:
-        yield Span("decode", "decode", tokens[0].at, tokens[-1].at)
+        yield Span("sampling", "decode", tokens[0].at, tokens[-1].at)
 
 
 def _error(log: Log) -> RequestFailed | None:

@@ -48,7 +48,7 @@ export function chainShapes(places: ChainPlace[], area: Area, now: number | null
     const y = area.y + 26 + row * CHAIN_ROW;
     const isNow = now === index;
     const ground = isNow
-      ? ({ fill: "decode-pale", stroke: "decode" } as const)
+      ? ({ fill: "sampling-pale", stroke: "sampling" } as const)
       : ({ stroke: "line" } as const);
     return [
       ...(index && x > area.x ? [text(`then-${index}`, x - 9, y + 13, "›", { size: 11, ink: "faint" })] : []),

@@ -84,7 +84,7 @@ describe.each(NAMES)("any moment of %s", (name) => {
     events.forEach((event, index) => {
       view = fold(view, event, index + 1);
       const ahead = tokens.slice(view.tokens.length);
-      const shapes = stageShapes(view, SIZE, 1, null, { ahead, scene: "draw" });
+      const shapes = stageShapes(view, SIZE, 1, null, { ahead, scene: "sampling" });
       expect(faults(shapes, isWithin(SIZE.height))).toEqual([]);
       const current = view.tokens.at(-1);
       if (current) expect(named(shapes, `token-${current.position}-bar`)).toBeDefined();
@@ -223,7 +223,7 @@ it("shows of withheld tokens only how many there were, and what stands in their 
 
 it("tells no number of bytes of a token that was redacted", () => {
   const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
-  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "stream" });
+  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "release" });
   expect(named(shapes, "buffered-said")).toMatchObject({ text: "Held in the worker: 1 token" });
   expect(named(shapes, "buffered-bytes-0")).toMatchObject({ text: "" });
 });
@@ -245,7 +245,7 @@ describe("a fork", () => {
       ...(eventsOf("finished").find(({ type }) => type === "safety.checked") as SafetyChecked),
     };
     const at = foldAll([ACCEPTED, { ...check, layer: "output" }]);
-    expect(sceneAt(at)).toBe("check");
+    expect(sceneAt(at)).toBe("safety");
     const said = named(stageShapes(at, SIZE, 1, null), "check-said");
     expect(said).toMatchObject({ text: expect.stringContaining("allowed") as string });
   });
@@ -254,11 +254,13 @@ describe("a fork", () => {
     const at = foldAll([...before, forked]);
     expect(sceneAt(at)).toBe("tokens");
     const kept = named(stageShapes(at, SIZE, 1, null), "chip-42");
-    expect(kept).toMatchObject({ fill: "decode-pale" });
+    expect(kept).toMatchObject({ fill: "sampling-pale" });
     const later = foldAll([...before, forked, token(2, 100_000)]);
-    expect(named(stageShapes(later, SIZE, 1, null, { scene: "stream" }), "sent-before-words")).toMatchObject({
-      text: "The capital",
-    });
+    expect(named(stageShapes(later, SIZE, 1, null, { scene: "release" }), "sent-before-words")).toMatchObject(
+      {
+        text: "The capital",
+      },
+    );
     for (const beat of BEATS) expect(faults(stageShapes(later, SIZE, beat, null))).toEqual([]);
   });
 });
@@ -282,5 +284,5 @@ describe("the prompt's ribbon", () => {
 
 it("ends each golden log where it ended", () => {
   const scenes = NAMES.map((name) => sceneAt(foldAll(eventsOf(name))));
-  expect(scenes).toEqual(["check", "bill", "stream", "bill", "bill", "bill"]);
+  expect(scenes).toEqual(["safety", "bill", "release", "bill", "bill", "bill"]);
 });

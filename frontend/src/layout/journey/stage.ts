@@ -4,14 +4,14 @@ import { sceneAt, type SceneId } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { RIBBON_HEIGHT, ribbonShapes } from "./answer-ribbon";
 import { billShapes } from "./bill";
-import { drawShapes } from "./draw";
-import { messageShapes } from "./message";
-import { cacheShapes, prefillShapes } from "./prompt";
+import { samplingShapes } from "./sampling";
+import { gatewayShapes } from "./gateway";
+import { cacheShapes, prefillShapes } from "./prefill";
 import { queueShapes } from "./queue";
 import type { Area, Shape } from "./shapes";
-import { streamShapes } from "./stream";
+import { releaseShapes } from "./release";
 import { tokenShapes } from "./tokens";
-import { windowShapes } from "./window";
+import { contextShapes } from "./context";
 
 /** With less room the pictures show fewer rows, down to this height. */
 export const LEAST_HEIGHT = 380;
@@ -47,19 +47,20 @@ export function stageShapes(
 ): Shape[] {
   if (!(size.width > 0)) return [];
   const area = { x: MARGIN, y: 6, width: Math.max(1, size.width - 2 * MARGIN), height: size.height - 12 };
-  if (scene === "message" || scene === "check") return messageShapes(view, area, beat, question);
-  if (scene !== "draw" && scene !== "stream") return PICTURES[scene](view, area, beat);
+  if (scene === "gateway" || scene === "safety") return gatewayShapes(view, area, beat, question);
+  if (scene !== "sampling" && scene !== "release") return PICTURES[scene](view, area, beat);
   const hasRibbon = area.height >= RIBBON_FROM && view.tokens.length > 0;
   const top = hasRibbon ? RIBBON_HEIGHT : 0;
   const below = { ...area, y: area.y + top, height: area.height - top };
-  const picture = scene === "draw" ? drawShapes(view, below, beat, isFast) : streamShapes(view, below, beat);
+  const picture =
+    scene === "sampling" ? samplingShapes(view, below, beat, isFast) : releaseShapes(view, below, beat);
   return [...(hasRibbon ? ribbonShapes(view, area, ahead) : []), ...picture];
 }
 
 type Picture = (view: TraceView, area: Area, beat: number) => Shape[];
 
-const PICTURES: Record<Exclude<SceneId, "message" | "check" | "draw" | "stream">, Picture> = {
-  window: windowShapes,
+const PICTURES: Record<Exclude<SceneId, "gateway" | "safety" | "sampling" | "release">, Picture> = {
+  context: contextShapes,
   tokens: tokenShapes,
   queue: queueShapes,
   cache: cacheShapes,

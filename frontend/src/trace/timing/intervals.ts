@@ -61,7 +61,7 @@ export function intervalTable(view: TraceView): IntervalTable {
   add("browser", "Network, up", browser.sent, received);
   const preparation = preparationIntervals(view);
   const begun = preparation.find((each) => !each.isBeside)?.start;
-  add("gateway", "Gate: sign-in, limits, records", received, least(gateway?.at, begun));
+  add("gateway", "Gateway: sign-in, limits, records", received, least(gateway?.at, begun));
   if (gateway && begun !== undefined && begun < gateway.at)
     found.push(beside("gateway", "Saving the request", begun, gateway.at));
   add("gateway", "Hand over to the lifecycle worker", gateway?.at, begun);
@@ -76,11 +76,11 @@ export function intervalTable(view: TraceView): IntervalTable {
     prefillStart,
     firstDrawn === undefined || firstToken === undefined ? firstDrawn : Math.min(firstDrawn, firstToken),
   );
-  add("guard", "Safety check of the first text", firstToken, firstRelease);
+  add("release", "Safety check of the first text", firstToken, firstRelease);
   add("browser", "Network and first paint", firstRelease, browser.firstPaint);
-  add("decode", "Decode of the rest", last > 0 ? last : firstToken, view.tokens.at(-1)?.at);
+  add("sampling", "Decode of the rest", last > 0 ? last : firstToken, view.tokens.at(-1)?.at);
   add(
-    "guard",
+    "release",
     "Safety check of the last text",
     view.tokens.at(-1)?.at,
     view.releases.at(-1)?.at ?? generation?.at,
@@ -155,7 +155,7 @@ function preparationIntervals({ gateway, inputCheck, context, prompt }: TraceVie
   const check = interval("safety", "Safety check of the message", inputCheck);
   const packing = [
     ...interval("context", "Context assembly", context),
-    ...interval("prompt", "Tokenization", prompt),
+    ...interval("tokens", "Tokenization", prompt),
   ];
   const all = [...check, ...packing].sort((a, b) => a.start - b.start || b.end - a.end);
   if (gateway && all.every(({ end }) => end <= gateway.at))

@@ -15,7 +15,7 @@ const ROW = 24;
 const BELOW = ROW * 9 + 60;
 
 /** The question stands in the log only once the context is assembled; null: it never was. */
-export function messageShapes(view: TraceView, area: Area, beat: number, question: string | null): Shape[] {
+export function gatewayShapes(view: TraceView, area: Area, beat: number, question: string | null): Shape[] {
   const newest = view.events.at(-1)?.event.type;
   const during = (type: string) => (newest === type ? beat : 1);
   const said = saidShapes(question, view, area, during("request.accepted"));

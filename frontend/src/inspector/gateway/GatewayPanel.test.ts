@@ -2,7 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent, Limit } from "../../protocol/events";
 import { ACCEPTED, ended, foldAll } from "../../trace/fixtures";
-import GatePanel from "./GatePanel.svelte";
+import GatewayPanel from "./GatewayPanel.svelte";
 
 let panel: object;
 afterEach(() => unmount(panel));
@@ -28,7 +28,7 @@ function shown(limits: Limit[], events: AnyEvent[], at: number): string {
     duration_us: 5,
   };
   const view = { ...foldAll([ACCEPTED, checked, ...events]), at };
-  panel = mount(GatePanel, { target: document.body, props: { view } });
+  panel = mount(GatewayPanel, { target: document.body, props: { view } });
   flushSync();
   return document.body.textContent.replace(/\s+/g, " ");
 }

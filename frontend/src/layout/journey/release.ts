@@ -20,7 +20,7 @@ const GATE = 78;
 const SENT_TOP = 128;
 const SENT_ROW = 26;
 
-export function streamShapes(view: TraceView, area: Area, beat: number): Shape[] {
+export function releaseShapes(view: TraceView, area: Area, beat: number): Shape[] {
   const newest = view.events.at(-1)?.event.type;
   const during = (...types: string[]) => (newest && types.includes(newest) ? beat : 1);
   return [
@@ -103,7 +103,12 @@ function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape
         box(
           `buffered-${token.position}`,
           { x, y, width, height: CHIP },
-          { fill: "guard-pale", stroke: isPart ? "guard" : undefined, isDashed: isPart && !whole, radius: 3 },
+          {
+            fill: "release-pale",
+            stroke: isPart ? "release" : undefined,
+            isDashed: isPart && !whole,
+            radius: 3,
+          },
         ),
         text(`buffered-piece-${token.position}`, x + PAD, y + 15, label, {
           font: "mono",
@@ -155,7 +160,7 @@ function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   const x = area.x + area.width * part(beat, 0, 0.7);
   return [
     line("scan", [x, area.y + HELD_TOP - 4, x, area.y + HELD_TOP + CHIP + 4], {
-      ink: "guard",
+      ink: "release",
       width: 2,
       opacity: 1 - part(beat, 0.7, 1),
     }),
@@ -171,7 +176,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
       ? "No output check is recorded."
       : "The guard has not looked at the answer yet.";
     return [
-      line("gate", ends, { ink: "guard", width: 1.5 }),
+      line("gate", ends, { ink: "release", width: 1.5 }),
       text("gate-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ];
   }
@@ -183,7 +188,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
   const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
   const isAllowed = check.verdict === "allow";
   return [
-    line("gate", ends, { ink: check.verdict === "block" ? "danger" : "guard", width: 1.5 }),
+    line("gate", ends, { ink: check.verdict === "block" ? "danger" : "release", width: 1.5 }),
     ...lines(words, area.width, 12, 2).map((each, index) =>
       text(`gate-said-${index}`, area.x, y + 18 + index * 16, each, {
         ink: isAllowed ? "soft" : "danger",

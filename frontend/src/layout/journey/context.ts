@@ -15,7 +15,7 @@ const ENTRY_GAP = 12;
 const SHADES: Partial<Record<Segment["kind"], Ink>> = { user: "context", template: "wash" };
 const shadeOf = (kind: Segment["kind"]): Ink => SHADES[kind] ?? "context-pale";
 
-export function windowShapes({ context, events }: TraceView, area: Area, beat: number): Shape[] {
+export function contextShapes({ context, events }: TraceView, area: Area, beat: number): Shape[] {
   if (!context) return [];
   const isNow = events.at(-1)?.event.type === "context.assembled";
   const shown = isNow ? beat : 1;

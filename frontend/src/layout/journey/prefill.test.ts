@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { AnyEvent } from "../../protocol/events";
 import { ACCEPTED, foldAll, LOOKED_UP } from "../../trace/fixtures";
-import { cacheShapes, prefillShapes } from "./prompt";
+import { cacheShapes, prefillShapes } from "./prefill";
 import { monoWidth } from "./words";
 import type { BoxShape, Shape, TextShape } from "./shapes";
 

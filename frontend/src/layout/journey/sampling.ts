@@ -39,7 +39,7 @@ interface Scales {
 }
 
 /** `isFast`: the rows stay where they begin, and only the bar below them lines up. */
-export function drawShapes(view: TraceView, area: Area, wholeBeat: number, isFast = false): Shape[] {
+export function samplingShapes(view: TraceView, area: Area, wholeBeat: number, isFast = false): Shape[] {
   return shapesOf(view, area, wholeBeat, isFast).map((shape) => ({ ...shape, key: `draw-${shape.key}` }));
 }
 
@@ -93,7 +93,7 @@ function headerShapes(view: TraceView, token: TokenSampled, area: Area, shown: n
     box(
       "chosen-ground",
       { x: right - wide, y: area.y - 4, width: wide, height: 24 },
-      { fill: "decode-pale", radius: 4, opacity: shown },
+      { fill: "sampling-pale", radius: 4, opacity: shown },
     ),
     text("chosen", right - 7, area.y + 13, name, {
       font: "mono",
