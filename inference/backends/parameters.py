@@ -31,7 +31,7 @@ _SUPPORTED = {
 _GREEDY_BELOW = 1e-3
 """As in our own sampler: anything colder is greedy."""
 _SAMPLERS = ["penalties", "temperature", "top_k", "top_p", "min_p", "typ_p"]
-"""llama.cpp's names of our stages, in our order; its own applies the temperature last."""
+"""llama.cpp's names of our logits processors, in our order; its own applies the temperature last."""
 _LLAMA_SEEDS = 2**32 - 1
 """Its seeds have 32 bits, and the greatest stands for a random one."""
 

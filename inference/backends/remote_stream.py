@@ -200,7 +200,7 @@ class RemoteStream:
             candidate_ids=tuple(each.id for each in listed),
             candidate_logits=tuple(round(each.logprob, 4) for each in listed),
             candidate_pieces=tuple(self._vocabulary.piece(each.id) for each in listed),
-            stages=None,
+            processors=None,
             step_us=None,
             batch_size=None,
         )

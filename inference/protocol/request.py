@@ -71,7 +71,7 @@ class Problem(NamedTuple):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters that choose each token. The stages apply in the order of these fields."""
+    """The parameters that choose each token. The logits processors apply in the order of these fields."""
 
     json_schema: str | None = None
     """JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused."""

@@ -9,7 +9,7 @@ import { grouped, requestOf as talkRequest } from "./context/conversation";
 import { costOf, summed } from "./cost";
 import { costsOf, paysFrom, requestOf as keepingRequest, WAYS } from "./economics/caching";
 import { barsOf, requestOf as jobRequest, speedsOf } from "./prefill/speeds";
-import { lengthOf, stagesOf } from "./streaming/decoding";
+import { lengthOf, decodedTokens } from "./streaming/decoding";
 import { clockOf } from "./simulation";
 import { emptyView } from "../trace/view";
 import { token } from "../trace/fixtures";
@@ -252,7 +252,7 @@ describe("streaming", () => {
         }
         let seen = "";
         let numBytes = 0;
-        for (const { piece, released, buffered } of stagesOf(pieces)) {
+        for (const { piece, released, buffered } of decodedTokens(pieces)) {
           seen += released;
           numBytes += piece.bytes!.length;
           expect(text.startsWith(seen)).toBe(true);
@@ -265,7 +265,7 @@ describe("streaming", () => {
   });
 
   it("shows what becomes of a character whose bytes are decoded apart", () => {
-    const [first, second] = stagesOf(byteByByte.cut("é"));
+    const [first, second] = decodedTokens(byteByByte.cut("é"));
     expect([first!.alone, first!.released, first!.buffered]).toEqual(["\ufffd", "", [0xc3]]);
     expect([second!.alone, second!.released, second!.buffered]).toEqual(["\ufffd", "é", []]);
   });

@@ -609,6 +609,23 @@ export interface ProbeMeasured {
   num_bytes_ungrouped: number;
 }
 
+/** The effect of one logits processor on this token's distribution. */
+export interface ProcessorEffect {
+  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
+  /** Tokens left after the processor: always a run of the candidate order. */
+  num_candidates: number;
+  /** Share of the probability before the processor that its survivors held (1 where nothing was removed). */
+  mass: number;
+  /** log-sum-exp of the survivors' logits after the processor: p = exp(logit - log_normalizer). */
+  log_normalizer: number;
+  /** Recorded candidates' logits after a processor that changes them (bias, penalties, DRY), not of the masked. */
+  logits: number[] | null;
+  /** Index in candidate order at which the run of tokens left begins: 0 except for typical-p. */
+  first: number;
+  /** Ids of recorded tokens that this processor (grammar, banned tokens) removed; they stand after the candidates. */
+  masked: number[];
+}
+
 /** The prompt as the model sees it. */
 export interface PromptTokenized {
   type: "prompt.tokenized";
@@ -746,24 +763,7 @@ export interface SafetyScore {
   verdict: "allow" | "block" | "flag";
 }
 
-/** The effect of one sampler stage on this token's distribution. */
-export interface SamplerStage {
-  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
-  /** Tokens left after the stage: always a run of the candidate order. */
-  num_candidates: number;
-  /** Share of the probability before the stage that its survivors held (1 where nothing was removed). */
-  mass: number;
-  /** log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer). */
-  log_normalizer: number;
-  /** The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none. */
-  logits: number[] | null;
-  /** Index in candidate order at which the run of tokens left begins: 0 except for typical-p. */
-  first: number;
-  /** Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates. */
-  masked: number[];
-}
-
-/** The parameters that choose each token. The stages apply in the order of these fields. */
+/** The parameters that choose each token. The logits processors apply in the order of these fields. */
 export interface SamplingParams {
   /** JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused. */
   json_schema: string | null;
@@ -971,7 +971,7 @@ export interface TokenProposed {
   token: TokenSampled;
 }
 
-/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every stage from the temperature on keeps a run of that order. */
+/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every processor from the temperature on keeps a run of that order. */
 export interface TokenSampled {
   type: "token.sampled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -984,7 +984,7 @@ export interface TokenSampled {
   is_special: boolean;
   /** False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes. */
   is_shown: boolean;
-  /** log-probability under the model's own distribution, before any stage; None, here and in the next fields: not reported by a server elsewhere. */
+  /** log-probability under the model's own distribution, before any processor; None, here and in the next fields: not reported by a server elsewhere. */
   logprob: number | null;
   /** Rank by the model's own logits, from 1. */
   rank: number | null;
@@ -998,14 +998,14 @@ export interface TokenSampled {
   high: number | null;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
   log_normalizer: number | null;
-  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a stage masked follow. */
+  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a processor masked follow. */
   candidate_ids: number[];
   /** The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution. */
   candidate_logits: number[];
   /** The candidates' bytes (base64 in JSON). */
   candidate_pieces: string[];
-  /** Stages in the order applied; stages that are off are absent. None: not reported. */
-  stages: SamplerStage[] | null;
+  /** Processors in the order applied; processors that are off are absent. None: not reported. */
+  processors: ProcessorEffect[] | null;
   /** Duration of the engine step that produced it; None: not reported. */
   step_us: number | null;
   /** Sequences in that step; None: not reported. */

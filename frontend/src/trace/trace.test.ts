@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
+import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, processor, token } from "./fixtures";
 import { intervalTable } from "./timing/intervals";
 import { columns, finalProbabilities } from "./sampling/probability";
 import { story, tokensPerSecond } from "./words/sentences";
@@ -28,7 +28,7 @@ describe("probability", () => {
       id: 11,
       candidate_ids: [11, 12, 10],
       candidate_logits: [1, 0, 2],
-      stages: [stage("grammar", 3, 0.36, logSumExp([1, 0, -1]), { masked: [10] })],
+      processors: [processor("grammar", 3, 0.36, logSumExp([1, 0, -1]), { masked: [10] })],
     };
     const [model, grammar] = columns(drawn, { ...PARAMS, temperature: 1 });
     expect(model!.probabilities[2]).toBeCloseTo(Math.exp(2 - logSumExp([2, 1, 0, -1])), 10);
@@ -41,9 +41,9 @@ describe("probability", () => {
     const drawn = {
       ...token(0, 0),
       id: 11,
-      stages: [
-        stage("penalties", 4, 1, logSumExp([...penalised, -3]), { logits: penalised }),
-        stage("typical_p", 2, 0.4, logSumExp([1, -2]), { first: 1 }),
+      processors: [
+        processor("penalties", 4, 1, logSumExp([...penalised, -3]), { logits: penalised }),
+        processor("typical_p", 2, 0.4, logSumExp([1, -2]), { first: 1 }),
       ],
     };
     const table = columns(drawn, { ...PARAMS, temperature: 1 });
@@ -53,12 +53,12 @@ describe("probability", () => {
   });
 
   it("keeps the chosen token in every column though its place is beyond the recorded", () => {
-    const drawn = { ...token(0, 0), id: 12, stages: [stage("top_k", 2, 0.98, logSumExp([2, 0]))] };
+    const drawn = { ...token(0, 0), id: 12, processors: [processor("top_k", 2, 0.98, logSumExp([2, 0]))] };
     expect(finalProbabilities(drawn, PARAMS)![2]).toBeCloseTo(Math.exp(0 - logSumExp([2, 0])), 10);
   });
 
   it("puts all on the chosen token when greedy", () => {
-    const greedy = { ...token(0, 0), u: null, stages: [] };
+    const greedy = { ...token(0, 0), u: null, processors: [] };
     expect(finalProbabilities(greedy, { ...PARAMS, temperature: 0 })).toEqual([1, null, null]);
   });
 });

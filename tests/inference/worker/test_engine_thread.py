@@ -285,10 +285,10 @@ def test_an_answer_keeps_to_its_schema_and_every_mask_is_recorded(
     tokens = [event for event in events if isinstance(event, TokenSampled)]
     assert [mask.position for mask in masks] == [token.position for token in tokens] == list(range(len(tokens)))
     for mask, token in zip(masks, tokens, strict=True):
-        assert token.stages[0].name == "grammar"
-        assert token.stages[0].num_candidates == mask.num_allowed
+        assert token.processors[0].name == "grammar"
+        assert token.processors[0].num_candidates == mask.num_allowed
     # The model would rather have gone on with the story.
-    assert tokens[0].rank > 1 and tokens[0].stages[0].masked
+    assert tokens[0].rank > 1 and tokens[0].processors[0].masked
     assert tokens[-1].is_special and masks[-1].num_allowed == len(tokenizer.eos_ids)
 
 

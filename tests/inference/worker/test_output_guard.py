@@ -48,7 +48,7 @@ def token(position: int, piece: bytes) -> TokenSampled:
         candidate_ids=(position,),
         candidate_logits=(0.0,),
         candidate_pieces=(piece,),
-        stages=(),
+        processors=(),
         step_us=1,
         batch_size=1,
     )

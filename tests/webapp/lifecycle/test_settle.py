@@ -312,7 +312,7 @@ def test_the_turn_after_a_fork_is_compared_with_the_whole_answer(request_: Reque
         at=3, from_request_id="req_x", position=1, ids=(ord("c"), ord("d")), pieces=(b"c", b"d"), text="cd"
     )
     sampled = msgspec.structs.replace(token(2), id=ord("e"), piece=b"e", candidate_ids=(ord("e"),))
-    sampled = msgspec.structs.replace(sampled, candidate_pieces=(b"e",), candidate_logits=(1.0,), stages=())
+    sampled = msgspec.structs.replace(sampled, candidate_pieces=(b"e",), candidate_logits=(1.0,), processors=())
     log(request_, tokenized("ab"), kept, sampled)
     generate(request_)
     settle(request_.pk)

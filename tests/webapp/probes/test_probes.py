@@ -94,7 +94,7 @@ def events(tokenizer: Tokenizer, model_path: Path) -> list[AnyEvent]:
             candidate_ids=(paris,),
             candidate_logits=(1.0,),
             candidate_pieces=(b" Paris",),
-            stages=(),
+            processors=(),
             step_us=1,
             batch_size=1,
         ),

@@ -135,13 +135,13 @@ def _token(token: ev.TokenSampled) -> dict[str, Any]:
         "piece": _mark(token.piece),
         "candidate_ids": tuple(place_of[each] for each in token.candidate_ids),
         "candidate_pieces": tuple(_mark(pieces[each]) for each in token.candidate_ids),
-        "stages": token.stages and tuple(_stage(stage, place_of) for stage in token.stages),
+        "processors": token.processors and tuple(_effect(each, place_of) for each in token.processors),
     }
 
 
-def _stage(stage: ev.SamplerStage, place_of: dict[int, int]) -> ev.SamplerStage:
-    masked: ev.SamplerStage = _redacted(
-        stage, masked=tuple(place_of[each] for each in stage.masked if each in place_of)
+def _effect(effect: ev.ProcessorEffect, place_of: dict[int, int]) -> ev.ProcessorEffect:
+    masked: ev.ProcessorEffect = _redacted(
+        effect, masked=tuple(place_of[each] for each in effect.masked if each in place_of)
     )
     return masked
 

@@ -1,5 +1,5 @@
 /**
- * One token's draw: the candidates' masses rise, each stage of the sampler removes some, the rest lines up end to
+ * One token's draw: the candidates' masses rise, each logits processor removes some, the rest lines up end to
  * end without changing its length, and the draw u falls on one of them.
  */
 import type { TokenSampled } from "../../protocol/events";

@@ -1,7 +1,7 @@
 /** A reader's view of bytes that come token by token, with and without a decoder that waits. Pure. */
 import type { Piece } from "../../tokenizer/cutter";
 
-export interface Stage {
+export interface DecodedToken {
   piece: Piece;
   /** Decoded by itself: a part of a character becomes U+FFFD. */
   alone: string;
@@ -11,7 +11,7 @@ export interface Stage {
   buffered: number[];
 }
 
-export function stagesOf(pieces: Piece[]): Stage[] {
+export function decodedTokens(pieces: Piece[]): DecodedToken[] {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let pending: number[] = [];
   return pieces.map((piece) => {

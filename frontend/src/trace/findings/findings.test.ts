@@ -326,7 +326,7 @@ describe("the wording", () => {
     expect(kinds(sampled(0, 1, { logprob: Math.log(0.02), entropy: 0.5, chosen_by: "person" }))).toEqual([]);
   });
   it("was not the model's own where something stood against that", () => {
-    const stages = [
+    const processors = [
       {
         name: "grammar",
         num_candidates: 1,
@@ -342,7 +342,7 @@ describe("the wording", () => {
       piece: btoa("c"),
       logprob: Math.log(0.001),
       entropy: 0.5,
-      stages,
+      processors,
     } as Partial<TokenSampled>;
     expect(sentence("odd", sampled(0, 1, bent))).toContain("but the grammar stood against that");
   });

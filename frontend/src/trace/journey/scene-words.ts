@@ -95,7 +95,7 @@ function samplingCaption({ tokens, accepted }: TraceView, beat: number): string 
     return drawnCaption(token, accepted?.params);
   if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
   if (isGreedy(token)) return "No draw: the most likely is taken.";
-  if (token.stages === null) return drawnCaption(token, accepted.params);
+  if (token.processors === null) return drawnCaption(token, accepted.params);
   if (beat < DRAW_PARTS.cut) {
     const left = columns(token, accepted.params).at(-1)!.numCandidates;
     return left === null

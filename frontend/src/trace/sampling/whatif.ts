@@ -6,7 +6,7 @@
  * a range. Everything is therefore computed in ranges, and a token counts as drawn only where each value in them draws
  * it.
  */
-import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
+import type { ProcessorEffect, SamplingParams, TokenSampled } from "../../protocol/events";
 import { dryPenalties, type DrySettings, type PieceOf } from "./dry";
 import { isGreedy } from "./probability";
 
@@ -92,9 +92,10 @@ export function redraw(
   output: readonly number[],
   pieceOf: PieceOf = () => undefined,
 ): Outcome {
-  const { stages, log_normalizer } = token;
-  if (stages === null || log_normalizer === null) return unknown("this server reports no logits and no draw");
-  const problem = unfit(stages, own, wanted);
+  const { processors, log_normalizer } = token;
+  if (processors === null || log_normalizer === null)
+    return unknown("this server reports no logits and no draw");
+  const problem = unfit(processors, own, wanted);
   if (problem) return unknown(problem);
   const isCold = wanted.temperature < MIN_TEMPERATURE;
   const ordered = weighAll(token, own, wanted, { prompt, output, pieceOf });
@@ -134,7 +135,8 @@ export function spread(
   output: readonly number[] = [],
   pieceOf: PieceOf = () => undefined,
 ): Spread | null {
-  if (token.stages === null || token.log_normalizer === null || unfit(token.stages, own, wanted)) return null;
+  if (token.processors === null || token.log_normalizer === null || unfit(token.processors, own, wanted))
+    return null;
   const isCold = wanted.temperature < MIN_TEMPERATURE;
   const weighed = weighAll(token, own, wanted, { prompt, output, pieceOf });
   if (typeof weighed === "string" || !weighed.known.length) return null;
@@ -209,15 +211,15 @@ function isSamePenalties(own: SamplingParams, wanted: Settings): boolean {
   return PENALTIES.every((name) => own[name] === wanted[name]);
 }
 
-/** True when the stages that change logits are the request's own: then the candidates stand in their order. */
+/** True when the processors that change logits are the request's own: then the candidates stand in their order. */
 function isSameOrder(own: SamplingParams, wanted: Settings): boolean {
   return isSamePenalties(own, wanted) && isSameDry(own, wanted);
 }
 
-function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): string | null {
+function unfit(processors: ProcessorEffect[], own: SamplingParams, wanted: Settings): string | null {
   if (own.typical_p < 1) return "the request used typical-p, which needs the entropy of all candidates";
   if (isSamePenalties(own, wanted)) return null;
-  if (stages.some(({ name }) => CHANGES_LOGITS.includes(name)))
+  if (processors.some(({ name }) => CHANGES_LOGITS.includes(name)))
     return "the candidates were recorded in the order of the request's own penalties and biases";
   if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
     return "a penalty that raises logits may raise candidates that are not recorded";
@@ -236,17 +238,17 @@ function weighAll(
 }
 
 function weigh(token: TokenSampled, own: SamplingParams, temperature: number): Weighed {
-  const stages = token.stages!;
-  const numMasked = stages.reduce((sum, stage) => sum + stage.masked.length, 0);
+  const processors = token.processors!;
+  const numMasked = processors.reduce((sum, processor) => sum + processor.masked.length, 0);
   const count = Math.min(NUM_RECORDED, token.candidate_ids.length - numMasked);
-  const changed = stages.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
+  const changed = processors.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
   const logits = changed.slice(0, count) as number[];
-  const before = stages.findLast(({ name }) => CHANGES_LOGITS.includes(name));
+  const before = processors.findLast(({ name }) => CHANGES_LOGITS.includes(name));
   const first = logits[0]!;
   const beta = 1 / temperature;
   const weights = logits.map((logit) => Math.exp(beta * (logit - first)));
-  const processed = stages.findLast(({ name }) => isProcessor(name));
-  const scaled = stages.find(({ name }) => name === "temperature");
+  const processed = processors.findLast(({ name }) => isBeforeTemperature(name));
+  const scaled = processors.find(({ name }) => name === "temperature");
   const numAll = (scaled ?? processed)?.num_candidates ?? Infinity;
   const anchors = [{ beta: 1, normalizer: processed?.log_normalizer ?? token.log_normalizer! }];
   if (scaled) anchors.push({ beta: 1 / own.temperature, normalizer: scaled.log_normalizer });
@@ -270,7 +272,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
   };
 }
 
-function isProcessor(name: SamplerStage["name"]): boolean {
+function isBeforeTemperature(name: ProcessorEffect["name"]): boolean {
   return ["grammar", "banned_tokens", "dry", ...CHANGES_LOGITS].includes(name);
 }
 
@@ -354,7 +356,7 @@ function cumulative({ known }: Weighed): number[] {
   return sums;
 }
 
-/** The stages in their order, as in inference/sampling/candidates.py. */
+/** The processors in their order, as in inference/sampling/candidates.py. */
 function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Survivors {
   const sums = cumulative(weighed);
   const count = weighed.known.length;

@@ -231,7 +231,7 @@ def test_events_that_contradict_themselves_are_refused(alice: Client) -> None:
         candidate_ids=(1, 2),
         candidate_pieces=(b"a",),
         candidate_logits=(0.0, 0.0),
-        stages=None,
+        processors=None,
         step_us=1,
         batch_size=1,
     )

@@ -38,7 +38,7 @@ export interface Around {
  * Shapes of a moment's scene in a box of this size. `beat`, 0 to 1, is the progress of the newest event's showing;
  * `question` is the message's text, where the log has it.
  */
-export function stageShapes(
+export function sceneShapes(
   view: TraceView,
   size: Size,
   beat: number,
