@@ -78,7 +78,7 @@ def measure(page: Page) -> list[dict[str, Any]]:
     _import(page)
     opened = [_open(page) for _ in range(NUM_OPENINGS)]
     rows = [_row("Open a saved trace of 4,000 tokens in the browser", opened, OPEN_MS, statistics.median(opened))]
-    page.keyboard.press("t")  # unfolds the timeline
+    page.keyboard.press("t")  # expands the timeline
     moves = {"Scrub": _scrub, "Zoom": _zoom, "Pan": _pan}
     rows += [_frames(f"{name} its timeline", page, move) for name, move in moves.items()]
     page.keyboard.press("t")

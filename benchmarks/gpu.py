@@ -71,7 +71,7 @@ class Bench:
                 prompt_ids=tuple((7 * n + number) % self._vocab_size for n in range(num_prompt_tokens)),
                 params=SamplingParams(temperature=0.0, max_tokens=num_tokens),
                 accepted_unix_us=unix_us(),
-                cache_salt=f"{number}",
+                principal=f"{number}",
             )
             self._engine.submit(request, frozenset(), RequestClock(unix_us()))
         start, first = time.perf_counter(), None

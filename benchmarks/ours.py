@@ -1,6 +1,6 @@
 """Our engine, driven as the worker's thread drives it. Knows nothing of the peer.
 
-Every request has a cache salt of its own unless one is given, so that no prompt is found in the prefix cache.
+Every request has a principal of its own unless one is given, so that no prompt is found in the prefix cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ours:
         """Of each request of this run, when each of its tokens was there (perf_counter, s)."""
 
     def submit(
-        self, ids: list[int], num_tokens: int, num_candidates: int = NUM_CANDIDATES, salt: str | None = None
+        self, ids: list[int], num_tokens: int, num_candidates: int = NUM_CANDIDATES, principal: str | None = None
     ) -> str:
         """Queue a request; returns its id."""
         self._num_requests += 1
@@ -45,7 +45,7 @@ class Ours:
             params=SamplingParams(temperature=0.0, max_tokens=num_tokens),
             accepted_unix_us=unix_us(),
             num_candidates=num_candidates,
-            cache_salt=request_id if salt is None else salt,
+            principal=request_id if principal is None else principal,
         )
         self._engine.submit(request, frozenset(), clock)
         return request_id
@@ -77,9 +77,9 @@ class Ours:
         elapsed = max(times[-1] for times in streams) - min(times[0] for times in streams)
         return sum(len(times) - 1 for times in streams) / elapsed
 
-    def time_to_first_token(self, ids: list[int], salt: str | None = None) -> float:
+    def time_to_first_token(self, ids: list[int], principal: str | None = None) -> float:
         """Seconds from submission to the first token."""
         start = time.perf_counter()
-        self.submit(ids, 1, salt=salt)
+        self.submit(ids, 1, principal=principal)
         ((first,),) = self.run()
         return first - start

@@ -145,7 +145,7 @@ class Bench:
             params=msgspec.structs.replace(setting.params, seed=seed),
             accepted_unix_us=unix_us(),
             num_candidates=2,
-            cache_salt="",
+            principal="",
         )
         self._engine.submit(request, frozenset(tokenizer().eos_ids), RequestClock(unix_us()))
         return answers.setdefault(request.request_id, Answer())

@@ -1,7 +1,7 @@
 """The second turn of a conversation: time to first token after a prefix of 2,000 tokens, cold against cached.
 
-Cold: the whole second turn under a salt that nobody used before. Warm: first the 2,000 tokens as a first turn, then the
-same second turn under the same salt. Each round has a salt of its own.
+Cold: the whole second turn under a new principal. Warm: first the 2,000 tokens as a first turn, then the same second
+turn under the same principal. Each round has a principal of its own.
 
     python -m benchmarks.second_turn
 """
@@ -23,12 +23,12 @@ TARGET = 0.06
 def run() -> list[dict[str, Any]]:
     ours, first_turn = Ours(), prompt(NUM_PREFIX_TOKENS)
     second_turn = first_turn + tokenizer().encode(SECOND_MESSAGE)
-    salts = count()
+    principals = count()
 
     def warm() -> float:
-        salt = f"conversation {next(salts)}"
-        ours.time_to_first_token(first_turn, salt)
-        return 1000 * ours.time_to_first_token(second_turn, salt)
+        principal = f"conversation {next(principals)}"
+        ours.time_to_first_token(first_turn, principal)
+        return 1000 * ours.time_to_first_token(second_turn, principal)
 
     def cold() -> float:
         return 1000 * ours.time_to_first_token(second_turn)

@@ -26,13 +26,13 @@ from inference.protocol.events import (
     GenerationStarted,
     GrammarMasked,
     PrefillAdvanced,
+    ProcessorEffect,
     PromptTokenized,
     RequestAccepted,
     RequestFinished,
     RequestObserved,
     SafetyChecked,
     SafetyScore,
-    SamplerStage,
     Segment,
     TextReleased,
     TokenSampled,
@@ -217,10 +217,10 @@ def _sampled(log: Log, position: int, at: int, step_us: int) -> TokenSampled:
         candidate_ids=ids,
         candidate_logits=tuple(logits),
         candidate_pieces=tuple(pieces),
-        stages=(
-            SamplerStage(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=_log_sum_exp(scaled)),
-            SamplerStage(name="top_k", num_candidates=40, mass=0.97, log_normalizer=_log_sum_exp(scaled)),
-            SamplerStage(name="top_p", num_candidates=18, mass=0.95, log_normalizer=_log_sum_exp(scaled[:18])),
+        processors=(
+            ProcessorEffect(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=_log_sum_exp(scaled)),
+            ProcessorEffect(name="top_k", num_candidates=40, mass=0.97, log_normalizer=_log_sum_exp(scaled)),
+            ProcessorEffect(name="top_p", num_candidates=18, mass=0.95, log_normalizer=_log_sum_exp(scaled[:18])),
         ),
         step_us=step_us,
         batch_size=2,
@@ -244,7 +244,7 @@ def _check(log: Log, layer: Any, start: int, end: int, us: int) -> SafetyChecked
         start=start,
         end=end,
         duration_us=us,
-        held_us=us,
+        buffered_us=us,
     )
 
 

@@ -88,7 +88,7 @@ class Environment:
     log_level: str
     """`SIGHTGLASS_LOG_LEVEL`, default `INFO`. The lowest level that the site logs."""
     secret_key: str
-    """`SIGHTGLASS_SECRET_KEY`, default made once and kept in the data folder. The key that signs sessions and forms."""
+    """`SIGHTGLASS_SECRET_KEY`, default made once in the data folder. The key that signs sessions and forms."""
 
     @property
     def address(self) -> str:
@@ -121,7 +121,7 @@ def read_environment() -> Environment:
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
-        secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _kept_secret(data / "secret_key"),
+        secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
     )
 
 
@@ -204,7 +204,7 @@ def _data_folder(path: Path) -> Path:
     raise SystemExit(f"sightglass: the data folder {path} cannot be used ({reason}); set SIGHTGLASS_DATA to another.")
 
 
-def _kept_secret(path: Path) -> str:
+def _saved_secret(path: Path) -> str:
     """The secret in the file, which is created on first use and readable by its owner only."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -36,7 +36,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "webapp.gateway.headers.SecurityHeadersMiddleware",
-    "webapp.gateway.nul.refuse_nul",
+    "webapp.gateway.nul_check.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "webapp.gateway.compression.CompressionMiddleware",

@@ -22,7 +22,7 @@ class AlreadyRunning(Exception):
 
 
 @dataclass(frozen=True)
-class Refused(StepOutput):
+class FailedOutput(StepOutput):
     """The request failed for a reason that programs can tell: `code` (see events.RequestFailed)."""
 
     code: str = "internal"
@@ -73,7 +73,7 @@ class Backend(Protocol):
     def num_ahead(self, request_id: str) -> int | None:
         """Return the number of requests that wait in front of this one; None: not known."""
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int | None:
         """Return the number of this prompt's tokens that are in a cache now; None: not known."""
 
     def submit(self, job: Job) -> None:

@@ -31,7 +31,7 @@ _SUPPORTED = {
 _GREEDY_BELOW = 1e-3
 """As in our own sampler: anything colder is greedy."""
 _SAMPLERS = ["penalties", "temperature", "top_k", "top_p", "min_p", "typ_p"]
-"""llama.cpp's names of our stages, in our order; its own applies the temperature last."""
+"""llama.cpp's names of our logits processors, in our order; its own applies the temperature last."""
 _LLAMA_SEEDS = 2**32 - 1
 """Its seeds have 32 bits, and the greatest stands for a random one."""
 
@@ -86,8 +86,8 @@ def completion_body(
     }
     if kind is Kind.LLAMA_CPP:
         body["repeat_last_n"] = len(prompt) + max_tokens  # the whole context; the server makes room for as many
-    if kind is Kind.VLLM and request.cache_salt:
-        body["cache_salt"] = request.cache_salt
+    if kind is Kind.VLLM and request.principal:
+        body["cache_salt"] = request.principal
     return body
 
 
@@ -103,7 +103,7 @@ def _llama_cpp(params: SamplingParams, stop_ids: list[int]) -> dict[str, Any]:
         "logit_bias": [*bias, *([token, False] for token in params.banned_token_ids)],
         "return_progress": True,
         "timings_per_token": True,
-        # Its cache does not separate tenants: a prompt's timing would reveal other users' prompts.
+        # Its cache does not separate principals: a prompt's timing would reveal other users' prompts.
         "cache_prompt": False,
     }
 

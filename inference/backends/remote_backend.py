@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import httpx
 
-from inference.backends.backend import AlreadyRunning, Description, Job, Refused
+from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
 from inference.backends.remote_stream import Patience, RemoteStream
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable
@@ -68,7 +68,7 @@ class RemoteBackend(threading.Thread):
         """Return the time in units of 5 s: each stream's own patience detects a server that is silent too long."""
         return int(time.monotonic() / _PULSE_S)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int | None:
         """Return None: no such server reports this before it generates."""
         return None
 
@@ -82,7 +82,7 @@ class RemoteBackend(threading.Thread):
             if request_id in self._jobs:
                 raise AlreadyRunning(f"{request_id} is running already")
             if self.is_stopping:
-                job.outputs.put(Refused(request_id, [], Usage(), "error", self._farewell, code="worker_lost"))
+                job.outputs.put(FailedOutput(request_id, [], Usage(), "error", self._farewell, code="worker_lost"))
                 return
             self._jobs[request_id] = job
             self._loop.call_soon_threadsafe(self._start_stream, job)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from inference.backends.backend import Job, Refused
+from inference.backends.backend import FailedOutput, Job
 from inference.backends.chunks import Candidate, Choice, Chunk, Progress, choices, decode_chunk, malformed, payloads
 from inference.backends.errors import BackendError, refusal, transport_failure
 from inference.backends.parameters import Kind, completion_body, is_greedy, problem
@@ -79,7 +79,7 @@ class RemoteStream:
         """Deliver an end with an error; what was generated before it counts."""
         request_id, usage = self._job.request.request_id, self._usage()
         is_known = self._num_cached is not None
-        refused = Refused(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
+        refused = FailedOutput(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
         self._job.outputs.put(refused)
 
     def _check(self) -> None:
@@ -200,7 +200,7 @@ class RemoteStream:
             candidate_ids=tuple(each.id for each in listed),
             candidate_logits=tuple(round(each.logprob, 4) for each in listed),
             candidate_pieces=tuple(self._vocabulary.piece(each.id) for each in listed),
-            stages=None,
+            processors=None,
             step_us=None,
             batch_size=None,
         )

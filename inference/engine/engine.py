@@ -99,12 +99,12 @@ class Engine:
         """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self._scheduler.num_ahead(request_id)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int:
         """Return the number of a prompt's tokens in the prefix cache now; it may change before the prompt comes.
 
         Any thread may call this. It reads one entry after the other, and changes none.
         """
-        return self._scheduler.num_cached(ids, root_key(salt, model))
+        return self._scheduler.num_cached(ids, root_key(principal, model))
 
     @property
     def num_running(self) -> int:
@@ -113,7 +113,7 @@ class Engine:
     def has_work(self) -> bool:
         """Return whether a step would do anything. A sequence that waits for a person's choice needs no step."""
         slots = list(self._slots.values())
-        return any(slot.events or not slot.sequence.is_held or slot.sequence.finish_reason for slot in slots)
+        return any(slot.events or not slot.sequence.is_paused or slot.sequence.finish_reason for slot in slots)
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
@@ -188,7 +188,7 @@ class Engine:
         self.num_steps += 1
         self._note(step)
         if step.shares:
-            self._note_company(step)
+            self._note_batches(step)
             self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns()))
         return ended + self._report() + self.take_finished()
 
@@ -199,13 +199,13 @@ class Engine:
             if isinstance(note, Preempted):
                 self._drafting.forget(note.sequence)
 
-    def _note_company(self, step: Step) -> None:
+    def _note_batches(self, step: Step) -> None:
         batch = record.batch(step.shares, self.num_waiting)
         for share in step.shares:
-            slot, company = self._slots.of(share.sequence), batch.without(share)
-            if company != slot.company:
-                slot.company = company
-                slot.events.append(record.composed(share.sequence, company))
+            slot, others = self._slots.of(share.sequence), batch.without(share)
+            if others != slot.batch:
+                slot.batch = others
+                slot.events.append(record.composed(share.sequence, others))
 
     def _compute(self, step: Step, facts: StepFacts) -> None:
         """Compute the step. An error ends this step's sequences alone; those that ended before are still reported."""

@@ -24,7 +24,7 @@ from inference.protocol.events import (
     GenerationPreempted,
     GrammarMasked,
     PrefillAdvanced,
-    SamplerStage,
+    ProcessorEffect,
     TokenSampled,
 )
 from inference.sampling.sampler import Sample
@@ -135,12 +135,12 @@ def batch(shares: Iterable[Scheduled], num_waiting: int) -> Batch:
     )
 
 
-def composed(sequence: Sequence, company: Batch) -> BatchComposed:
+def composed(sequence: Sequence, others: Batch) -> BatchComposed:
     return BatchComposed(
         at=sequence.clock.at(),
-        decoding=company.decoding,
-        prefilling=company.prefilling,
-        num_waiting=company.num_waiting,
+        decoding=others.decoding,
+        prefilling=others.prefilling,
+        num_waiting=others.num_waiting,
     )
 
 
@@ -198,13 +198,13 @@ def sampled(sequence: Sequence, sample: Sample, facts: StepFacts, pieces: PieceS
         candidate_ids=sample.candidate_ids,
         candidate_logits=sample.candidate_logits,
         candidate_pieces=tuple(map(pieces.piece, sample.candidate_ids)),
-        stages=tuple(map(_rounded_stage, sample.stages)),
+        processors=tuple(map(_rounded_effect, sample.processors)),
         step_us=facts.step_us,
         batch_size=facts.num_sequences,
     )
     if sample.grammar_us is None:
         return [token]
-    num_allowed = sample.stages[0].num_candidates
+    num_allowed = sample.processors[0].num_candidates
     return [GrammarMasked(at=at, position=position, num_allowed=num_allowed, duration_us=sample.grammar_us), token]
 
 
@@ -231,13 +231,13 @@ def _rounded(value: float) -> float:
     return round(value, _DECIMALS)
 
 
-def _rounded_stage(stage: SamplerStage) -> SamplerStage:
-    return SamplerStage(
-        name=stage.name,
-        num_candidates=stage.num_candidates,
-        mass=_rounded(stage.mass),
-        log_normalizer=_rounded(stage.log_normalizer),
-        logits=stage.logits,
-        first=stage.first,
-        masked=stage.masked,
+def _rounded_effect(effect: ProcessorEffect) -> ProcessorEffect:
+    return ProcessorEffect(
+        name=effect.name,
+        num_candidates=effect.num_candidates,
+        mass=_rounded(effect.mass),
+        log_normalizer=_rounded(effect.log_normalizer),
+        logits=effect.logits,
+        first=effect.first,
+        masked=effect.masked,
     )

@@ -41,8 +41,8 @@ class Slot:
     drafter: Drafter = field(default_factory=Drafter)
     events: list[AnyEvent] = field(default_factory=list)
     """Events of the current step."""
-    company: record.Batch | None = None
-    """The other sequences in its steps, as last recorded in its log."""
+    batch: record.Batch | None = None
+    """The other sequences in its batch, as last recorded in its log."""
     proposal: Proposal | None = None
     """Step mode: the token that waits to be taken."""
 

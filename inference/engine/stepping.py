@@ -14,12 +14,12 @@ from inference.sampling import vocabulary
 
 
 def propose(slot: Slot, events: list[AnyEvent], logits: NDArray[np.float32]) -> None:
-    """Hold the sequence until its next token is chosen. events: recorded if that token is taken, which is the last."""
+    """Pause the sequence until its next token is chosen. events: recorded if that token is taken, which is the last."""
     token = events[-1]
     assert isinstance(token, TokenSampled)
     slot.proposal = Proposal(events, logits.copy())
     slot.events.append(TokenProposed(at=token.at, token=token))
-    slot.sequence.is_held = True
+    slot.sequence.is_paused = True
 
 
 def take(slot: Slot, command: StepCommand, pieces: PieceSource) -> None:
@@ -31,7 +31,7 @@ def take(slot: Slot, command: StepCommand, pieces: PieceSource) -> None:
     elif proposal is not None and command.position == len(sequence.answer_ids):
         slot.proposal = None
         slot.events += _chosen(slot, proposal, command.token_id, pieces)
-        sequence.is_held, sequence.num_permitted = False, num_tokens - 1
+        sequence.is_paused, sequence.num_permitted = False, num_tokens - 1
 
 
 def _chosen(slot: Slot, proposal: Proposal, token_id: int | None, pieces: PieceSource) -> list[AnyEvent]:

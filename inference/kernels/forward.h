@@ -1,6 +1,6 @@
 /* The decoder's forward pass on a CPU with AVX-512 VNNI and BF16: one call computes one engine step.
  *
- * Each layer is a few stages with a barrier between them; within a stage the threads take pieces of work from a shared
+ * Each layer is a few regions with a barrier between them; within one the threads take pieces of work from a shared
  * counter, so that a thread that briefly loses its core does not hold up the others. Knows nothing of sampling. */
 #pragma once
 #include "attention.h"
@@ -55,17 +55,17 @@ typedef struct {
     float *scratch; /* [threads]: scores [SCORE_ROWS][pitch] or gates [GATE_ROWS][MAX_SPAN] */
     int64_t pitch, scratch_size;
     int32_t *wanted_memory;
-    _Atomic int *next; /* a counter of pieces taken, per stage */
-    int num_stages;
+    _Atomic int *next; /* a counter of pieces taken, per region */
+    int num_regions;
 } Pass;
 
-/* Stages of the prompts' products have numbers PROMPTS above those of the decoded tokens: both run together. */
-enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 132, GATE_ROWS = 66, PROMPTS = 9, STAGES = 2 * PROMPTS };
+/* Regions of the prompts' products have numbers PROMPTS above those of the decoded tokens: both run together. */
+enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 132, GATE_ROWS = 66, PROMPTS = 9, REGIONS = 2 * PROMPTS };
 
-/* Shares out `count` pieces of a stage, `step` at a time. Each thread takes the same stages in the same order. */
-#define FOR_PIECES(pass, stage, count, step, first, last)                                                       \
-    for (int64_t first, last; (first = atomic_fetch_add_explicit(&(pass)->next[stage], 1, memory_order_relaxed) * \
-                                       (int64_t)(step)) < (count) &&                                            \
+/* Shares out `count` pieces of a region, `step` at a time. Each thread takes the same regions in the same order. */
+#define FOR_PIECES(pass, region, count, step, first, last)                                                       \
+    for (int64_t first, last; (first = atomic_fetch_add_explicit(&(pass)->next[region], 1, memory_order_relaxed) * \
+                                       (int64_t)(step)) < (count) &&                                             \
                               ((last = first + (step) < (count) ? first + (step) : (count)), (void)last, 1);)
 
 static float inverse_rms(const float *x, int64_t size, float eps) {
@@ -188,15 +188,15 @@ static void multiply_prompt(const Batch *batch, const Matrix *matrix, const Rows
     }
 }
 
-static void multiply_all(Pass *pass, int stage, const Matrix *matrix, const Rows *rows, float *out, int adds) {
+static void multiply_all(Pass *pass, int region, const Matrix *matrix, const Rows *rows, float *out, int adds) {
     const Batch *batch = pass->batch;
     Pieces pieces = pieces_of((matrix->num_out + TILE - 1) / TILE, batch->num_decoded, TILE_STEP, PANEL);
-    FOR_PIECES(pass, stage, pieces.num_pieces, pieces.step, first, last)
+    FOR_PIECES(pass, region, pieces.num_pieces, pieces.step, first, last)
         for (int64_t i = first; i < last; i++)
             multiply(matrix, rows, piece_at(&pieces, i), out, matrix->num_out, adds);
     int64_t num_fours = (matrix->num_out + WIDTH - 1) / WIDTH, num_prompt = batch->num_tokens - batch->num_decoded;
     Pieces prompts = pieces_of(num_fours, num_prompt, 1, PROMPT_PANEL);
-    FOR_PIECES(pass, stage + PROMPTS, prompts.num_pieces, 1, i, end)
+    FOR_PIECES(pass, region + PROMPTS, prompts.num_pieces, 1, i, end)
         multiply_prompt(batch, matrix, rows, piece_at(&prompts, i), out, adds);
 }
 
@@ -239,13 +239,13 @@ static void gate_prompt(Pass *pass, const Layer *layer, Piece piece, float *gate
     }
 }
 
-static void gate_all(Pass *pass, int stage, const Layer *layer, float *gates) {
+static void gate_all(Pass *pass, int region, const Layer *layer, float *gates) {
     int64_t intermediate = pass->model->intermediate, num_decoded = pass->batch->num_decoded;
     Pieces pieces = pieces_of(intermediate / GROUP, num_decoded, 1, PANEL);
-    FOR_PIECES(pass, stage, pieces.num_pieces, 1, i, end) gate(pass, &layer->gate_up, piece_at(&pieces, i));
+    FOR_PIECES(pass, region, pieces.num_pieces, 1, i, end) gate(pass, &layer->gate_up, piece_at(&pieces, i));
     if (pass->batch->num_tokens == num_decoded) return;
     Pieces prompts = pieces_of(intermediate / layer->down.span, pass->batch->num_tokens - num_decoded, 1, GATE_ROWS);
-    FOR_PIECES(pass, stage + PROMPTS, prompts.num_pieces, 1, i, end)
+    FOR_PIECES(pass, region + PROMPTS, prompts.num_pieces, 1, i, end)
         gate_prompt(pass, layer, piece_at(&prompts, i), gates);
 }
 
@@ -322,7 +322,7 @@ static void attend_tokens(Pass *pass, int64_t index, int64_t head, int64_t heads
 
 /* The whole step's attention as pieces: a tile of neighbouring tokens of one chunk, and some heads. A lone token's heads
  * become one piece each when there would not be enough pieces for all threads. */
-static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, float *scores) {
+static void attend_pieces(Team *team, Pass *pass, int64_t index, int region, float *scores) {
     const Model *model = pass->model;
     const Batch *batch = pass->batch;
     int64_t group = model->num_heads / model->num_kv_heads;
@@ -331,7 +331,7 @@ static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, floa
         num_tiles += (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
     int64_t heads = num_tiles * model->num_kv_heads < team->num_threads ? 1 : group;
     int64_t num_parts = model->num_heads / heads;
-    FOR_PIECES(pass, stage, num_tiles * num_parts, 1, piece, end) {
+    FOR_PIECES(pass, region, num_tiles * num_parts, 1, piece, end) {
         int64_t left = piece / num_parts, chunk = 0;
         for (;; chunk++) {
             int64_t tiles = (batch->starts[chunk + 1] - batch->starts[chunk] + tile - 1) / tile;
@@ -346,49 +346,49 @@ static void attend_pieces(Team *team, Pass *pass, int64_t index, int stage, floa
     }
 }
 
-/* The first stages of a layer: every token's query, and its key and value in the cache. */
-static void project(Team *team, Pass *pass, int64_t index, int stage) {
+/* The first regions of a layer: every token's query, and its key and value in the cache. */
+static void project(Team *team, Pass *pass, int64_t index, int region) {
     const Model *model = pass->model;
     const Layer *layer = &model->layers[index];
     int64_t num_tokens = pass->batch->num_tokens;
-    FOR_PIECES(pass, stage, num_tokens, ROW_STEP, first, last)
+    FOR_PIECES(pass, region, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) {
             if (index) add_update(pass, layer[-1].post_mlp_norm, t);
             else embed(pass, t);
             norm_token(pass, &layer->qkv, layer->attention_norm, t);
         }
     barrier(team);
-    multiply_all(pass, stage + 1, &layer->qkv, &pass->rows, pass->qkv, 0);
+    multiply_all(pass, region + 1, &layer->qkv, &pass->rows, pass->qkv, 0);
     barrier(team);
-    FOR_PIECES(pass, stage + 2, num_tokens, ROW_STEP, first, last)
+    FOR_PIECES(pass, region + 2, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) place(pass, index, t);
     barrier(team);
 }
 
-/* The other stages: attention and MLP, added to the residual stream. */
-static void mix_and_transform(Team *team, Pass *pass, int64_t index, int stage, float *scratch) {
+/* The other regions: attention and MLP, added to the residual stream. */
+static void mix_and_transform(Team *team, Pass *pass, int64_t index, int region, float *scratch) {
     const Model *model = pass->model;
     const Layer *layer = &model->layers[index];
     int64_t num_tokens = pass->batch->num_tokens, heads_width = model->num_heads * model->head_dim;
-    attend_pieces(team, pass, index, stage + 3, scratch);
+    attend_pieces(team, pass, index, region + 3, scratch);
     barrier(team);
-    FOR_PIECES(pass, stage + 4, num_tokens, ROW_STEP, first, last)
+    FOR_PIECES(pass, region + 4, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++)
             round_token(pass->batch, &layer->output, pass->mixed + t * heads_width, NULL, 1, &pass->wide, t);
     barrier(team);
     int has_post = layer->post_attention_norm != NULL;
-    multiply_all(pass, stage + 5, &layer->output, &pass->wide, has_post ? pass->update : pass->x, !has_post);
+    multiply_all(pass, region + 5, &layer->output, &pass->wide, has_post ? pass->update : pass->x, !has_post);
     barrier(team);
-    FOR_PIECES(pass, stage + 6, num_tokens, ROW_STEP, first, last)
+    FOR_PIECES(pass, region + 6, num_tokens, ROW_STEP, first, last)
         for (int64_t t = first; t < last; t++) {
             add_update(pass, layer->post_attention_norm, t);
             norm_token(pass, &layer->gate_up, layer->mlp_norm, t);
         }
     barrier(team);
-    gate_all(pass, stage + 7, layer, scratch);
+    gate_all(pass, region + 7, layer, scratch);
     barrier(team);
     has_post = layer->post_mlp_norm != NULL;
-    multiply_all(pass, stage + 8, &layer->down, &pass->wide, has_post ? pass->update : pass->x, !has_post);
+    multiply_all(pass, region + 8, &layer->down, &pass->wide, has_post ? pass->update : pass->x, !has_post);
     barrier(team);
 }
 
@@ -426,14 +426,14 @@ static void multiply_logits(const Pass *pass, int64_t tile) {
     }
 }
 
-static void compute_logits(Team *team, Pass *pass, int stage) {
+static void compute_logits(Team *team, Pass *pass, int region) {
     const Model *model = pass->model;
-    FOR_PIECES(pass, stage, pass->batch->num_logits, 1, i, end) {
+    FOR_PIECES(pass, region, pass->batch->num_logits, 1, i, end) {
         add_update(pass, model->layers[model->num_layers - 1].post_mlp_norm, i);
         norm_logit_row(pass, i);
     }
     barrier(team);
-    FOR_PIECES(pass, stage + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last)
+    FOR_PIECES(pass, region + 1, (model->vocab_size + TILE - 1) / TILE, HEAD_STEP, first, last)
         for (int64_t tile = first; tile < last; tile++) multiply_logits(pass, tile);
 }
 
@@ -453,18 +453,18 @@ static void compute(Team *team, int thread, void *argument) {
     float *scratch = pass->scratch + thread * pass->scratch_size;
     int last = (int)pass->model->num_layers - 1;
     for (int layer = 0; layer < last; layer++) {
-        project(team, pass, layer, layer * STAGES);
-        mix_and_transform(team, pass, layer, layer * STAGES, scratch);
+        project(team, pass, layer, layer * REGIONS);
+        mix_and_transform(team, pass, layer, layer * REGIONS, scratch);
     }
     /* In the last layer the other tokens need only their keys and values. */
-    project(team, pass, last, last * STAGES);
+    project(team, pass, last, last * REGIONS);
     if (!pass->batch->num_logits) return;
     if (thread == 0) gather_wanted(pass);
     barrier(team);
     Pass wanted = *pass;
     wanted.batch = &pass->wanted;
-    mix_and_transform(team, &wanted, last, last * STAGES, scratch);
-    compute_logits(team, &wanted, (last + 1) * STAGES);
+    mix_and_transform(team, &wanted, last, last * REGIONS, scratch);
+    compute_logits(team, &wanted, (last + 1) * REGIONS);
 }
 
 static void *carve(char **at, int64_t bytes) {
@@ -491,7 +491,7 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     for (int64_t t = 0; t < tokens; t++)
         if (pass->batch->positions[t] >= longest) longest = pass->batch->positions[t] + 1;
     pass->pitch = (longest + 2 * BLOCK - 1) / BLOCK * BLOCK;
-    pass->num_stages = (int)model->num_layers * STAGES + 2;
+    pass->num_regions = (int)model->num_layers * REGIONS + 2;
     pass->x = carve(&at, tokens * model->hidden * 4);
     pass->update = carve(&at, tokens * model->hidden * 4);
     pass->qkv = carve(&at, tokens * (heads_width + 2 * model->num_kv_heads * model->head_dim) * 4);
@@ -503,7 +503,7 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     pass->scratch_size = SCORE_ROWS * pass->pitch > GATE_ROWS * MAX_SPAN ? SCORE_ROWS * pass->pitch : GATE_ROWS * MAX_SPAN;
     pass->scratch = carve(&at, team->num_threads * pass->scratch_size * 4);
     pass->wanted_memory = carve(&at, (2 * pass->batch->num_logits + pass->batch->num_chunks + 1) * 4);
-    pass->next = carve(&at, pass->num_stages * (int64_t)sizeof(_Atomic int));
+    pass->next = carve(&at, pass->num_regions * (int64_t)sizeof(_Atomic int));
     return at;
 }
 
@@ -531,7 +531,7 @@ int forward(Team *team, const Model *model, const Batch *batch) {
     if (!memory) return 1;
     lay_out(&pass, team, memory);
     pass.wanted = wanted_of(batch, pass.wanted_memory);
-    for (int stage = 0; stage < pass.num_stages; stage++) atomic_init(&pass.next[stage], 0);
+    for (int region = 0; region < pass.num_regions; region++) atomic_init(&pass.next[region], 0);
     /* After a step of prompts alone, a client waits for a first token, and the threads that deliver it need the cores.
      * So the team sleeps soon: the step was so long that waking a sleeper costs little beside it. */
     atomic_store_explicit(&team->idle_spins, batch->num_decoded ? IDLE_SPINS : SPINS, memory_order_relaxed);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    SPINS = 5000,       /* about 0.1 ms: the time that other threads may still need within a stage */
+    SPINS = 5000,       /* about 0.1 ms: the time that other threads may still need within a region */
     IDLE_SPINS = 150000, /* about 3 ms: the gap between two steps of a full batch; waking a sleeper costs half of one */
     CACHE_LINE = 64
 };

@@ -36,8 +36,8 @@ class Laboratory:
         self._idle_s = idle_s
         self._lock = threading.Lock()
         self._model: ProbedModel | None = None
-        self._cache_salt = ""
-        """The cache salt of the sequence that the model keeps."""
+        self._principal = ""
+        """The principal of the sequence that the model keeps."""
         self._timer: threading.Timer | None = None
         self.is_freed = threading.Event()
         """Set while no weights are held."""
@@ -54,13 +54,13 @@ class Laboratory:
             finally:
                 self._start_timer()
 
-    def run(self, request: ReadRequest, cache_salt: str) -> ReadOutcome:
-        """Run one experiment. cache_salt: as in ProbeRequest. Raises ProbeError."""
+    def run(self, request: ReadRequest, principal: str) -> ReadOutcome:
+        """Run one experiment. principal: as in ProbeRequest. Raises ProbeError."""
         with self._lock:
             try:
                 if not all(0 <= token < self._source.config.vocab_size for token in request_ids(request)):
                     raise ProbeError("invalid", "The text has token ids that this model's vocabulary does not have.")
-                return run(request, self._loaded(cache_salt), self._tokenizer.label)
+                return run(request, self._loaded(principal), self._tokenizer.label)
             except (ModelFileError, TokenizerError) as error:
                 raise ProbeError("model_unavailable", f"The model cannot be read: {error}") from error
             finally:
@@ -69,11 +69,11 @@ class Laboratory:
     def _probe(self, request: ProbeRequest) -> AnyProbe:
         match request.kind:
             case "attention":
-                return attend(request, self._loaded(request.cache_salt))
+                return attend(request, self._loaded(request.principal))
             case "lens":
-                return lens(request, self._loaded(request.cache_salt), self._tokenizer.label)
+                return lens(request, self._loaded(request.principal), self._tokenizer.label)
             case "neighbours":
-                return compare(request, self._loaded(request.cache_salt), self._tokenizer.label)
+                return compare(request, self._loaded(request.principal), self._tokenizer.label)
             case "memory":
                 return measure(request, self._source.config)
 
@@ -105,16 +105,16 @@ class Laboratory:
     def _tokenizer(self) -> Tokenizer:
         return Tokenizer(read_metadata(self._path))
 
-    def _loaded(self, cache_salt: str) -> ProbedModel:
+    def _loaded(self, principal: str) -> ProbedModel:
         if self._model is None:
             # Serving needs the cores.
             torch.set_num_threads(1)
             self._model = ProbedModel(self._source, MAX_PROBE_TOKENS)
             self.is_freed.clear()
         # A probe's duration would reveal another user's prompt.
-        if cache_salt != self._cache_salt:
+        if principal != self._principal:
             self._model.forget()
-            self._cache_salt = cache_salt
+            self._principal = principal
         return self._model
 
     def _start_timer(self) -> None:

@@ -11,8 +11,8 @@ class CachePeek(msgspec.Struct, frozen=True):
     reply_to: str
     """The list for the answer: a number of tokens, or nothing where the number is unknown."""
     model: str
-    cache_salt: str
-    """The prompt's tenant. The answer counts no other tenant's blocks."""
+    principal: str
+    """The prompt's owner. The answer counts no other principal's blocks."""
     ids: tuple[int, ...]
 
 

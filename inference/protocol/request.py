@@ -71,7 +71,7 @@ class Problem(NamedTuple):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters that choose each token. The stages apply in the order of these fields."""
+    """The parameters that choose each token. The logits processors apply in the order of these fields."""
 
     json_schema: str | None = None
     """JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused."""
@@ -203,8 +203,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Number of candidates to record for each token."""
     is_guarded: bool = True
     """True: the output guard checks text before it is released."""
-    cache_salt: str
-    """The tenant. It separates the prefix cache's contents. Fairness between users counts by it."""
+    principal: str
+    """The request's owner. It separates the prefix cache's contents. Fairness between users counts by it."""
     cache_ttl: CacheTTL = NO_TTL
     """Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote."""
     priority: int = 0
@@ -228,7 +228,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     uncached_input: int = 0
     """Prompt tokens (a fork's kept ones too) computed for this request, except those written to the cache as below."""
     cache_read: int = 0
-    """Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt."""
+    """Prompt tokens taken from the prefix cache, or from another request of the same principal with the same prompt."""
     cache_write_5m: int = 0
     """Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it."""
     cache_write_1h: int = 0
@@ -253,8 +253,8 @@ class ProbeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Prompt and answer up to the probed token, which is the last."""
     next_id: int | None
     """The token that came after it."""
-    cache_salt: str
-    """As in GenerationRequest: results computed for one salt are not used for another."""
+    principal: str
+    """As in GenerationRequest: results computed for one principal are not used for another."""
     tokenizer_version: str
     """This field and the next three come from the trace. The worker's own model must match them for a true result."""
     model: str

@@ -41,16 +41,16 @@ class ExemplarClassifier:
         self._sketches = {category: model.sketch(lines) for category, lines in texts.items()}
         self.categories = tuple(category for category in texts if category != BENIGN)
 
-    def score(self, text: str, tenant: str | None = None) -> list[dict[str, float]]:
+    def score(self, text: str, principal: str | None = None) -> list[dict[str, float]]:
         """Return a score per category, 0 to 1, for each scored sentence. A text without words gives one row of 0.
 
         The embedding costs at most MAX_SENTENCES, all else grows with the length.
-        tenant: the text's owner; a sentence recently seen for this tenant is not embedded again.
+        principal: the text's owner; a sentence recently seen for this principal is not embedded again.
         """
         sentences = self._suspicious(split_sentences(text))
         if not sentences:
             return [dict.fromkeys(self.categories, 0.0)]
-        vectors = self._model.embed(sentences) if tenant is None else self._recent.embed(sentences, tenant)
+        vectors = self._model.embed(sentences) if principal is None else self._recent.embed(sentences, principal)
         benign = self._nearness(vectors, BENIGN)
         columns = [self._scores(vectors, category, benign) for category in self.categories]
         return [dict(zip(self.categories, row, strict=True)) for row in zip(*columns, strict=True)]

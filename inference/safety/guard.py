@@ -31,7 +31,7 @@ class Check:
     policy: str
     duration_us: int
 
-    def event(self, at: int, layer: Layer, start: int, end: int, held_us: int = 0) -> SafetyChecked:
+    def event(self, at: int, layer: Layer, start: int, end: int, buffered_us: int = 0) -> SafetyChecked:
         return SafetyChecked(
             at=at,
             layer=layer,
@@ -43,7 +43,7 @@ class Check:
             start=start,
             end=end,
             duration_us=self.duration_us,
-            held_us=held_us,
+            buffered_us=buffered_us,
         )
 
 
@@ -58,10 +58,10 @@ class Guard:
     def release(self) -> Release:
         return self._policy.release
 
-    def check(self, text: str, layer: Layer, tenant: str | None = None) -> Check:
-        """Classify the text and apply the policy of this layer. tenant: as in ExemplarClassifier.score."""
+    def check(self, text: str, layer: Layer, principal: str | None = None) -> Check:
+        """Classify the text and apply the policy of this layer. principal: as in ExemplarClassifier.score."""
         start = time.perf_counter_ns()
-        sentences = [self._judged(layer, scores) for scores in self._classifier.score(text, tenant)]
+        sentences = [self._judged(layer, scores) for scores in self._classifier.score(text, principal)]
         judged = [max(found, key=_weight) for found in zip(*sentences, strict=True)]
         worst = max(judged, key=_weight)
         category = "" if worst.verdict == "allow" else worst.category

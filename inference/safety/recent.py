@@ -1,6 +1,6 @@
 """Sentence vectors kept for a while: a system prompt comes with every request, and answers begin alike.
 
-No text is kept, only digests under the tenant's name: a check's duration must not reveal another tenant's text.
+No text is kept, only digests under the principal's name: a check's duration must not reveal another principal's text.
 A vector still reveals some of its text (arXiv 2310.06816), so none is kept for long.
 """
 
@@ -37,9 +37,9 @@ class RecentVectors:
         self._vectors: OrderedDict[bytes, tuple[Floats, float]] = OrderedDict()
         """Each vector with the time of its last use; ordered by that time."""
 
-    def embed(self, texts: Sequence[str], tenant: str) -> Floats:
+    def embed(self, texts: Sequence[str], principal: str) -> Floats:
         """Return unit vectors, [num_texts, 384] float32: those of MiniLM.embed, whose rows depend on no other row."""
-        keys = [_digest(text, tenant) for text in texts]
+        keys = [_digest(text, principal) for text in texts]
         found = self._find(keys)
         if missing := [index for index, vector in enumerate(found) if vector is None]:
             for index, vector in zip(missing, self._model.embed([texts[index] for index in missing]), strict=True):
@@ -67,6 +67,6 @@ class RecentVectors:
             self._vectors.popitem(last=False)
 
 
-def _digest(text: str, tenant: str) -> bytes:
-    key = hashlib.sha256(tenant.encode()).digest()
+def _digest(text: str, principal: str) -> bytes:
+    key = hashlib.sha256(principal.encode()).digest()
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32, key=key).digest()

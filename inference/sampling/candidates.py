@@ -1,8 +1,8 @@
-"""The stages that choose among candidates, and the draw. Knows nothing of the logits' origin.
+"""The logits processors that choose among candidates, and the draw. Knows nothing of the logits' origin.
 
-Each stage leaves a run of the candidate order, given by two numbers. Only the first candidates are sorted. A stage that
-needs one beyond them raises BeyondSorted and is repeated with more. As the cumulative sum runs from the first candidate
-on, no result depends on the number of sorted candidates.
+Each processor leaves a run of the candidate order, given by two numbers. Only the first candidates are sorted. A
+processor that needs one beyond them raises BeyondSorted and is repeated with more. As the cumulative sum runs from the
+first candidate on, no result depends on the number of sorted candidates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import log
 
 import numpy as np
 
-from inference.protocol.events import SamplerStage, StageName
+from inference.protocol.events import ProcessorEffect, ProcessorName
 from inference.protocol.request import SamplingParams
 from inference.sampling.vocabulary import Summary
 
@@ -32,7 +32,7 @@ class Choice:
 
 
 class Candidates:
-    """The candidates at a temperature, of which each stage leaves a run."""
+    """The candidates at a temperature, of which each processor leaves a run."""
 
     def __init__(self, summary: Summary, temperature: float) -> None:
         self._summary = summary
@@ -42,12 +42,12 @@ class Candidates:
         self._end = summary.num_candidates
         self._mass = 1.0
         """The run's share of the probability of all candidates at the temperature."""
-        self.stages: list[SamplerStage] = []
+        self.effects: list[ProcessorEffect] = []
         if temperature != 1:
             self._record("temperature", 1.0)
 
     def cut(self, params: SamplingParams) -> None:
-        """Apply the enabled stages in their order. Raises BeyondSorted."""
+        """Apply the enabled processors in their order. Raises BeyondSorted."""
         if 0 < params.top_k < self._end:
             self._keep("top_k", 0, params.top_k)
         if params.top_p < 1:
@@ -98,10 +98,10 @@ class Candidates:
         place = np.abs(np.arange(len(surprise)) - (np.searchsorted(surprise, self._entropy()) - 0.5))
         order = np.lexsort((place, distance))
         masses = np.cumsum(np.exp(-surprise[order]))
-        kept = order[: bisect_left(masses, share) + 1]
-        end = int(kept.max()) + 1
-        self._check_sorted(end + 1)  # one that is not kept proves that no later one is
-        return int(kept.min()), end
+        survivors = order[: bisect_left(masses, share) + 1]
+        end = int(survivors.max()) + 1
+        self._check_sorted(end + 1)  # a first non-survivor proves that no later one is
+        return int(survivors.min()), end
 
     def _entropy(self) -> float:
         if self._mass == 1:
@@ -118,19 +118,19 @@ class Candidates:
         if min(end, self._end) > len(self._scaled):
             raise BeyondSorted
 
-    def _keep(self, name: StageName, first: int, end: int) -> None:
+    def _keep(self, name: ProcessorName, first: int, end: int) -> None:
         self._check_sorted(end)
         before = self._mass
         self._first, self._end = first, end
         self._mass = float(self._cumulative[end - 1]) - self._base
         self._record(name, self._mass / before)
 
-    def _record(self, name: StageName, mass: float) -> None:
-        stage = SamplerStage(
+    def _record(self, name: ProcessorName, mass: float) -> None:
+        effect = ProcessorEffect(
             name=name,
             num_candidates=self._end - self._first,
             mass=min(mass, 1.0),
             log_normalizer=self._log_normalizer,
             first=self._first,
         )
-        self.stages.append(stage)
+        self.effects.append(effect)

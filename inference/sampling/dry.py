@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.protocol.events import StageName
+from inference.protocol.events import ProcessorName
 from inference.protocol.request import SamplingParams
 
 MAX_PENALTY = 10_000.0
@@ -33,7 +33,7 @@ class Continuation(NamedTuple):
 class Dry:
     """Subtracts multiplier * base ** (tokens repeated - allowed length) from each token that would repeat one more."""
 
-    name: StageName = "dry"
+    name: ProcessorName = "dry"
     is_mask = False
 
     def __init__(self, params: SamplingParams, piece: Piece) -> None:

@@ -1,4 +1,4 @@
-"""The stages that change logits before candidates are sorted: grammar, banned tokens, bias, penalties, DRY.
+"""The logits processors that change logits before candidates are sorted: grammar, banned tokens, bias, penalties, DRY.
 
 A logit of minus infinity removes a token. Knows nothing of probabilities.
 """
@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.protocol.events import StageName
+from inference.protocol.events import ProcessorName
 from inference.protocol.request import SamplingParams
 from inference.sampling.dry import Dry, Piece
 from inference.sampling.errors import SamplingFailed
@@ -34,11 +34,11 @@ class Grammar(Protocol):
 
 
 class LogitsProcessor(Protocol):
-    """A stage that changes a row of logits."""
+    """A processor that changes a row of logits."""
 
-    name: StageName
+    name: ProcessorName
     is_mask: bool
-    """True when the stage removes tokens, and does nothing else."""
+    """True when the processor removes tokens, and does nothing else."""
 
     def process(self, logits: Row, output: Sequence[int]) -> None:
         """Change logits [vocab_size] in place, given the tokens generated so far."""
@@ -47,7 +47,7 @@ class LogitsProcessor(Protocol):
 def build_processors(
     params: SamplingParams, prompt: Sequence[int], piece: Piece, grammar: Grammar | None = None
 ) -> list[LogitsProcessor]:
-    """Return the enabled stages in their order of application."""
+    """Return the enabled processors in their order of application."""
     processors: list[LogitsProcessor] = []
     if grammar is not None:
         processors.append(GrammarMask(grammar))
@@ -65,7 +65,7 @@ def build_processors(
 class GrammarMask:
     """Removes what the grammar does not allow; after its end only end-of-turn tokens are left."""
 
-    name: StageName = "grammar"
+    name: ProcessorName = "grammar"
     is_mask = True
 
     def __init__(self, grammar: Grammar) -> None:
@@ -92,7 +92,7 @@ class GrammarMask:
 class BannedTokens:
     """Removes tokens that must never be chosen."""
 
-    name: StageName = "banned_tokens"
+    name: ProcessorName = "banned_tokens"
     is_mask = True
 
     def __init__(self, ids: Sequence[int]) -> None:
@@ -105,7 +105,7 @@ class BannedTokens:
 class LogitBias:
     """Adds a constant to the logits of single tokens."""
 
-    name: StageName = "logit_bias"
+    name: ProcessorName = "logit_bias"
     is_mask = False
 
     def __init__(self, params: SamplingParams) -> None:
@@ -120,7 +120,7 @@ class Penalties:
     """The repetition penalty (CTRL, arXiv 1909.05858) on prompt and output; frequency and presence penalty (as in
     OpenAI's API) on the output alone."""
 
-    name: StageName = "penalties"
+    name: ProcessorName = "penalties"
     is_mask = False
 
     def __init__(self, params: SamplingParams, prompt: Sequence[int]) -> None:

@@ -1,6 +1,6 @@
-"""The sampler: a list of stages that narrow one token's distribution, then the draw. Knows nothing of models.
+"""The sampler: logits processors that narrow one token's distribution, then the draw. Knows nothing of models.
 
-First, stages change logits (processors.py), which fixes the order of the candidates. Then stages choose among
+First, processors change logits (processors.py), which fixes the order of the candidates. Then others choose among
 candidates (candidates.py), and each leaves a run of that order. Passes over a whole vocabulary are in vocabulary.py;
 most tokens need one such pass, made for all rows of a step at once.
 """
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.protocol.events import SamplerStage
+from inference.protocol.events import ProcessorEffect
 from inference.protocol.request import SamplingParams
 from inference.sampling import vocabulary
 from inference.sampling.candidates import BeyondSorted, Candidates, Choice
@@ -53,7 +53,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     log_normalizer: float
     candidate_ids: tuple[int, ...]
     candidate_logits: tuple[float, ...]
-    stages: tuple[SamplerStage, ...]
+    processors: tuple[ProcessorEffect, ...]
     grammar_us: int | None
     """Duration of the grammar's mask; None without a grammar."""
 
@@ -74,7 +74,7 @@ class Sampler:
         self._params = params
         self._num_candidates = num_candidates
         self._processors = build_processors(params, prompt, piece, grammar)
-        self._grammar = next((stage for stage in self._processors if isinstance(stage, GrammarMask)), None)
+        self._grammar = next((each for each in self._processors if isinstance(each, GrammarMask)), None)
         self._summarise = summarise
         self._is_greedy = params.temperature < MIN_TEMPERATURE
         self._temperature = 1.0 if self._is_greedy else params.temperature
@@ -110,15 +110,15 @@ class Sampler:
             rows.append(row)
         return rows
 
-    def _choose(self, row: Row, ordered: Summary, u: float | None) -> tuple[Summary, Choice, list[SamplerStage]]:
-        """Return a summary that reaches far enough, the choice, and the stages among candidates."""
+    def _choose(self, row: Row, ordered: Summary, u: float | None) -> tuple[Summary, Choice, list[ProcessorEffect]]:
+        """Return a summary that reaches far enough, the choice, and the effects among candidates."""
         if u is None:
             return ordered, Choice(0, 0.0, 1.0), []
         while True:
             candidates = Candidates(ordered, self._temperature)
             try:
                 candidates.cut(self._params)
-                return ordered, candidates.draw(u), candidates.stages
+                return ordered, candidates.draw(u), candidates.effects
             except BeyondSorted:
                 ordered = self._summarise_row(row, self._temperature, len(ordered.ids) * _MORE_SORTED)
 
@@ -128,18 +128,18 @@ class Sampler:
         raw: Summary,
         ordered: Summary,
         choice: Choice,
-        cuts: list[SamplerStage],
+        cuts: list[ProcessorEffect],
         u: float | None,
     ) -> Sample:
         logits, chosen = rows[0], int(ordered.ids[choice.index])
         ids = ordered.ids[: self._num_candidates]
         if choice.index >= self._num_candidates:
             ids = np.append(ids, ordered.ids[choice.index])
-        stages = cuts
+        effects = cuts
         if self._processors:
             changes = self._changes(rows, raw, ordered, ids)
-            stages = changes + cuts
-            masked = [token for stage in changes for token in stage.masked]
+            effects = changes + cuts
+            masked = [token for effect in changes for token in effect.masked]
             ids = np.append(ids, np.array(masked, np.int32))
         return Sample(
             id=chosen,
@@ -152,13 +152,15 @@ class Sampler:
             log_normalizer=raw.log_normalizer,
             candidate_ids=tuple(ids.tolist()),
             candidate_logits=_rounded(logits[ids]),
-            stages=tuple(stages),
+            processors=tuple(effects),
             grammar_us=self._grammar.duration_us if self._grammar else None,
         )
 
-    def _changes(self, rows: list[Row], raw: Summary, ordered: Summary, ids: NDArray[np.int32]) -> list[SamplerStage]:
-        """Return each processor's stage."""
-        stages: list[SamplerStage] = []
+    def _changes(
+        self, rows: list[Row], raw: Summary, ordered: Summary, ids: NDArray[np.int32]
+    ) -> list[ProcessorEffect]:
+        """Return each processor's effect."""
+        effects: list[ProcessorEffect] = []
         first, log_normalizer, num_left = raw.ids[: self._num_candidates], raw.log_normalizer, len(rows[0])
         for processor, before, after in zip(self._processors, rows[:-1], rows[1:], strict=True):
             previous = log_normalizer
@@ -166,7 +168,7 @@ class Sampler:
             if processor.is_mask:
                 num_left = int(np.count_nonzero(after > -np.inf))
             is_masked = (after[first] == -np.inf) & (before[first] > -np.inf)
-            stage = SamplerStage(
+            effect = ProcessorEffect(
                 name=processor.name,
                 num_candidates=num_left,
                 mass=min(exp(log_normalizer - previous), 1.0) if processor.is_mask else 1.0,
@@ -174,8 +176,8 @@ class Sampler:
                 logits=None if processor.is_mask else _rounded(after[ids]),
                 masked=tuple(first[is_masked].tolist()),
             )
-            stages.append(stage)
-        return stages
+            effects.append(effect)
+        return effects
 
 
 def _rank(logits: Row, raw: Summary, chosen: int) -> int:

@@ -81,10 +81,10 @@ def _summary(row: Row, temperature: float, num_sorted: int) -> Summary:
         return Summary(False, 0, np.empty(0, np.int32), row[:0], np.nan, np.nan, np.nan, np.nan)
     if np.isfinite(lowest):
         return _summary_of_finite(row, float(top), float(lowest), temperature, num_sorted)
-    kept = np.flatnonzero(row > -np.inf).astype(np.int32)
-    row = row[kept]
+    allowed = np.flatnonzero(row > -np.inf).astype(np.int32)
+    row = row[allowed]
     summary = _summary_of_finite(row, float(top), float(row.min()), temperature, num_sorted)
-    return summary._replace(is_finite=False, ids=kept[summary.ids])
+    return summary._replace(is_finite=False, ids=allowed[summary.ids])
 
 
 def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, num_sorted: int) -> Summary:

@@ -170,7 +170,7 @@ def _sequence(index: int, arrival: SimulatedArrival, request: SimulationRequest)
         prompt_ids=arrival.prompt,
         params=SamplingParams(max_tokens=len(arrival.answer)),
         accepted_unix_us=0,
-        cache_salt=arrival.user,
+        principal=arrival.user,
         cache_ttl=arrival.ttl,
     )
     return Sequence(generation, frozenset(), _NoClock(), request.num_blocks * BLOCK_SIZE)

@@ -17,13 +17,13 @@ from inference.grammar.source import GrammarError
 from inference.protocol.codec import decode_generation
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_worker
-from inference.worker.generation import Failure, Generation
+from inference.worker.generation import Generation, GenerationFailure
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
 
-_STOPPED = Failure(
+_STOPPED = GenerationFailure(
     "generation",
     "service_stopped",
     "Sightglass was stopped before the answer was complete. Send the message again.",
@@ -68,7 +68,7 @@ def generate(payload: str) -> None:
 
 def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
     request_id = request.request_id
-    failure: Failure | None
+    failure: GenerationFailure | None
     try:
         failure = Generation(host.services(), request, arrived_ns).run()
         if failure and failure.code == "worker_lost" and host.is_stopping:
@@ -77,11 +77,11 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
         logger.warning("gave up %s: %s", request_id, error)
         return
     except GrammarError as error:
-        failure = Failure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
+        failure = GenerationFailure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
     except ModelUnavailable as error:
-        failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
+        failure = GenerationFailure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:
         logger.exception("generation of %s failed", request_id)
-        failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
+        failure = GenerationFailure("generation", "internal", "The inference worker failed; its log has the details.")
     kwargs = {"failure": asdict(failure)} if failure else {}
     app.send_task("lifecycle.settle", args=[request_id], kwargs=kwargs, queue="settle")

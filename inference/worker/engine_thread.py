@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-from inference.backends.backend import AlreadyRunning, Description, Job, Refused
+from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
@@ -71,9 +71,9 @@ class EngineThread(threading.Thread):
         """Return the number of requests that wait in front of this one. Any thread may call this."""
         return self.engine.num_ahead(request_id)
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int:
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int:
         """Return the number of this prompt's tokens in the prefix cache now. Any thread may call this."""
-        return self.engine.num_cached(ids, salt, model)
+        return self.engine.num_cached(ids, principal, model)
 
     def submit(self, job: Job) -> None:
         """Queue a job for the engine. Any thread may call this. Raises AlreadyRunning."""
@@ -135,7 +135,7 @@ class EngineThread(threading.Thread):
             self._refuse(job, "internal", str(error))
 
     def _refuse(self, job: Job, code: str, message: str) -> None:
-        self._deliver(Refused(job.request.request_id, [], Usage(), "error", message, code=code))
+        self._deliver(FailedOutput(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:
         try:

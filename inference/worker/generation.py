@@ -11,7 +11,7 @@ from queue import Empty
 
 import msgspec
 
-from inference.backends.backend import Backend, Job, Refused
+from inference.backends.backend import Backend, FailedOutput, Job
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
@@ -42,11 +42,11 @@ _COMMANDS_S = 0.04
 """Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
 _IDLE_US = 600_000_000
 """Step mode: longest wait of an answer for a choice."""
-_NOBODY = "step mode: nobody chose a token for 10 minutes"
+_NO_CHOICE = "step mode: nobody chose a token for 10 minutes"
 
 
 @dataclass(frozen=True)
-class Services:
+class WorkerServices:
     """The parts of a loaded worker that its tasks use."""
 
     name: str
@@ -58,7 +58,7 @@ class Services:
 
 
 @dataclass(frozen=True)
-class Failure:
+class GenerationFailure:
     """The reason for a failed generation, in the form that settle takes."""
 
     stage: str
@@ -69,7 +69,7 @@ class Failure:
 class Generation:
     """Runs one GenerationRequest to its end."""
 
-    def __init__(self, services: Services, request: GenerationRequest, arrived_ns: int) -> None:
+    def __init__(self, services: WorkerServices, request: GenerationRequest, arrived_ns: int) -> None:
         """Raises GrammarError."""
         self._services = services
         self._request = request
@@ -85,7 +85,7 @@ class Generation:
             params.stop,
             request.is_guarded,
             params.stop_token_ids,
-            request.cache_salt,
+            request.principal,
             _circles(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
@@ -98,10 +98,10 @@ class Generation:
         self._num_commands = 0
         self._proposed_at = clock.at()
         """Step mode: the time since which the proposed token waits; only a chosen token ends the wait."""
-        self._is_held = False
+        self._is_paused = False
         self._is_given_up = False
 
-    def run(self) -> Failure | None:
+    def run(self) -> GenerationFailure | None:
         """Run the generation to its end; returns the failure, if any.
 
         Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
@@ -111,7 +111,7 @@ class Generation:
             while True:
                 output = self._next()
                 self._forward(output)
-                self._obey()
+                self._apply_step_commands()
                 if self._guard.num_tokens:
                     self._job.is_first_out.set()
                 if output.finish_reason is not None:
@@ -126,13 +126,13 @@ class Generation:
             try:
                 return self._job.outputs.get(timeout=_COMMANDS_S if self._request.is_stepped else _ALIVE_CHECK_S)
             except Empty:
-                self._obey()
+                self._apply_step_commands()
                 if not self._services.backend.is_alive():
                     message = "The engine's thread has ended. Send the message again."
-                    return Refused(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
+                    return FailedOutput(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
 
-    def _obey(self) -> None:
+    def _apply_step_commands(self) -> None:
         """Step mode: forward the person's commands; abort after 10 minutes without a choice."""
         if not self._request.is_stepped:
             return
@@ -140,10 +140,10 @@ class Generation:
         for command in self._services.log.commands(request_id, self._num_commands):
             self._num_commands += 1
             backend.take(request_id, command)
-        is_forgotten = self._is_held and self._clock.at() - self._proposed_at > _IDLE_US
+        is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > _IDLE_US
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
-            cancelled = RequestCancelled(at=self._clock.at(), by=_NOBODY)
+            cancelled = RequestCancelled(at=self._clock.at(), by=_NO_CHOICE)
             self._services.log.append(request_id, [cancelled], self._request.attempt)
             backend.finish(request_id, "abort")
 
@@ -166,10 +166,10 @@ class Generation:
                 self._is_preempted = isinstance(event, GenerationPreempted)
             if isinstance(event, TokenSampled):
                 self._guard.add(event)
-                self._is_held = False
+                self._is_paused = False
             elif isinstance(event, TokenProposed):
                 proposed = event
-                self._is_held = True
+                self._is_paused = True
             elif isinstance(event, GrammarMasked | DraftVerified) or (
                 isinstance(event, BatchComposed) and self._guard.num_tokens
             ):
@@ -178,7 +178,7 @@ class Generation:
                 events.append(event)
         if output.events:
             # A request that waits for a person's choice does not wait in the queue, even after a preemption.
-            self._is_waiting = self._is_preempted and not self._is_held
+            self._is_waiting = self._is_preempted and not self._is_paused
         if output.finish_reason is not None:
             events += [*self._guard.flush(), self._finished(output)]
         elif proposed is not None:
@@ -238,11 +238,13 @@ class Generation:
             return "stop"
         return "repetition" if self._guard.is_circling else reason
 
-    def _failure(self, output: StepOutput) -> Failure | None:
+    def _failure(self, output: StepOutput) -> GenerationFailure | None:
         if output.finish_reason != "error":
             return None
-        code = output.code if isinstance(output, Refused) else "internal"
-        return Failure("generation", "worker_lost" if self._services.backend.is_stopping else code, output.message)
+        code = output.code if isinstance(output, FailedOutput) else "internal"
+        if self._services.backend.is_stopping:
+            code = "worker_lost"
+        return GenerationFailure("generation", code, output.message)
 
 
 def _circles(request: GenerationRequest) -> Circles:

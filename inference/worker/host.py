@@ -27,7 +27,7 @@ from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.cancel_flags import CancelFlags
 from inference.worker.engine_thread import EngineThread
-from inference.worker.generation import Services
+from inference.worker.generation import WorkerServices
 from inference.worker.peeks import answer_peeks
 from inference.worker.settings import WorkerSettings
 
@@ -54,7 +54,7 @@ class Host:
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
-        self._services: Services | None = None
+        self._services: WorkerServices | None = None
         self._is_done = threading.Event()
         self._is_stopping = threading.Event()
         threading.Thread(target=self._load, name="load", daemon=True).start()
@@ -65,7 +65,7 @@ class Host:
     def is_stopping(self) -> bool:
         return self._is_stopping.is_set()
 
-    def services(self) -> Services:
+    def services(self) -> WorkerServices:
         """Wait until the model is loaded. Raises ModelUnavailable."""
         self._is_done.wait()
         if self._services is None:
@@ -90,12 +90,12 @@ class Host:
         if self._is_stopping.is_set():
             self.stop()
 
-    def _build(self) -> Services:
+    def _build(self) -> WorkerServices:
         settings = self._settings
         tokenizer = Tokenizer(read_metadata(settings.model_path))
         guard = load_guard(settings.policy_path)
         start = self._start_remote if settings.backend_url else self._start_engine
-        return Services(self.name, start(tokenizer, self.log), tokenizer, Grammars(tokenizer), guard, self.log)
+        return WorkerServices(self.name, start(tokenizer, self.log), tokenizer, Grammars(tokenizer), guard, self.log)
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
         settings = self._settings

@@ -1,7 +1,7 @@
-"""Holds generated tokens until their text may be seen. Knows nothing of the engine or the log.
+"""Buffers generated tokens until their text may be seen. Knows nothing of the engine or the log.
 
-Tokens are held together with their text and their events; each check releases all of them or withholds all of them.
-Nothing that is held is in the log, so withheld text never leaves this process.
+Tokens are buffered together with their text and their events; each check releases all of them or withholds all of them.
+Nothing that is buffered is in the log, so withheld text never leaves this process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
 
 
 class OutputGuard:
-    """One request's held tokens and released text."""
+    """One request's buffered tokens and released text."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class OutputGuard:
         stop: Sequence[str],
         is_guarded: bool,
         stop_ids: Container[int] = (),
-        tenant: str | None = None,
+        principal: str | None = None,
         circles: Circles | None = None,
     ) -> None:
         """circles: a detector that has read the tokens taken over; None: the answer may repeat itself."""
@@ -42,10 +42,10 @@ class OutputGuard:
         self._stop = stop
         self._stop_ids = stop_ids
         self._is_guarded = is_guarded
-        self._tenant = tenant
+        self._principal = principal
         self._circles = circles
         self._detokenizer = Detokenizer()
-        self._held: list[TokenSampled] = []
+        self._buffered: list[TokenSampled] = []
         self._notes: list[AnyEvent] = []
         self._pending = ""
         self._num_released_chars = 0
@@ -54,7 +54,7 @@ class OutputGuard:
         self._num_released_tokens = 0
         self._num_kept_tokens = 0
         self.num_tokens = 0
-        """Tokens generated that belong to the answer: released, held or withheld."""
+        """Tokens generated that belong to the answer: released, buffered or withheld."""
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
         self.is_circling = False
@@ -73,11 +73,11 @@ class OutputGuard:
         self._num_released_chars = len(shown)
 
     def add(self, token: TokenSampled) -> None:
-        """Hold one more token."""
+        """Buffer one more token."""
         if self.is_over:
             return
         self.num_tokens += 1
-        self._held.append(token)
+        self._buffered.append(token)
         if token.id not in self._stop_ids:
             self._pending += self._detokenizer.add(token.piece)
             self._cut_at_stop()
@@ -89,7 +89,7 @@ class OutputGuard:
         return self.is_stopped or self.is_blocked or self.is_circling
 
     def add_note(self, event: AnyEvent) -> None:
-        """Hold an event that describes the next tokens."""
+        """Buffer an event that describes the next tokens."""
         if not self.is_over:
             self._notes.append(event)
 
@@ -101,14 +101,14 @@ class OutputGuard:
 
     @property
     def is_due(self) -> bool:
-        """True when enough tokens are held for a check, and all of them could be released."""
+        """True when enough tokens are buffered for a check, and all of them could be released."""
         if self.is_stopped or self.is_circling:
             return True
-        if not self._held or not self._detokenizer.is_whole or self._num_waiting_chars:
+        if not self._buffered or not self._detokenizer.is_whole or self._num_waiting_chars:
             return False
         release: Release = self._guard.release
         enough = release.every_tokens if self._num_released_tokens else release.first_tokens
-        return len(self._held) >= enough or bool(_ENDS_SENTENCE.search(self._pending))
+        return len(self._buffered) >= enough or bool(_ENDS_SENTENCE.search(self._pending))
 
     @property
     def _num_waiting_chars(self) -> int:
@@ -116,14 +116,14 @@ class OutputGuard:
         return num_waiting_chars(self._pending, self._stop)
 
     def flush(self) -> list[AnyEvent]:
-        """Return the events to append at the end: everything still held, checked."""
+        """Return the events to append at the end: everything still buffered, checked."""
         if not (self.is_stopped or self.is_blocked):
             self._pending += self._detokenizer.flush()
         return self.release()
 
     def propose(self, proposed: TokenProposed) -> list[AnyEvent]:
-        """Step mode: return all held events, and the proposed token unless its text would be withheld."""
-        events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._held else []
+        """Step mode: return all buffered events, and the proposed token unless its text would be withheld."""
+        events = self._release(0 if self.is_stopped else self._num_waiting_chars) if self._buffered else []
         if self.is_over:
             return events
         text = self._pending + proposed.token.piece.decode(errors="ignore")
@@ -134,22 +134,22 @@ class OutputGuard:
         return [*events, *checks]
 
     def release(self) -> list[AnyEvent]:
-        """Check the held tokens; returns the events to append: tokens, check and text, or check and withheld."""
-        return self._release(0) if self._held else self._left_over()
+        """Check the buffered tokens; returns the events to append: tokens, check and text, or check and withheld."""
+        return self._release(0) if self._buffered else self._left_over()
 
     def _release(self, num_waiting_chars: int) -> list[AnyEvent]:
-        held, self._held = self._held, []
+        buffered, self._buffered = self._buffered, []
         text = self._pending
         # A token's event shows all of its text, also the end that may become a stop text.
-        checks = self._checks(text, held)
+        checks = self._checks(text, buffered)
         if self.is_blocked:
             return checks
         end = len(text) - num_waiting_chars
         self._pending = text[end:]
-        return self._passed(held, text[:end], checks)
+        return self._passed(buffered, text[:end], checks)
 
     def _left_over(self) -> list[AnyEvent]:
-        """Return checked or kept text that waited because it could have become a stop text; no token followed it."""
+        """Return text that waited because it could have become a stop text, and that no token followed."""
         if self.is_blocked or not self._pending:
             return []
         text, self._pending = self._pending, ""
@@ -160,8 +160,8 @@ class OutputGuard:
         if not text.strip() or not self._is_guarded:
             return []
         # An answer's first words often equal another answer's; the following text hardly ever does.
-        tenant = self._tenant if self._num_released_chars == 0 else None
-        check = self._guard.check(self._sentence + text, "output", tenant)
+        principal = self._principal if self._num_released_chars == 0 else None
+        check = self._guard.check(self._sentence + text, "output", principal)
         now, num_chars = self._clock.at(), self._num_released_chars
         event = check.event(now, "output", num_chars - len(self._sentence), num_chars + len(text), now - tokens[0].at)
         if check.verdict != "block":
@@ -177,13 +177,13 @@ class OutputGuard:
             text = text.lstrip()  # white space after the last sentence belongs to it
         self._sentence = _SENTENCE_END.split(self._sentence + text)[-1]
 
-    def _passed(self, held: list[TokenSampled], text: str, checks: list[AnyEvent]) -> list[AnyEvent]:
+    def _passed(self, buffered: list[TokenSampled], text: str, checks: list[AnyEvent]) -> list[AnyEvent]:
         self._begin_sentence(text)
         self._num_released_chars += len(text)
-        self._num_released_tokens += len(held)
+        self._num_released_tokens += len(buffered)
         released = TextReleased(at=self._clock.at(), text=text, num_tokens=self._num_released_tokens)
         notes, self._notes = self._of_answer(self._notes), []
-        return [*sorted([*notes, *held], key=lambda event: event.at), *checks, released]
+        return [*sorted([*notes, *buffered], key=lambda event: event.at), *checks, released]
 
     def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
         """Return the notes without guesses of tokens after the answer's end."""

@@ -39,7 +39,7 @@ def _answer(client: redis.Redis, backend: Backend, payload: bytes | str) -> None
     except msgspec.DecodeError as error:
         logger.warning("a question about the cache cannot be read: %s", error)
         return
-    num = backend.num_cached(peek.ids, peek.cache_salt, peek.model)
+    num = backend.num_cached(peek.ids, peek.principal, peek.model)
     pipeline = client.pipeline()
     pipeline.rpush(peek.reply_to, UNKNOWN if num is None else num)
     pipeline.expire(peek.reply_to, _EXPIRY_S)

@@ -36,7 +36,7 @@ _EXPIRY_S = 120
 """Lifetime of a result in Redis: it may have 1 MB, and Redis is small."""
 
 
-class Refused(Exception):
+class ProbeRefused(Exception):
     """The task cannot be done as requested."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -93,7 +93,7 @@ def _outcome(key: str, work: Callable[[], bytes]) -> list[str | bytes]:
     """Return the names and values of the hash."""
     try:
         return ["state", "done", "event", work()]
-    except Refused as error:
+    except ProbeRefused as error:
         return ["state", "failed", "code", error.code, "message", str(error)]
     except Exception:
         logger.exception("%s failed", key)
@@ -106,7 +106,7 @@ def _probe(request: ProbeRequest) -> bytes:
     try:
         return encode_probe(_laboratory().probe(request))
     except ProbeError as error:
-        raise Refused(error.code, str(error)) from error
+        raise ProbeRefused(error.code, str(error)) from error
 
 
 def _simulate(payload: str) -> bytes:
@@ -115,7 +115,7 @@ def _simulate(payload: str) -> bytes:
     try:
         return encode_simulation(Simulator(decode_simulation_request(payload)).run())
     except CannotSimulate as error:
-        raise Refused("invalid", str(error)) from error
+        raise ProbeRefused("invalid", str(error)) from error
 
 
 def _experiment(payload: str) -> bytes:
@@ -125,13 +125,13 @@ def _experiment(payload: str) -> bytes:
     if isinstance(asked.request, GuessRequest):
         return encode_outcome(guess(asked.request))
     if read_settings().backend_url:
-        raise Refused("no_weights", "A server elsewhere makes the answers; its weights are not here to look at.")
+        raise ProbeRefused("no_weights", "A server elsewhere makes the answers; its weights are not here to look at.")
     from inference.probes.errors import ProbeError
 
     try:
         return encode_outcome(_laboratory().run(asked.request, f"user:{asked.user}"))
     except ProbeError as error:
-        raise Refused(error.code, str(error)) from error
+        raise ProbeRefused(error.code, str(error)) from error
 
 
 def _laboratory() -> Any:

@@ -145,21 +145,21 @@ def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str
 
 
 def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str) -> None:
-    """A set is one row that unfolds; the oldest of what is chosen stands as A, and each column says what it is."""
+    """A set is one row that expands; the oldest of what is chosen stands as A, and each column says what it is."""
     rerun_id = four_runs.rpartition("/")[2]
     page.goto(f"{base}/library")
-    folded = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
-    expect(folded).to_contain_text("4 runs of one set")
-    expect(folded).to_contain_text("4 done")
-    fold = folded.get_by_role("button", name="Unfold")
-    fold.focus()
+    grouped = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
+    expect(grouped).to_contain_text("4 runs of one set")
+    expect(grouped).to_contain_text("4 done")
+    expand = grouped.get_by_role("button", name="Expand")
+    expand.focus()
     page.keyboard.press("Enter")
-    expect(folded.get_by_role("button", name="Fold")).to_be_focused()
+    expect(grouped.get_by_role("button", name="Collapse")).to_be_focused()
     runs = page.get_by_role("row").filter(has_text=re.compile("Run [1-4] of 4"))
     expect(runs).to_have_count(4)
     for row in (2, 0):
         runs.nth(row).get_by_role("checkbox").check()
-    expect(folded.get_by_role("checkbox")).to_be_checked(checked=None, indeterminate=True)
+    expect(grouped.get_by_role("checkbox")).to_be_checked(checked=None, indeterminate=True)
     page.get_by_role("region", name="Selected traces").get_by_role("link", name="Compare").click()
     expect(page.get_by_test_id("main-difference")).to_contain_text("ame prompt")
     chosen = page.get_by_role("article", name="Comparison").get_by_role("listitem")
@@ -173,15 +173,15 @@ def test_rows_of_the_library_are_compared(page: Page, base: str, four_runs: str)
 def test_a_set_is_chosen_and_deleted_as_one_and_undone(page: Page, base: str, four_runs: str) -> None:
     rerun_id = four_runs.rpartition("/")[2]
     page.goto(f"{base}/library?surface=replay")
-    folded = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
-    folded.get_by_role("checkbox").check()
+    grouped = page.get_by_role("row").filter(has=page.locator(f"a[href='/reruns/{rerun_id}']"))
+    grouped.get_by_role("checkbox").check()
     bar = page.get_by_role("region", name="Selected traces")
     expect(bar.get_by_role("status")).to_have_text("4 traces selected")
     expect(bar.get_by_role("link", name="Compare")).to_have_attribute("href", re.compile("(req_[^,]+,){3}req_"))
     bar.get_by_role("button", name="Delete").click()
-    expect(folded).to_have_count(0)
+    expect(grouped).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
-    expect(folded).to_contain_text("4 runs of one set")
+    expect(grouped).to_contain_text("4 runs of one set")
     page.goto(f"{base}/library?surface=chat")
     expect(page.get_by_role("button", name="Asked by the chat")).to_be_visible()
     expect(page.get_by_role("row").filter(has_text=QUESTION)).to_have_count(1)

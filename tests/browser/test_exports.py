@@ -91,10 +91,10 @@ def test_the_web_page_opens_in_a_frame_that_may_keep_nothing(page: Page, library
     alone.goto(around.as_uri())
     inside = alone.frame_locator("iframe")
     expect(inside.get_by_test_id("replay-position")).to_contain_text(f" / {NUM_TOKENS}")
-    fold = inside.get_by_role("button", name="Timeline", exact=True)
-    is_open = fold.get_attribute("aria-expanded")
-    fold.click()
-    expect(fold).not_to_have_attribute("aria-expanded", is_open or "")
+    collapse = inside.get_by_role("button", name="Timeline", exact=True)
+    is_open = collapse.get_attribute("aria-expanded")
+    collapse.click()
+    expect(collapse).not_to_have_attribute("aria-expanded", is_open or "")
     assert said == []
     context.close()
 
@@ -196,22 +196,22 @@ def test_a_request_is_printed_as_its_text_timeline_and_open_panel(page: Page, li
     page.emulate_media(media="screen")
 
 
-def test_a_folded_timeline_is_saved_and_printed_whole(page: Page, library: str, tmp_path: Path) -> None:
+def test_a_collapsed_timeline_is_saved_and_printed_whole(page: Page, library: str, tmp_path: Path) -> None:
     page.goto(library)
     page.locator("a[href^='/requests/']").first.click()
     open_bill(page)
-    fold = page.get_by_role("button", name="Timeline", exact=True)
-    if fold.get_attribute("aria-expanded") == "true":
-        fold.click()
-    expect(fold).to_have_attribute("aria-expanded", "false")
+    collapse = page.get_by_role("button", name="Timeline", exact=True)
+    if collapse.get_attribute("aria-expanded") == "true":
+        collapse.click()
+    expect(collapse).to_have_attribute("aria-expanded", "false")
     root = ElementTree.fromstring(save_picture(page, "Timeline as SVG", tmp_path))
     assert "You waited for" in "".join(root.itertext())
     lanes = root.findall(".//{http://www.w3.org/1999/xhtml}img")
     assert max(int(re.findall(r"height: ?(\d+)px", lane.attrib["style"])[-1]) for lane in lanes) > 200
     png = save_picture(page, "Timeline as PNG", tmp_path)
     assert page.evaluate(_LOOK, base64.b64encode(png).decode())["height"] > 400
-    expect(fold).to_have_attribute("aria-expanded", "false")
+    expect(collapse).to_have_attribute("aria-expanded", "false")
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(collapse).to_have_attribute("aria-expanded", "true")
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
-    expect(fold).to_have_attribute("aria-expanded", "false")
+    expect(collapse).to_have_attribute("aria-expanded", "false")

@@ -167,7 +167,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")
 
 
-def test_a_held_answer_is_stopped_at_once(page: Page) -> None:
+def test_a_paused_answer_is_stopped_at_once(page: Page) -> None:
     page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("button", name="Step", exact=True).click()
     page.get_by_test_id("composer").fill("And another.")

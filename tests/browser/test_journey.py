@@ -18,8 +18,8 @@ from tests.browser.panels import open_tab
 from webapp.traces.file.htmlfile import read_page, to_html
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
-SCENES = ("Gate", "Context", "Tokens", "Safety", "Queue", "Cache", "Prefill", "Sampling", "Release", "Bill")
-IDS = ("message", "window", "tokens", "check", "queue", "cache", "prefill", "draw", "stream", "bill")
+SCENES = ("Gateway", "Context", "Tokens", "Safety", "Queue", "Cache", "Prefill", "Sampling", "Release", "Bill")
+IDS = ("gateway", "context", "tokens", "safety", "queue", "cache", "prefill", "sampling", "release", "bill")
 Opener = Callable[..., Page]
 
 
@@ -113,7 +113,7 @@ def test_the_exported_page_opens_on_the_playing_journey_and_settles_on_the_close
     expect(page.get_by_role("tab", name="Journey")).to_have_attribute("aria-selected", "true")
     expect(page.get_by_test_id("behind")).to_have_count(0, timeout=120_000)
     expect(page.get_by_test_id("journey-caption")).to_contain_text("The closest call")
-    expect(journey(page)).to_have_attribute("data-scene", "draw")
+    expect(journey(page)).to_have_attribute("data-scene", "sampling")
     reached = [name for title, name in zip(SCENES, IDS, strict=True) if scene(page, title).is_enabled()]
     assert len(reached) >= 9
     assert set(page.evaluate("seen")) >= set(reached)
@@ -132,7 +132,7 @@ def test_the_findings_lead_to_where_they_are_seen(opened: Opener) -> None:
     page.go_back()
     expect(found.nth(0)).to_be_visible()
     overview.get_by_test_id("watch").click()
-    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(journey(page)).to_have_attribute("data-scene", "gateway")
     expect(play(page)).to_have_text("Pause")
 
 
@@ -143,7 +143,7 @@ def test_the_chips_lead_to_the_closest_call_the_oddest_word_and_the_longest_wait
     expect(closest).to_have_attribute("aria-pressed", "true")
     chips.get_by_role("button", name="oddest word").click()
     expect(closest).to_have_attribute("aria-pressed", "false")
-    expect(journey(page)).to_have_attribute("data-scene", "draw")
+    expect(journey(page)).to_have_attribute("data-scene", "sampling")
     # The answer stays whole beside the token that is looked at.
     expect(page.get_by_test_id("as-of")).to_have_count(0)
     chips.get_by_role("button", name="longest wait").click()
@@ -165,7 +165,7 @@ def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opene
 def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) -> None:
     page = opened("finished", reduced_motion="reduce")
     told = {
-        "Gate": "Signed in and within limits",
+        "Gateway": "Signed in and within limits",
         "Context": "the whole prompt takes 41 of 8,192",
         "Tokens": "cut the prompt into 41 tokens",
         "Safety": "Safety check passed (1 check, ",
@@ -194,12 +194,12 @@ def test_space_plays_in_slow_motion_from_scene_to_scene(opened: Opener) -> None:
     stage.focus()
     page.keyboard.press("Space")
     expect(play(page)).to_have_text("Pause")
-    for name in ("message", "window", "tokens"):
+    for name in ("gateway", "context", "tokens"):
         expect(journey(page)).to_have_attribute("data-scene", name, timeout=30_000)
     page.keyboard.press("Space")
     expect(play(page)).to_have_text("Play")
     page.keyboard.press("Shift+ArrowRight")
-    expect(journey(page)).to_have_attribute("data-scene", "check")
+    expect(journey(page)).to_have_attribute("data-scene", "safety")
     page.keyboard.press("ArrowLeft")
     expect(journey(page)).to_have_attribute("data-scene", "tokens")
 
@@ -238,13 +238,13 @@ def test_paused_is_still(opened: Opener) -> None:
 
 def test_with_reduced_motion_nothing_moves_by_itself(opened: Opener) -> None:
     page = opened("finished", reduced_motion="reduce")
-    scene(page, "Gate").click()
+    scene(page, "Gateway").click()
     expect(play(page)).to_have_text("Play")
     before = picture(page)
     pass_frames(page, 15)
     assert picture(page) == before
     play(page).click()
-    expect(journey(page)).to_have_attribute("data-scene", "window")
+    expect(journey(page)).to_have_attribute("data-scene", "context")
     still = picture(page)
     pass_frames(page, 15)
     assert picture(page) == still
@@ -256,8 +256,8 @@ def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> No
     scene(page, "Sampling").click()
     # The scene ends before the first release: the last token of the character makes it whole.
     step(page)
-    expect(journey(page)).to_have_attribute("data-scene", "stream")
-    expect(shape(page, "held-said")).to_contain_text("Held in the worker")
+    expect(journey(page)).to_have_attribute("data-scene", "release")
+    expect(shape(page, "buffered-said")).to_contain_text("Held in the worker")
     scene(page, "Prefill").click()
     expect(page.get_by_test_id("journey-caption")).to_contain_text("39 tokens")
     expect(scene(page, "Cache")).to_be_disabled()
@@ -265,11 +265,11 @@ def test_a_character_waits_in_the_worker_for_its_last_byte(opened: Opener) -> No
 
 def test_a_blocked_message_ends_its_journey_at_the_gate(opened: Opener) -> None:
     page = opened("blocked")
-    expect(journey(page)).to_have_attribute("data-scene", "check")
+    expect(journey(page)).to_have_attribute("data-scene", "safety")
     expect(page.get_by_test_id("journey-caption")).to_contain_text("did not reach the model")
     expect(shape(page, "check-said")).to_contain_text("blocked")
     for title in SCENES:
-        if title not in ("Gate", "Safety"):
+        if title not in ("Gateway", "Safety"):
             expect(scene(page, title)).to_be_disabled()
 
 
@@ -285,7 +285,7 @@ def test_a_scene_leads_to_its_panel_and_fits_a_phone(opened: Opener) -> None:
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (1920, 1080), (3840, 2160)])
 def test_a_scene_is_wholly_in_sight(opened: Opener, width: int, height: int) -> None:
     page = opened("stopped", width=width, height=height, reduced_motion="reduce")
-    for title in ("Gate", "Sampling", "Bill"):
+    for title in ("Gateway", "Sampling", "Bill"):
         scene(page, title).click()
         stage = page.get_by_role("group", name=re.compile("^Picture of the scene"))
         expect(stage).to_be_in_viewport(ratio=1)
@@ -298,7 +298,7 @@ def test_the_strip_is_the_scrubber(opened: Opener) -> None:
     box = page.get_by_test_id("scrubber").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
-    expect(journey(page)).to_have_attribute("data-scene", "message")
+    expect(journey(page)).to_have_attribute("data-scene", "gateway")
     answer = scene(page, "Sampling").bounding_box()
     assert answer is not None
     page.mouse.move(answer["x"] + 4, box["y"] + box["height"] / 2)
@@ -307,10 +307,10 @@ def test_the_strip_is_the_scrubber(opened: Opener) -> None:
     page.mouse.up()
     shown, whole = page.get_by_test_id("replay-position").inner_text().split("·")[0].split("/")
     assert int(shown) == pytest.approx(int(whole) / 2, abs=1)
-    expect(journey(page)).to_have_attribute("data-scene", "draw")
+    expect(journey(page)).to_have_attribute("data-scene", "sampling")
 
 
-def test_the_lanes_unfold_with_a_key_stay_as_they_were_left_and_are_made_higher(opened: Opener) -> None:
+def test_the_lanes_expand_with_a_key_stay_as_they_were_left_and_are_made_higher(opened: Opener) -> None:
     page = opened("stopped", reduced_motion="reduce")
     lanes = page.get_by_test_id("timeline-plot")
     expect(lanes).to_have_count(0)

@@ -49,7 +49,7 @@ def open_panel(page: Page, address: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("panel", "recorded", "before", "blocked"),
     [
-        ("Gate", "requests open at once", "requests open at once", "requests open at once"),
+        ("Gateway", "requests open at once", "requests open at once", "requests open at once"),
         ("Context", "56 tokens in changed segments", "First message of this chat", "ended before its context"),
         ("Tokens", "Bytes on their way", "Bytes on their way", "ended before a token was sampled"),
         ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),

@@ -137,19 +137,19 @@ def test_each_span_is_reached_and_told_by_keys_alone(page: Page, plot: Locator) 
     assert heard == [
         "Browser: key press to send, at −9.0 ms, lasted 3.0 ms",
         "Browser: POST and its reply, at −6.0 ms, lasted 9.0 ms",
-        "Gate: sign-in, limits, records, at −2.6 ms, lasted 4.0 ms",
-        "Safety, input: check of the message, at 1.4 ms, lasted 2.1 ms",
+        "Gateway: sign-in, limits, records, at −2.6 ms, lasted 4.0 ms",
+        "Safety: check of the message, at 1.4 ms, lasted 2.1 ms",
     ]
     page.keyboard.press(",")
-    expect(announced(page)).to_contain_text("Gate: sign-in")
+    expect(announced(page)).to_contain_text("Gateway: sign-in")
     for _ in range(7):
         page.keyboard.press("ArrowDown")
-    expect(announced(page)).to_contain_text("Safety, output")
+    expect(announced(page)).to_contain_text("Release")
     page.keyboard.press("ArrowUp")
-    expect(announced(page)).to_contain_text("Decode")
+    expect(announced(page)).to_contain_text("Sampling")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
-    assert re.match(r"Decode: .*, at [\d.]+", announced(page).inner_text())
+    assert re.match(r"Sampling: .*, at [\d.]+", announced(page).inner_text())
 
     start, end = window(page)
     near = after(page, lambda: page.keyboard.press("f"))
@@ -179,7 +179,7 @@ def test_keys_mark_zoom_and_move(page: Page, plot: Locator) -> None:
 def test_enter_and_click_open_the_span_s_panel_and_pointing_tells_of_it(page: Page, plot: Locator) -> None:
     put_pointer(page, plot, 0.99, AXIS_PX + ROW_PX * DECODE_ROW + 9)
     note = page.get_by_test_id("timeline-note")
-    expect(note).to_contain_text(re.compile(r"Decode\s+token \d+"))
+    expect(note).to_contain_text(re.compile(r"Sampling\s+token \d+"))
     expect(note).to_contain_text("of the wait")
     expect(note).to_contain_text("zoom in to part them")
     x, y = put_pointer(page, plot, 0.99, AXIS_PX + ROW_PX * DECODE_ROW + 9)

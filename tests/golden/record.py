@@ -54,7 +54,7 @@ class Recorder:
         self._write(name, frames, request_id)
 
     def record_second_turn(self, name: str) -> None:
-        """A turn whose system prompt tells another time than in the turn before, in the company of another request."""
+        """A turn whose system prompt tells another time than in the turn before, in one batch with another request."""
         client = self._processes.client
         conversation = client.post("/api/conversations", json={"system_prompt": SYSTEM.format("09:14")}).json()["id"]
         path = f"/api/conversations/{conversation}"
@@ -68,10 +68,10 @@ class Recorder:
         assert list(self._processes.frames(first["request_id"]))
         self._processes.settled(first["request_id"])
         client.patch(path, json={"system_prompt": SYSTEM.format("09:31")}).raise_for_status()
-        company = self._processes.send("Write a long story.", seed=1, max_tokens=60)
+        neighbour = self._processes.send("Write a long story.", seed=1, max_tokens=60)
         second = send("And which of them is the longest?", first["id"])
         self._write(name, list(self._processes.frames(second["request_id"])), second["request_id"])
-        self._processes.settled(company)
+        self._processes.settled(neighbour)
 
     def _write(self, name: str, frames: list[dict[str, Any]], request_id: str) -> None:
         summary = self._processes.settled(request_id)

@@ -22,12 +22,12 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
 
     def get_deleted_objects(self, objs: Iterable[Any], request: HttpRequest) -> tuple[Any, ...]:
         users = list(objs)
-        if kept := [_kept(user) for user in users if user.ledger_entries.exists()]:
-            return [], {}, set(), kept
+        if protected := [_protected(user) for user in users if user.ledger_entries.exists()]:
+            return [], {}, set(), protected
         return super().get_deleted_objects(users, request)
 
 
-def _kept(user: Any) -> SafeString:
+def _protected(user: Any) -> SafeString:
     """Return the sentence that follows Django's "would require deleting the following protected related objects"."""
     return format_html(
         "{} in the ledger, which stay for good. To close the account, untick \u201cActive\u201d on "

@@ -30,7 +30,7 @@ from webapp.gateway.structs import Body, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
-from webapp.probes.board import Board, Look, Overloaded
+from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.requests import services
 
 _PATIENCE_S = {"queued": 60.0, "running": 60.0}
@@ -125,7 +125,7 @@ def check_text(request: HttpRequest, body: CheckBody) -> Answer[TextChecks | Wai
         message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
         raise ApiError(400, "invalid", message, "text")
     payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
-    return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
+    return _asked(WorkerJob(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
 
 
 @answers(200, 202)
@@ -137,7 +137,7 @@ def simulate(request: HttpRequest, body: SimulationRequest) -> Answer[Simulation
     if problem := body.problem():
         raise ApiError(400, "invalid", f"{problem}.", problem.field)
     payload = encode_request(body)
-    return _asked(Board(simulation_key(payload), "inference.simulate"), payload, user_id(request))
+    return _asked(WorkerJob(simulation_key(payload), "inference.simulate"), payload, user_id(request))
 
 
 class ExperimentBody(Body):
@@ -156,31 +156,31 @@ def experiment(request: HttpRequest, body: ExperimentBody) -> Answer[ExperimentO
     if problem := asked.problem():
         raise ApiError(400, "invalid", f"{problem}.", f"request.{problem.field}")
     payload = encode_request(Experiment(user=user_id(request), request=asked))
-    return _asked(Board(experiment_key(payload), "inference.experiment"), payload, user_id(request))
+    return _asked(WorkerJob(experiment_key(payload), "inference.experiment"), payload, user_id(request))
 
 
-def _asked(board: Board, payload: str, user: int) -> Answer[Any]:
-    look = board.look()
-    if look is None:
+def _asked(job: WorkerJob, payload: str, user: int) -> Answer[Any]:
+    status = job.status()
+    if status is None:
         _count(user)
         try:
-            board.ask(payload)
+            job.enqueue(payload)
         except Overloaded:
             raise ApiError(503, "overloaded", "Much waits already. Try again in a minute.", retry_after_s=60) from None
         return Answer(Waiting(state="queued"), status=202)
-    if look.state == "done":
-        return Answer(msgspec.Raw(look.event))
-    if look.state == "failed":
-        board.clear()
-        raise ApiError(400 if look.code == "invalid" else 503, look.code, look.message)
-    if look.waited_s > _PATIENCE_S[look.state]:
-        board.clear()
-        raise _given_up(look)
-    return Answer(msgspec.convert({"state": look.state}, Waiting), status=202)
+    if status.state == "done":
+        return Answer(msgspec.Raw(status.event))
+    if status.state == "failed":
+        job.clear()
+        raise ApiError(400 if status.code == "invalid" else 503, status.code, status.message)
+    if status.waited_s > _PATIENCE_S[status.state]:
+        job.clear()
+        raise _given_up(status)
+    return Answer(msgspec.convert({"state": status.state}, Waiting), status=202)
 
 
-def _given_up(look: Look) -> ApiError:
-    message = f"No worker answered in {look.waited_s:.0f} s. Are all of the server's processes running?"
+def _given_up(status: JobStatus) -> ApiError:
+    message = f"No worker answered in {status.waited_s:.0f} s. Are all of the server's processes running?"
     return ApiError(503, "no_worker", message)
 
 

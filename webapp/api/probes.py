@@ -16,7 +16,7 @@ from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body
 from webapp.probes import models
-from webapp.probes.board import Board, Look, Overloaded
+from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.probes.subject import CannotProbe, build
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -54,29 +54,29 @@ def probe(request: HttpRequest, request_id: str, body: ProbeBody) -> Answer[Prob
 
 
 def _asked(found: Request, body: ProbeBody) -> Answer[ProbeEvent | Waiting]:
-    board = Board(probe_key(found.pk, body.kind, body.position))
-    look = board.look()
-    if look is None:
-        _ask(board, found, body)
+    job = WorkerJob(probe_key(found.pk, body.kind, body.position))
+    status = job.status()
+    if status is None:
+        _ask(job, found, body)
         return Answer(Waiting(state="queued"), status=202)
-    if look.state == "done":
-        if models.save(found.pk, body.kind, body.position, look.event):
-            board.clear()
-        return Answer(msgspec.Raw(look.event))
-    if look.state == "failed":
-        board.clear()
-        raise ApiError(409, look.code, look.message)
-    if look.waited_s > _PATIENCE_S[look.state]:
-        board.clear()
-        raise _given_up(look)
-    return Answer(msgspec.convert({"state": look.state}, Waiting), status=202)
+    if status.state == "done":
+        if models.save(found.pk, body.kind, body.position, status.event):
+            job.clear()
+        return Answer(msgspec.Raw(status.event))
+    if status.state == "failed":
+        job.clear()
+        raise ApiError(409, status.code, status.message)
+    if status.waited_s > _PATIENCE_S[status.state]:
+        job.clear()
+        raise _given_up(status)
+    return Answer(msgspec.convert({"state": status.state}, Waiting), status=202)
 
 
-def _ask(board: Board, found: Request, body: ProbeBody) -> None:
+def _ask(job: WorkerJob, found: Request, body: ProbeBody) -> None:
     try:
         frames = store.load_frames(found.pk) if found.is_settled else services.event_log().read(found.pk)
         events = [event for frame in frames for event in frame.events]
-        board.ask(encode_request(build(found.pk, events, body.kind, body.position, found.principal)))
+        job.enqueue(encode_request(build(found.pk, events, body.kind, body.position, found.principal)))
     except CannotProbe as error:
         is_field = error.code == "unknown_position"
         raise ApiError(400 if is_field else 409, error.code, str(error), "position" if is_field else None) from None
@@ -85,10 +85,10 @@ def _ask(board: Board, found: Request, body: ProbeBody) -> None:
         raise ApiError(503, "overloaded", message, retry_after_s=60) from None
 
 
-def _given_up(look: Look) -> ApiError:
-    if look.state == "queued":
-        message = f"No probe worker took this in {look.waited_s:.0f} s. Is the `probes` process running?"
+def _given_up(status: JobStatus) -> ApiError:
+    if status.state == "queued":
+        message = f"No probe worker took this in {status.waited_s:.0f} s. Is the `probes` process running?"
         return ApiError(503, "no_worker", f"{message} Its log says why not.")
     return ApiError(
-        503, "worker_lost", f"The probe worker began {look.waited_s:.0f} s ago and has not ended. Try again."
+        503, "worker_lost", f"The probe worker began {status.waited_s:.0f} s ago and has not ended. Try again."
     )

@@ -26,10 +26,10 @@ from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 from webapp.requests.summary import RequestSummary, status, summary
-from webapp.reruns import models, saved
+from webapp.reruns import models, saved_prompt
 from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
-from webapp.reruns.saved import PromptCheck
+from webapp.reruns.saved_prompt import PromptCheck
 from webapp.traces import store
 
 _MAX_WAITING = 256
@@ -110,7 +110,7 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> Reru
     """
     found = find(request, request_id)
     given = _saved(found)
-    check = saved.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
+    check = saved_prompt.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
     runs = _planned(given, body)
     source = _input(found, given)
     with transaction.atomic():
@@ -142,22 +142,22 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> Reru
     return _shown(rerun)
 
 
-def _input(found: Request, given: saved.Saved) -> SavedInput:
+def _input(found: Request, given: saved_prompt.SavedPrompt) -> SavedInput:
     """The runs' input. Runs of an imported trace carry its segments, which no safety check here has seen."""
-    is_whole = any(message.source == saved.WHOLE for message in found.input.messages)
+    is_whole = any(message.source == saved_prompt.WHOLE for message in found.input.messages)
     return given.as_input(found.is_imported or is_whole)
 
 
-def _saved(found: Request) -> saved.Saved:
+def _saved(found: Request) -> saved_prompt.SavedPrompt:
     if not found.is_settled:
         raise ApiError(409, "still_running", "The request is still running. Wait for its end, or stop it.")
     frames = store.load_frames(found.pk)
     if not frames:
         raise not_found("saved trace")
-    return saved.read(event for frame in frames for event in frame.events)
+    return saved_prompt.read(event for frame in frames for event in frame.events)
 
 
-def _planned(given: saved.Saved, body: RerunPlan) -> list[PlannedRun]:
+def _planned(given: saved_prompt.SavedPrompt, body: RerunPlan) -> list[PlannedRun]:
     if body.seeds == "same" and given.params.seed is None:
         message = "The trace has no seed, so its draws cannot be repeated. Ask for fresh seeds."
         raise ApiError(409, "no_seed", message, "seeds")

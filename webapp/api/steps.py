@@ -73,7 +73,7 @@ def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> N
         raise ApiError(409, "moved_on", "Another token is proposed by now, or none. Look again.", "position")
     if command.token_id is None:
         return
-    masked = {token for stage in last.token.stages or () for token in stage.masked}
+    masked = {token for effect in last.token.processors or () for token in effect.masked}
     if command.token_id not in last.token.candidate_ids or command.token_id in masked:
         message = "token_id must be one of the candidates that no stage has removed for good."
         raise ApiError(400, "unknown_token", message, "token_id")

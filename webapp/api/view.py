@@ -20,7 +20,7 @@ from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
-from webapp.reruns.saved import CannotRerun
+from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
 
 

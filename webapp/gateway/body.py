@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
 from django.http.multipartparser import MultiPartParserError
 
-from inference.protocol.events import ClientTiming, ServerPhase
+from inference.protocol.events import ClientTiming, ServerInterval
 from inference.protocol.request import MAX_MESSAGE_BYTES
 from webapp.gateway.errors import ApiError
 
@@ -27,9 +27,9 @@ _MAX_BODY_BYTES = 2 << 20
 _MAX_SAFE_INTEGER = 2**53 - 1
 """The largest whole number that JavaScript holds exactly."""
 _MAX_PROTOCOL_CHARS = 32
-_MAX_PHASES = 16
+_MAX_INTERVALS = 16
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
-"""A phase's name: a token of RFC 9110, 5.6.2; the length limit is ours."""
+"""An interval's name: a token of RFC 9110, 5.6.2; the length limit is ours."""
 _HALF_PAIR = re.compile(rb"(?i)\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f]")
 _INVISIBLE = {"Zs", "Zl", "Zp", "Cc", "Cf"}
 """Unicode categories of invisible characters: spaces, controls, zero-width characters."""
@@ -161,15 +161,15 @@ def checked_timing(client: ClientTiming | None) -> ClientTiming | None:
         if isinstance(value, str) and not (value.isprintable() and len(value) <= _MAX_PROTOCOL_CHARS):
             raise ApiError(400, "invalid", f"{name} is not the name of a protocol.", f"client.{name}")
     if client is not None and client.server_timing is not None:
-        _check_phases(client.server_timing)
+        _check_intervals(client.server_timing)
     return client
 
 
-def _check_phases(phases: tuple[ServerPhase, ...]) -> None:
-    if len(phases) > _MAX_PHASES:
-        message = f"server_timing has {len(phases)} phases; at most {_MAX_PHASES} are kept."
+def _check_intervals(intervals: tuple[ServerInterval, ...]) -> None:
+    if len(intervals) > _MAX_INTERVALS:
+        message = f"server_timing has {len(intervals)} intervals; at most {_MAX_INTERVALS} are kept."
         raise ApiError(400, "invalid", message, "client.server_timing")
-    for phase in phases:
-        if not _TOKEN.fullmatch(phase.name) or not 0 <= (phase.duration_us or 0) <= _MAX_SAFE_INTEGER:
+    for interval in intervals:
+        if not _TOKEN.fullmatch(interval.name) or not 0 <= (interval.duration_us or 0) <= _MAX_SAFE_INTEGER:
             message = "server_timing is not what a Server-Timing header can hold."
             raise ApiError(400, "invalid", message, "client.server_timing")

@@ -111,6 +111,6 @@ class ForkPreparation:
             kept_text=shown,
             params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
             accepted_unix_us=self._request.accepted_unix_us,
-            cache_salt=self._request.principal,
+            principal=self._request.principal,
             is_stepped=self._is_stepped,
         )

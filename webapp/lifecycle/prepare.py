@@ -116,6 +116,6 @@ class Preparation:
             prompt_ids=tuple(assembled.prompt.ids),
             params=params,
             accepted_unix_us=self._request.accepted_unix_us,
-            cache_salt=self._request.principal,
+            principal=self._request.principal,
             is_stepped=self._is_stepped,
         )

@@ -15,7 +15,7 @@ from webapp.lifecycle import watch
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.prepare import Preparation, Prepared
-from webapp.lifecycle.saved_preparation import SavedPreparation
+from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.failure import Failure
@@ -78,7 +78,7 @@ def _preparation(request: Request) -> Preparation | ForkPreparation:
         case ForkInput() as source:
             return ForkPreparation(request, source)
         case SavedInput() as source:
-            return SavedPreparation(request, source)
+            return RerunPreparation(request, source)
         case NoInput():
             raise ValueError(f"{request.pk} has no input")
 

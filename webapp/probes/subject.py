@@ -50,7 +50,7 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
         kind=kind,
         ids=tuple(ids[: position + 1]),
         next_id=ids[position + 1] if position + 1 < len(ids) else None,
-        cache_salt=principal,
+        principal=principal,
         tokenizer_version=prompt.version,
         model=started.model,
         architecture=started.architecture,

@@ -38,6 +38,6 @@ _BUNDLED = ModelEntry(
 
 
 def entry_of(path: Path, has_server: bool) -> ModelEntry:
-    """The entry of the model in this file. has_server: a remote server computes it and lacks some of our stages."""
+    """The entry of the model in this file. has_server: a remote server computes it, without some of our processors."""
     entry = _BUNDLED if path.resolve() == bundled_model().resolve() else _NEUTRAL
     return replace(entry, default_params=_NEUTRAL.default_params) if has_server else entry

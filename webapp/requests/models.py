@@ -120,5 +120,5 @@ class Request(models.Model):
 
     @property
     def principal(self) -> str:
-        """The request's user, as its events name the user; also the salt that separates users' prefix caches."""
+        """The request's user, as its events name the user; it also separates users' prefix caches."""
         return f"user:{self.user_id}"

@@ -58,7 +58,7 @@ class Ack(msgspec.Struct, forbid_unknown_fields=True, tag="ack"):
 _decode = msgspec.json.Decoder(Follow | Unfollow | Ack).decode
 
 
-class Refused(Exception):
+class FollowRefused(Exception):
     """The reader may not have the requested frames."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -97,7 +97,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Send all frames of one request, then its end."""
         try:
             end = await self._send_frames(follow)
-            await self._window.room()
+            await self._window.wait_for_room()
             await self._send(follow.tag, end)
         except Overflow:
             await self._send(follow.tag, {"resume": follow.after})
@@ -118,10 +118,10 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             request = await read(lambda: _find(session_key, follow.request_id))
             async with aclosing(frames(request, follow.after)) as source:
                 async for frame in source:
-                    await self._window.room()
+                    await self._window.wait_for_room()
                     await self._send(follow.tag, frame.json)
                     follow.after = frame.last_seq
-        except Refused as error:
+        except FollowRefused as error:
             return {"error": {"code": error.code, "message": str(error)}}
         except Unreadable as error:
             return {"error": {"code": "trace_unreadable", "message": str(error)}}
@@ -140,13 +140,13 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 
 def _find(session_key: str | None, request_id: str) -> Request:
-    """A request of the session's user, who must still be signed in. Raises Refused."""
+    """A request of the session's user, who must still be signed in. Raises FollowRefused."""
     asking = HttpRequest()
     asking.session = import_string(f"{settings.SESSION_ENGINE}.SessionStore")(session_key)
     user = get_user(asking)
     if not user.is_authenticated:
-        raise Refused("not_signed_in", "You are not signed in any more. Sign in, then load the page again.")
+        raise FollowRefused("not_signed_in", "You are not signed in any more. Sign in, then load the page again.")
     request = find_request(user.pk, request_id)
     if request is None:
-        raise Refused("not_found", "There is no such request.")
+        raise FollowRefused("not_found", "There is no such request.")
     return request

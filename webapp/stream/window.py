@@ -41,7 +41,7 @@ class Window:
         else:
             self._has_room.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until more may be sent. Raises ReaderStopped."""
         try:
             await asyncio.wait_for(self._has_room.wait(), PATIENCE_S)

@@ -14,12 +14,12 @@ from inference.protocol.events import AnyEvent, ContextCompared, Frame
 from webapp.context.compare import is_number
 
 
-def own(frames: Sequence[Frame]) -> list[Frame]:
+def strip_previous_turn_texts(frames: Sequence[Frame]) -> list[Frame]:
     """The same frames; of the earlier prompt they keep only counts, places and sources."""
-    return [replace(frame, events=tuple(map(own_event, frame.events))) for frame in frames]
+    return [replace(frame, events=tuple(map(strip_event, frame.events))) for frame in frames]
 
 
-def own_event(event: AnyEvent) -> AnyEvent:
+def strip_event(event: AnyEvent) -> AnyEvent:
     return without_texts(event) if isinstance(event, ContextCompared) else event
 
 

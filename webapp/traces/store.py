@@ -15,7 +15,7 @@ from webapp.requests.models import Request
 from webapp.requests.summary import about
 from webapp.traces.file.archive import Packing, decode
 from webapp.traces.models import Entry, Trace
-from webapp.traces.previous_turn import own
+from webapp.traces.previous_turn import strip_previous_turn_texts
 
 _SEARCH_CHARS = 20_000
 
@@ -25,17 +25,17 @@ def save(request: Request, frames: Sequence[Frame], packing: Packing | None = No
 
     packing: the packing of these frames' tokens, if they were packed before; it is used up.
     """
-    keep(request, pack(request, frames, packing))
+    save_packed(request, pack(request, frames, packing))
 
 
 def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> bytes:
-    """Encode the trace for `keep`, which takes a while; the request need not be in the database yet."""
+    """Encode the trace for `save_packed`, which takes a while; the request need not be in the database yet."""
     if packing is None or not packing.has_tokens_of(frames):
         packing = Packing(frames)
-    return packing.finish(own(frames), about(request))
+    return packing.finish(strip_previous_turn_texts(frames), about(request))
 
 
-def keep(request: Request, blob: bytes) -> None:
+def save_packed(request: Request, blob: bytes) -> None:
     """Save the result of `pack`, and the search text."""
     prompt = request.input.messages[-1].content if request.input.messages else ""
     Trace.objects.update_or_create(request=request, defaults={"blob": blob})

@@ -56,19 +56,19 @@ it.each([
   ["stopped", null, "abort", "stopped"],
   ["blocked", { stage: "safety", code: "blocked", message: "" }, "", "blocked"],
   ["failed", { stage: "generation", code: "no_worker", message: "" }, "", "failed"],
-] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, phase) => {
+] as const)("tells of a message alone that it is %s: %o, %s", (status, error, finish_reason, state) => {
   const message = { status, error, figures: { ...FIGURES, finish_reason } } as unknown as Message;
-  expect(summaryOfMessage(message)?.phase).toBe(phase);
+  expect(summaryOfMessage(message)?.state).toBe(state);
 });
 
 it("tells an answer that had no room for more from one that reached what was asked for", () => {
   const figures = { ...FIGURES, finish_reason: "length", max_tokens: 12 };
   const message = { status: "done", error: null, figures, num_kept: 3 } as unknown as Message;
-  expect(summaryOfMessage(message)!.phase).toBe("cut: no room for more");
-  expect(summaryOfMessage({ ...message, num_kept: 4 })!.phase).toBe("cut at the length limit");
+  expect(summaryOfMessage(message)!.state).toBe("cut: no room for more");
+  expect(summaryOfMessage({ ...message, num_kept: 4 })!.state).toBe("cut at the length limit");
 });
 
-it("shows a message's kept figures, and none that it does not have", () => {
+it("shows a message's saved figures, and none that it does not have", () => {
   const message = { status: "done", error: null, figures: FIGURES } as unknown as Message;
   const figures = ["8 tokens", "0.08\u00a0s to first text"];
   expect(summaryOfMessage(message)!.figures).toEqual(figures);

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it; kept in this browser. */
+/** Light, dark, or as the system has it; saved in this browser. */
 export type Theme = "system" | "light" | "dark";
 
 /** Django's admin, on the same origin, keeps its own under "theme". */

@@ -10,7 +10,7 @@ const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirnam
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
 /** Heads of columns whose entries explain themselves, and names of things that are not figures. */
 const PLAIN = [
-  "phase",
+  "interval",
   "kind",
   "all others",
   "began after its arrival",

@@ -1,8 +1,8 @@
 /** Keys of the whole inspector, the replay's slider, of the tabs and of the panels. */
 import type { Binding, Row } from "../ui/keys";
 
-export const INSPECTOR_KEYS: readonly Binding<{ fold: () => void }>[] = [
-  { keys: ["t"], says: "Show or hide the timeline's lanes", run: ({ fold }) => fold() },
+export const INSPECTOR_KEYS: readonly Binding<{ collapse: () => void }>[] = [
+  { keys: ["t"], says: "Show or hide the timeline's lanes", run: ({ collapse }) => collapse() },
 ];
 
 /** The lower edge of the timeline's lanes. */

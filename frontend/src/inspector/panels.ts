@@ -47,9 +47,9 @@ export const PANELS = [
     hasContent: (view) => view.inputCheck !== null || view.outputChecks.length > 0,
   },
   {
-    name: "Gate",
+    name: "Gateway",
     group: "Prompt",
-    load: () => import("./gate/GatePanel.svelte"),
+    load: () => import("./gateway/GatewayPanel.svelte"),
     hasContent: (view) => view.gateway !== null && view.gateway.limits.length > 0,
   },
   {
@@ -108,14 +108,14 @@ export const FIRST_PANEL: PanelName = "Journey";
 /** The panel that shows a stage best. */
 export const PANEL_OF: Record<StageId, PanelName> = {
   browser: "Timing",
-  gateway: "Gate",
+  gateway: "Gateway",
   safety: "Safety",
   context: "Context",
-  prompt: "Tokens",
+  tokens: "Tokens",
   queue: "Timing",
   prefill: "Timing",
-  decode: "Sampling",
-  guard: "Safety",
+  sampling: "Sampling",
+  release: "Safety",
   bill: "Bill",
 };
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount, type Component } from "svelte";
 import type { AnyEvent } from "../protocol/events";
 import { RequestTrace } from "../state/request/request-trace.svelte";
-import { phaseTable } from "../trace/timing/phases";
+import { intervalTable } from "../trace/timing/intervals";
 import { sentence } from "../trace/words/sentences";
 import { spans } from "../trace/timing/spans";
 import BillPanel from "./bill/BillPanel.svelte";
@@ -75,7 +75,7 @@ it("tells the server's part in words and times that add up", () => {
   expect(sentence(trace.view, "queue")).toMatch(/llama\.cpp .*began to answer after/);
   const all = spans(trace.view);
   expect(all.every((span) => Number.isFinite(span.start) && span.end >= span.start)).toBe(true);
-  expect(phaseTable(trace.view).phases.map((phase) => phase.label)).toContain(
+  expect(intervalTable(trace.view).intervals.map((interval) => interval.label)).toContain(
     "The server's start to the first token",
   );
 });

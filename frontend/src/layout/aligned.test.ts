@@ -43,7 +43,7 @@ test("rows follow each other, and each bar is found where it is drawn", () => {
     [slow, quick].map((view) => new Lanes().update(view)),
     24,
   );
-  expect(rows.map(({ stage }) => stage)).toContain("decode");
+  expect(rows.map(({ stage }) => stage)).toContain("sampling");
   rows.forEach((row, at) => {
     expect(row.top).toBe(at ? rows[at - 1]!.top + rows[at - 1]!.height : 24);
     for (const index of [0, 1]) expect(placeAt(rows, barTop(row, index) + 4)).toEqual({ row, index });

@@ -15,7 +15,7 @@ export function random(seed: number): () => number {
 
 export function span(start: number, end: number, rest: Partial<Span> = {}): Span {
   return {
-    stage: "decode",
+    stage: "sampling",
     title: "a",
     event: null,
     isMark: false,

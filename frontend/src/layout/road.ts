@@ -78,9 +78,9 @@ function mainBands(flow: Flow): Set<Band> {
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   if (letters.length <= most) return text;
-  const kept = Math.max(2, most - 3);
-  const head = Math.ceil(kept / 2);
-  return `${letters.slice(0, head).join("")} … ${letters.slice(letters.length - (kept - head)).join("")}`;
+  const numShown = Math.max(2, most - 3);
+  const head = Math.ceil(numShown / 2);
+  return `${letters.slice(0, head).join("")} … ${letters.slice(letters.length - (numShown - head)).join("")}`;
 }
 
 /** Spaces as they are read, and no line ends: a box is too small for paragraphs. */

@@ -62,7 +62,7 @@ it("leads from a token's column to that token", () => {
     golden.find((log) => log.filter(({ type }) => type === "token.sampled").length > 20)!,
   );
   const all = slots(story.segments(), 900);
-  const answer = all.find(({ scene }) => scene === "draw")!;
+  const answer = all.find(({ scene }) => scene === "sampling")!;
   story.tokenEnds.forEach((end, index) => {
     const x = answer.x + ((index + 0.5) * answer.width) / story.tokenEnds.length;
     expect(shownAt(all, story, x)).toBe(end);

@@ -31,7 +31,7 @@ export function slots(segments: Segment[], width: number): Slot[] {
     const slot = {
       scene,
       x,
-      width: scene === "draw" ? wide : least,
+      width: scene === "sampling" ? wide : least,
       segment: segments.find((each) => each.scene === scene) ?? null,
     };
     x += slot.width + GAP;
@@ -53,7 +53,7 @@ export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): num
   const slot = all.findLast(({ segment }) => segment && shown > segment.start) ?? all[0];
   if (!slot?.segment || shown <= 0) return 0;
   const { start, end } = slot.segment;
-  if (slot.scene === "draw") {
+  if (slot.scene === "sampling") {
     const num = story.tokenEnds.length;
     const before = story.numTokens(Math.min(shown, end));
     return slot.x + (slot.width * Math.min(num, Math.max(0, before - 1 + beat))) / Math.max(1, num);
@@ -69,7 +69,7 @@ export function shownAt(all: Slot[], story: Story, x: number): number {
   if (!slot?.segment) return 0;
   const share = Math.min(1, Math.max(0, (x - slot.x) / slot.width));
   const { start, end } = slot.segment;
-  if (slot.scene === "draw") {
+  if (slot.scene === "sampling") {
     const num = story.tokenEnds.length;
     return story.tokenEnds[Math.min(num - 1, Math.floor(share * num))] ?? end;
   }

@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import type { Simulation, SimulatedStep } from "../protocol/events";
 import { byteByByte, characters, type Piece } from "../tokenizer/cutter";
 import { figuresOf, requestOf, spansOf, type Load } from "./batching/load";
-import { blocksAt, sceneOf, tellStep, NUM_BLOCKS } from "./cache/visitors";
-import { grouped, requestOf as talkRequest } from "./context/talk";
+import { blocksAt, sceneOf, tellStep, NUM_BLOCKS } from "./cache/requests";
+import { grouped, requestOf as talkRequest } from "./context/conversation";
 import { costOf, summed } from "./cost";
-import { costsOf, paysFrom, requestOf as keepingRequest, WAYS } from "./economics/keeping";
+import { costsOf, paysFrom, requestOf as keepingRequest, WAYS } from "./economics/caching";
 import { barsOf, requestOf as jobRequest, speedsOf } from "./prefill/speeds";
-import { lengthOf, stagesOf } from "./streaming/decoding";
+import { lengthOf, decodedTokens } from "./streaming/decoding";
 import { clockOf } from "./simulation";
 import { emptyView } from "../trace/view";
 import { token } from "../trace/fixtures";
@@ -252,12 +252,12 @@ describe("streaming", () => {
         }
         let seen = "";
         let numBytes = 0;
-        for (const { piece, released, held } of stagesOf(pieces)) {
+        for (const { piece, released, buffered } of decodedTokens(pieces)) {
           seen += released;
           numBytes += piece.bytes!.length;
           expect(text.startsWith(seen)).toBe(true);
-          expect(new TextEncoder().encode(seen).length + held.length).toBe(numBytes);
-          if (held.length) expect(lengthOf(held[0]!)).toBeGreaterThan(held.length);
+          expect(new TextEncoder().encode(seen).length + buffered.length).toBe(numBytes);
+          if (buffered.length) expect(lengthOf(buffered[0]!)).toBeGreaterThan(buffered.length);
         }
         expect(seen).toBe(text);
       }),
@@ -265,8 +265,8 @@ describe("streaming", () => {
   });
 
   it("shows what becomes of a character whose bytes are decoded apart", () => {
-    const [first, second] = stagesOf(byteByByte.cut("é"));
-    expect([first!.alone, first!.released, first!.held]).toEqual(["\ufffd", "", [0xc3]]);
-    expect([second!.alone, second!.released, second!.held]).toEqual(["\ufffd", "é", []]);
+    const [first, second] = decodedTokens(byteByByte.cut("é"));
+    expect([first!.alone, first!.released, first!.buffered]).toEqual(["\ufffd", "", [0xc3]]);
+    expect([second!.alone, second!.released, second!.buffered]).toEqual(["\ufffd", "é", []]);
   });
 });

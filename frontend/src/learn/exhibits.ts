@@ -5,22 +5,22 @@ import type { StageId } from "../trace/stages";
 import { SCENES, type SceneId } from "../trace/journey/scenes";
 import type { Session } from "../protocol/api";
 import type { TraceView } from "../trace/view";
-import { tellLooks } from "./attention/tell";
-import { tellBatch } from "./batching/tell";
-import { tellBlocks } from "./cache/tell";
-import { tellContext } from "./context/tell";
-import { tellBill } from "./economics/tell";
-import { tellGate } from "./gate/tell";
-import { tellGuesses } from "./guessing/tell";
-import { tellLoop } from "./loop/tell";
-import { tellPieces } from "./merges/tell";
-import { tellPhases } from "./prefill/tell";
-import { tellRules } from "./rules/tell";
-import { tellSafety } from "./safety/tell";
-import { tellDraws } from "./sampling/tell";
-import { tellStream } from "./streaming/tell";
-import { tellTokens } from "./tokenizer/tell";
-import type { Teller } from "./own/walk";
+import { narrateLooks } from "./attention/narration";
+import { narrateBatch } from "./batching/narration";
+import { narrateBlocks } from "./cache/narration";
+import { narrateContext } from "./context/narration";
+import { narrateBill } from "./economics/narration";
+import { narrateGate } from "./gate/narration";
+import { narrateGuesses } from "./guessing/narration";
+import { narrateLoop } from "./loop/narration";
+import { narratePieces } from "./merges/narration";
+import { narratePrefill } from "./prefill/narration";
+import { narrateRules } from "./rules/narration";
+import { narrateSafety } from "./safety/narration";
+import { narrateDraws } from "./sampling/narration";
+import { narrateStream } from "./streaming/narration";
+import { narrateTokens } from "./tokenizer/narration";
+import type { Narration } from "./own/reading-clock";
 
 export interface ExhibitProps {
   session: Session;
@@ -46,7 +46,7 @@ export interface ExhibitCard {
   scene: SceneId;
   load: () => Promise<{ default: Component<ExhibitProps> }>;
   slice: () => Promise<{ default: Component<SliceProps> }>;
-  tell: Teller;
+  narrate: Narration;
 }
 
 export const EXHIBITS: ExhibitCard[] = [
@@ -56,10 +56,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Who may ask, what is refused, and how that looks on the wire.",
     about:
       "Before a message is anything to a model it is a web request. The gate asks who sends it, whether it can be read, whether its settings make sense, and whether there is room. What it refuses has a number, a reason and a way out. Below real requests are sent to this server’s own gate.",
-    scene: "message",
+    scene: "gateway",
     load: () => import("./gate/GateExhibit.svelte"),
     slice: () => import("./gate/OwnGate.svelte"),
-    tell: tellGate,
+    narrate: narrateGate,
   },
   {
     id: "context",
@@ -67,10 +67,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "A ten-turn chat, and what each turn sends again.",
     about:
       "A model keeps nothing between two requests. Every turn sends the whole talk anew, in one prompt that must fit into the window together with the answer. Below a chat of ten turns is packed by this server’s own assembler.",
-    scene: "window",
+    scene: "context",
     load: () => import("./context/ContextExhibit.svelte"),
     slice: () => import("./context/OwnWindow.svelte"),
-    tell: tellContext,
+    narrate: narrateContext,
   },
   {
     id: "tokenizer",
@@ -81,7 +81,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./tokenizer/TokenizerExhibit.svelte"),
     slice: () => import("./tokenizer/OwnTokens.svelte"),
-    tell: tellTokens,
+    narrate: narrateTokens,
   },
   {
     id: "merges",
@@ -92,7 +92,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./merges/MergesExhibit.svelte"),
     slice: () => import("./merges/OwnPieces.svelte"),
-    tell: tellPieces,
+    narrate: narratePieces,
   },
   {
     id: "rules",
@@ -103,7 +103,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "tokens",
     load: () => import("./rules/RulesExhibit.svelte"),
     slice: () => import("./rules/OwnRules.svelte"),
-    tell: tellRules,
+    narrate: narrateRules,
   },
   {
     id: "safety",
@@ -111,10 +111,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "The safety check reads your text before the model does, and the answer after it.",
     about:
       "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm; a policy file says from which score on a text is flagged or stopped. Type, and the real one judges.",
-    scene: "check",
+    scene: "safety",
     load: () => import("./safety/SafetyExhibit.svelte"),
     slice: () => import("./safety/OwnChecks.svelte"),
-    tell: tellSafety,
+    narrate: narrateSafety,
   },
   {
     id: "batching",
@@ -125,7 +125,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "queue",
     load: () => import("./batching/BatchingExhibit.svelte"),
     slice: () => import("./batching/OwnSteps.svelte"),
-    tell: tellBatch,
+    narrate: narrateBatch,
   },
   {
     id: "cache",
@@ -136,7 +136,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "cache",
     load: () => import("./cache/CacheExhibit.svelte"),
     slice: () => import("./cache/OwnBlocks.svelte"),
-    tell: tellBlocks,
+    narrate: narrateBlocks,
   },
   {
     id: "prefill",
@@ -146,8 +146,8 @@ export const EXHIBITS: ExhibitCard[] = [
       "A prompt is there as a whole, so a step can read hundreds of its tokens at once. An answer is not: each token depends on the one before, so every token takes a step of its own. That makes two kinds of work with two different limits.",
     scene: "prefill",
     load: () => import("./prefill/PrefillExhibit.svelte"),
-    slice: () => import("./prefill/OwnPhases.svelte"),
-    tell: tellPhases,
+    slice: () => import("./prefill/OwnPrefill.svelte"),
+    narrate: narratePrefill,
   },
   {
     id: "attention",
@@ -158,7 +158,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "prefill",
     load: () => import("./attention/AttentionExhibit.svelte"),
     slice: () => import("./attention/OwnLooks.svelte"),
-    tell: tellLooks,
+    narrate: narrateLooks,
   },
   {
     id: "loop",
@@ -166,10 +166,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "What is computed for each token, with a KV cache and without.",
     about:
       "A model writes one token, adds it to the text, and goes on with the longer text. One often reads that the whole thing is computed again for every token. Here it is not: one new token goes through the model, and what the others left behind, their keys and values, is kept.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./loop/LoopExhibit.svelte"),
     slice: () => import("./loop/OwnLoop.svelte"),
-    tell: tellLoop,
+    narrate: narrateLoop,
   },
   {
     id: "guessing",
@@ -177,10 +177,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Several tokens from one step, where text repeats itself.",
     about:
       "One step for five tokens costs far less than five steps for one. So the engine guesses: when the last few tokens stood in the text before, what followed them then may follow again. The model checks all guesses in one step and keeps those it would have said itself. The answer does not change.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./guessing/GuessingExhibit.svelte"),
     slice: () => import("./guessing/OwnGuesses.svelte"),
-    tell: tellGuesses,
+    narrate: narrateGuesses,
   },
   {
     id: "sampling",
@@ -188,10 +188,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Bend the odds, and see where the same draw lands.",
     about:
       "For every place the model gives each token of its list a number. Temperature sharpens or flattens them, top‑k, top‑p and min‑p cut the tail, and one random number u between 0 and 1 picks from what is left. Below are real recorded numbers: change a setting and the same u falls anew.",
-    scene: "draw",
+    scene: "sampling",
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
-    tell: tellDraws,
+    narrate: narrateDraws,
   },
   {
     id: "streaming",
@@ -199,10 +199,10 @@ export const EXHIBITS: ExhibitCard[] = [
     line: "Bytes that wait for the rest of their letter.",
     about:
       "An answer leaves as it is written. But a token is a run of bytes, and a character may need up to four: it must wait until its last byte has come, or the reader would see a hole. Type something, and let it arrive token by token.",
-    scene: "stream",
+    scene: "release",
     load: () => import("./streaming/StreamingExhibit.svelte"),
     slice: () => import("./streaming/OwnFrames.svelte"),
-    tell: tellStream,
+    narrate: narrateStream,
   },
   {
     id: "economics",
@@ -213,7 +213,7 @@ export const EXHIBITS: ExhibitCard[] = [
     scene: "bill",
     load: () => import("./economics/EconomicsExhibit.svelte"),
     slice: () => import("./economics/OwnBill.svelte"),
-    tell: tellBill,
+    narrate: narrateBill,
   },
 ];
 

@@ -1,18 +1,18 @@
 import { expect, it } from "vitest";
 import { FORK, foldAll } from "../trace/fixtures";
-import { tellBlocks } from "./cache/tell";
-import { tellLoop } from "./loop/tell";
-import type { Teller } from "./own/walk";
+import { narrateBlocks } from "./cache/narration";
+import { narrateLoop } from "./loop/narration";
+import type { Narration } from "./own/reading-clock";
 
-const told = (tell: Teller) =>
-  tell(foldAll(FORK))
+const told = (narrate: Narration) =>
+  narrate(foldAll(FORK))
     .map(({ text }) => text)
     .join(" ");
 
 it("tells what a fork computed with what it took over", () => {
-  expect(told(tellLoop)).toContain("goes on from, 48 tokens, were read once: 3 computed");
+  expect(told(narrateLoop)).toContain("goes on from, 48 tokens, were read once: 3 computed");
   // 48 and 49.
-  expect(told(tellLoop)).toContain("would have computed 97 tokens");
-  expect(told(tellBlocks)).toContain("goes on from, 48 tokens, fill 3 blocks of 16.");
-  expect(told(tellBlocks)).toContain("The other 3 were computed");
+  expect(told(narrateLoop)).toContain("would have computed 97 tokens");
+  expect(told(narrateBlocks)).toContain("goes on from, 48 tokens, fill 3 blocks of 16.");
+  expect(told(narrateBlocks)).toContain("The other 3 were computed");
 });

@@ -10,14 +10,14 @@ const LOGS = new URL("../../../tests/golden/logs/", `file://${import.meta.dirnam
 
 /** The event that a scene begins with. The check runs beside the preparation, so it has no place of its own. */
 const FIRST: [AnyEvent["type"], SceneId][] = [
-  ["request.accepted", "message"],
-  ["context.assembled", "window"],
+  ["request.accepted", "gateway"],
+  ["context.assembled", "context"],
   ["prompt.tokenized", "tokens"],
   ["generation.queued", "queue"],
   ["cache.looked_up", "cache"],
   ["prefill.advanced", "prefill"],
-  ["token.sampled", "draw"],
-  ["text.released", "stream"],
+  ["token.sampled", "sampling"],
+  ["text.released", "release"],
   ["bill.posted", "bill"],
 ];
 

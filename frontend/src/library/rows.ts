@@ -1,5 +1,5 @@
 /** The texts of a row of the library. Pure. */
-import { standing } from "../state/traces/standing";
+import { distinguishingWords } from "../state/traces/trace-names";
 import { counted } from "../trace/format";
 import type { ListedRequest } from "../protocol/api";
 
@@ -12,7 +12,7 @@ export function idsOf({ id, set }: ListedRequest): string[] {
 export function nameOf(trace: ListedRequest): string {
   const title = trace.title || trace.id;
   if (trace.set) return `${title}, ${counted(trace.set.ids.length, "run")}`;
-  return [title, ...standing(trace)].join(", ");
+  return [title, ...distinguishingWords(trace)].join(", ");
 }
 
 /** The number of runs that a set's row stands for: those with a trace that meet the filter. */

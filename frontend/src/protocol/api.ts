@@ -354,7 +354,7 @@ export interface ListQuery {
   /** `created_at`, `num_input_tokens`, `num_output_tokens`, `first_token_us`, `first_text_us`, `duration_us` or `cost_nano`. A `-` before it puts the largest first. The default is `-created_at`. Unknown figures come last, equal ones newest first. */
   sort?: string;
   /** A set of runs is one row, its last run's. */
-  is_folded?: boolean;
+  is_grouped?: boolean;
   /** The `next_cursor` of an earlier answer in the same order. */
   cursor?: string;
 }

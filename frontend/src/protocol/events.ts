@@ -148,7 +148,7 @@ export interface ClientTiming {
   /** Resource Timing: nextHopProtocol. */
   http_version: string | null;
   /** The Server-Timing header on the reply to the POST; None: not recorded. */
-  server_timing: ServerPhase[] | null;
+  server_timing: ServerInterval[] | null;
 }
 
 /** The prompt, segment by segment, in order and without gaps. */
@@ -186,7 +186,7 @@ export interface ContextCompared {
   is_number: boolean | null;
   /** Segments that were not in the prompt before, as indices into this request's context. */
   added: number[];
-  /** Segments of the same source with another text. Segments neither added nor changed were kept. */
+  /** Segments of the same source with another text. Segments neither added nor changed are as before. */
   changed: SegmentChange[];
   /** Segments of the prompt before that this one lacks, except the template's own. */
   removed: Dropped[];
@@ -323,8 +323,8 @@ export interface GenerationRequest {
   num_candidates: number;
   /** True: the output guard checks text before it is released. */
   is_guarded: boolean;
-  /** The tenant. It separates the prefix cache's contents. Fairness between users counts by it. */
-  cache_salt: string;
+  /** The request's owner. It separates the prefix cache's contents. Fairness between users counts by it. */
+  principal: string;
   /** Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote. */
   cache_ttl: "1h" | "5m" | "none";
   /** A waiting request with a higher priority goes first. One with a lower priority gives up its blocks first. */
@@ -609,6 +609,23 @@ export interface ProbeMeasured {
   num_bytes_ungrouped: number;
 }
 
+/** The effect of one logits processor on this token's distribution. */
+export interface ProcessorEffect {
+  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
+  /** Tokens left after the processor: always a run of the candidate order. */
+  num_candidates: number;
+  /** Share of the probability before the processor that its survivors held (1 where nothing was removed). */
+  mass: number;
+  /** log-sum-exp of the survivors' logits after the processor: p = exp(logit - log_normalizer). */
+  log_normalizer: number;
+  /** Recorded candidates' logits after a processor that changes them (bias, penalties, DRY), not of the masked. */
+  logits: number[] | null;
+  /** Index in candidate order at which the run of tokens left begins: 0 except for typical-p. */
+  first: number;
+  /** Ids of recorded tokens that this processor (grammar, banned tokens) removed; they stand after the candidates. */
+  masked: number[];
+}
+
 /** The prompt as the model sees it. */
 export interface PromptTokenized {
   type: "prompt.tokenized";
@@ -731,8 +748,8 @@ export interface SafetyChecked {
   /** One past the last character. */
   end: number;
   duration_us: number;
-  /** Output only: time for which the oldest text of this span was held back. */
-  held_us: number;
+  /** Output only: time for which the oldest text of this span waited for this check. */
+  buffered_us: number;
 }
 
 /** One category's score. */
@@ -746,24 +763,7 @@ export interface SafetyScore {
   verdict: "allow" | "block" | "flag";
 }
 
-/** The effect of one sampler stage on this token's distribution. */
-export interface SamplerStage {
-  name: "banned_tokens" | "dry" | "grammar" | "logit_bias" | "min_p" | "penalties" | "temperature" | "top_k" | "top_p" | "typical_p";
-  /** Tokens left after the stage: always a run of the candidate order. */
-  num_candidates: number;
-  /** Share of the probability before the stage that its survivors held (1 where nothing was removed). */
-  mass: number;
-  /** log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer). */
-  log_normalizer: number;
-  /** The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none. */
-  logits: number[] | null;
-  /** Index in candidate order at which the run of tokens left begins: 0 except for typical-p. */
-  first: number;
-  /** Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates. */
-  masked: number[];
-}
-
-/** The parameters that choose each token. The stages apply in the order of these fields. */
+/** The parameters that choose each token. The logits processors apply in the order of these fields. */
 export interface SamplingParams {
   /** JSON Schema (as JSON text) that the answer must satisfy; an unsupported keyword is refused. */
   json_schema: string | null;
@@ -837,7 +837,7 @@ export interface SegmentChange {
 }
 
 /** One entry of a Server-Timing header. */
-export interface ServerPhase {
+export interface ServerInterval {
   name: string;
   /** None: the server named no duration. */
   duration_us: number | null;
@@ -971,7 +971,7 @@ export interface TokenProposed {
   token: TokenSampled;
 }
 
-/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every stage from the temperature on keeps a run of that order. */
+/** One token was chosen. Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no candidates. Every processor from the temperature on keeps a run of that order. */
 export interface TokenSampled {
   type: "token.sampled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -984,7 +984,7 @@ export interface TokenSampled {
   is_special: boolean;
   /** False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes. */
   is_shown: boolean;
-  /** log-probability under the model's own distribution, before any stage; None, here and in the next fields: not reported by a server elsewhere. */
+  /** log-probability under the model's own distribution, before any processor; None, here and in the next fields: not reported by a server elsewhere. */
   logprob: number | null;
   /** Rank by the model's own logits, from 1. */
   rank: number | null;
@@ -998,14 +998,14 @@ export interface TokenSampled {
   high: number | null;
   /** log-sum-exp of the raw logits over the whole vocabulary. */
   log_normalizer: number | null;
-  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a stage masked follow. */
+  /** The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own first tokens that a processor masked follow. */
   candidate_ids: number[];
   /** The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution. */
   candidate_logits: number[];
   /** The candidates' bytes (base64 in JSON). */
   candidate_pieces: string[];
-  /** Stages in the order applied; stages that are off are absent. None: not reported. */
-  stages: SamplerStage[] | null;
+  /** Processors in the order applied; processors that are off are absent. None: not reported. */
+  processors: ProcessorEffect[] | null;
   /** Duration of the engine step that produced it; None: not reported. */
   step_us: number | null;
   /** Sequences in that step; None: not reported. */
@@ -1042,7 +1042,7 @@ export interface ToolFinished {
 export interface Usage {
   /** Prompt tokens (a fork's kept ones too) computed for this request, except those written to the cache as below. */
   uncached_input: number;
-  /** Prompt tokens taken from the prefix cache, or from another request of the same tenant with the same prompt. */
+  /** Prompt tokens taken from the prefix cache, or from another request of the same principal with the same prompt. */
   cache_read: number;
   /** Prompt tokens computed and written to the cache for 5 minutes at the client's wish: full blocks new to it. */
   cache_write_5m: number;
@@ -1075,8 +1075,8 @@ export const CIRCLE_ROUNDS = 3;
 export const CIRCLE_TOKENS = 72;
 export const LONGEST_ROUND = 256;
 
-export type Lane = "browser" | "gateway" | "safety" | "context" | "prompt" | "queue" | "prefill" | "decode" | "guard" | "bill";
-export type Scene = "message" | "window" | "tokens" | "check" | "queue" | "cache" | "prefill" | "draw" | "stream" | "bill";
+export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
+export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";
 
 /** The display of one type of event. Code that needs more than its fields stands in frontend/src/trace. */
 export interface Shown {
@@ -1096,39 +1096,39 @@ export interface Shown {
 
 /** By type; undefined: an event that this page does not know. */
 export const SHOWN: Record<string, Shown | undefined> = {
-  "request.accepted": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "message", "replay_ms": 1200},
+  "request.accepted": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 1200},
   "request.cancelled": {"lane": "gateway", "is_mark": true, "label": "stopped by {by}", "meaning": "Generation ends within one engine step.", "scene": null, "replay_ms": 0},
   "request.failed": {"lane": "bill", "is_mark": true, "label": "failed: {code}", "meaning": "The request could not be answered.", "scene": null, "replay_ms": 800},
   "request.finished": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 600},
   "request.observed": {"lane": "browser", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "message", "replay_ms": 900},
-  "gateway.refused": {"lane": "gateway", "is_mark": true, "label": "refused: {limit.name}", "meaning": "A limit was reached.", "scene": "message", "replay_ms": 1200},
+  "gateway.checked": {"lane": "gateway", "is_mark": false, "label": "", "meaning": "", "scene": "gateway", "replay_ms": 900},
+  "gateway.refused": {"lane": "gateway", "is_mark": true, "label": "refused: {limit.name}", "meaning": "A limit was reached.", "scene": "gateway", "replay_ms": 1200},
   "safety.checked": {"lane": "safety", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 1000},
-  "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "window", "replay_ms": 2200},
+  "context.assembled": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": "context", "replay_ms": 2200},
   "context.compared": {"lane": "context", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "prompt.tokenized": {"lane": "prompt", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
+  "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
   "generation.queued": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 900},
   "generation.started": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 1100},
   "generation.resumed": {"lane": "queue", "is_mark": true, "label": "resumed by attempt {attempt}", "meaning": "Another attempt continued after the last token in the log.", "scene": "queue", "replay_ms": 900},
-  "generation.forked": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 1400},
+  "generation.forked": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 1400},
   "generation.preempted": {"lane": "queue", "is_mark": true, "label": "preempted: {num_blocks|block} given up", "meaning": "Memory was short: the request gave up its blocks and waited. What it had written stays.", "scene": null, "replay_ms": 0},
-  "generation.finished": {"lane": "decode", "is_mark": true, "label": "generation finished: {finish_reason}", "meaning": "The sequence left the engine.", "scene": null, "replay_ms": 0},
+  "generation.finished": {"lane": "sampling", "is_mark": true, "label": "generation finished: {finish_reason}", "meaning": "The sequence left the engine.", "scene": null, "replay_ms": 0},
   "cache.looked_up": {"lane": "prefill", "is_mark": true, "label": "cache: {num_cached_tokens|token} found", "meaning": "Blocks of the prompt that are in the cache need not be computed again.", "scene": "cache", "replay_ms": 1800},
   "cache.stored": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} stored in the cache", "meaning": "These blocks can be used again by your next message.", "scene": null, "replay_ms": 0},
   "cache.evicted": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} evicted from the cache", "meaning": "The least recently used blocks made room for this request.", "scene": null, "replay_ms": 0},
   "batch.composed": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prefill.advanced": {"lane": "prefill", "is_mark": false, "label": "", "meaning": "One engine step read these tokens of the prompt and kept their keys and values.", "scene": "prefill", "replay_ms": 1400},
-  "token.sampled": {"lane": "decode", "is_mark": false, "label": "", "meaning": "One pass of the model gave this token; it was drawn from the model's probabilities.", "scene": "draw", "replay_ms": 1500},
-  "token.proposed": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "draft.verified": {"lane": "decode", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.", "scene": null, "replay_ms": 0},
-  "grammar.masked": {"lane": "decode", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The constraint removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
-  "text.released": {"lane": "guard", "is_mark": true, "label": "", "meaning": "The output check let this text through; from here it travels to the browser.", "scene": "stream", "replay_ms": 900},
-  "text.withheld": {"lane": "guard", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text; it never left the worker.", "scene": "stream", "replay_ms": 1600},
-  "tool.called": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "tool.finished": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "token.sampled": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "One pass of the model gave this token; it was drawn from the model's probabilities.", "scene": "sampling", "replay_ms": 1500},
+  "token.proposed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "draft.verified": {"lane": "sampling", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.", "scene": null, "replay_ms": 0},
+  "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The constraint removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
+  "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check let this text through; from here it travels to the browser.", "scene": "release", "replay_ms": 900},
+  "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text; it never left the worker.", "scene": "release", "replay_ms": 1600},
+  "tool.called": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "bill.posted": {"lane": "bill", "is_mark": false, "label": "", "meaning": "", "scene": "bill", "replay_ms": 2000},
-  "probe.attended": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.lensed": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.compared": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
-  "probe.measured": {"lane": "decode", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.attended": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.lensed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.compared": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
+  "probe.measured": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
 };

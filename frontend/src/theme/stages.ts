@@ -6,11 +6,11 @@ export const HUES: Record<StageId, number> = {
   gateway: 225,
   safety: 20,
   context: 140,
-  prompt: 100,
+  tokens: 100,
   queue: 300,
   prefill: 190,
-  decode: 165,
-  guard: 45,
+  sampling: 165,
+  release: 45,
   bill: 70,
 };
 

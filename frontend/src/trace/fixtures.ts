@@ -3,7 +3,7 @@ import type {
   AnyEvent,
   CacheLookedUp,
   GenerationFinished,
-  SamplerStage,
+  ProcessorEffect,
   SamplingParams,
   TokenSampled,
 } from "../protocol/events";
@@ -38,13 +38,13 @@ export const PARAMS: SamplingParams = {
 export const logSumExp = (logits: number[]) =>
   Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
 
-export function stage(
-  name: SamplerStage["name"],
+export function processor(
+  name: ProcessorEffect["name"],
   num_candidates: number,
   mass: number,
   log_normalizer: number,
-  rest: Partial<SamplerStage> = {},
-): SamplerStage {
+  rest: Partial<ProcessorEffect> = {},
+): ProcessorEffect {
   return { name, num_candidates, mass, log_normalizer, logits: null, first: 0, masked: [], ...rest };
 }
 
@@ -70,9 +70,9 @@ export function token(position: number, at: number): TokenSampled {
     candidate_ids: [10, 11, 12],
     candidate_logits: logits.slice(0, 3),
     candidate_pieces: [btoa(" a"), btoa("b"), btoa("c")],
-    stages: [
-      stage("temperature", 4, 1, logSumExp(scaled)),
-      stage("top_k", 2, 0.98, logSumExp(scaled.slice(0, 2))),
+    processors: [
+      processor("temperature", 4, 1, logSumExp(scaled)),
+      processor("top_k", 2, 0.98, logSumExp(scaled.slice(0, 2))),
     ],
     step_us: 10_000,
     batch_size: 1,

@@ -57,7 +57,7 @@ export function fold(view: TraceView, event: AnyEvent, seq: number): TraceView {
       view.preemptions.push(event);
       return next;
     case "batch.composed":
-      view.companies.push(event);
+      view.batches.push(event);
       return next;
     case "tool.called":
       view.toolCalls.push(event);

@@ -38,8 +38,8 @@ it.each([
     expect(cutOf(view)).toEqual({ given: 2, asked, by });
     expect(cutSentence(cutOf(view)!)).toBe(said);
     expect(story(view)).toBe(said);
-    const phase = by === "setting" ? "cut at the length limit" : "cut: no room for more";
-    expect(summaryOfTrace(view).phase).toBe(phase);
+    const state = by === "setting" ? "cut at the length limit" : "cut: no room for more";
+    expect(summaryOfTrace(view).state).toBe(state);
   },
 );
 
@@ -54,7 +54,7 @@ it("knows before the answer ends that the window leaves fewer tokens than were a
   expect(numLeft(foldAll([ACCEPTED]))).toBeNull();
 });
 
-const kept = (more: object, figures: object = {}): Message =>
+const saved = (more: object, figures: object = {}): Message =>
   ({
     status: "done",
     text: "A word",
@@ -64,21 +64,21 @@ const kept = (more: object, figures: object = {}): Message =>
   }) as unknown as Message;
 
 it.each([
-  ["repetition", kept({}, { finish_reason: "repetition" })],
-  ["length", kept({}, { finish_reason: "length" })],
-  ["withheld", kept({ status: "withheld" })],
-  ["stopped", kept({ status: "stopped" })],
-  ["blocked", kept({ status: "blocked" })],
-  ["failed", kept({ status: "failed" })],
-  ["done", kept({})],
-  ["running", { ...kept({ status: "streaming" }), figures: null }],
+  ["repetition", saved({}, { finish_reason: "repetition" })],
+  ["length", saved({}, { finish_reason: "length" })],
+  ["withheld", saved({ status: "withheld" })],
+  ["stopped", saved({ status: "stopped" })],
+  ["blocked", saved({ status: "blocked" })],
+  ["failed", saved({ status: "failed" })],
+  ["done", saved({})],
+  ["running", { ...saved({ status: "streaming" }), figures: null }],
 ] as const)("knows of a message alone that its answer is %s", (outcome, message) => {
   expect(endOfMessage(message).outcome).toBe(outcome);
 });
 
 it("knows of a message alone where its answer was cut, and not by what where it had no room", () => {
   const cut = (more: object, figures: object) =>
-    endOfMessage(kept(more, { finish_reason: "length", ...figures })).cut;
+    endOfMessage(saved(more, { finish_reason: "length", ...figures })).cut;
   expect(cut({}, {})).toEqual({ given: 8, asked: 8, by: "setting" });
   expect(cut({ num_kept: 4 }, { max_tokens: 12 })).toEqual({ given: 12, asked: 12, by: "setting" });
   const noRoom = cut({ num_kept: 3 }, { max_tokens: 12 });
@@ -90,7 +90,7 @@ it("knows of a message alone where its answer was cut, and not by what where it 
 
 it("knows of a message alone whether any text was let out", () => {
   const isAll = (more: object, figures: object) =>
-    endOfMessage(kept({ status: "withheld", ...more }, figures)).isAllWithheld;
+    endOfMessage(saved({ status: "withheld", ...more }, figures)).isAllWithheld;
   expect(isAll({}, {})).toBe(false);
   // The policy's own words stand in its text.
   expect(isAll({ text: "Withheld." }, { first_text_us: null })).toBe(true);

@@ -74,7 +74,7 @@ export function endOf(view: TraceView): Ending {
 }
 
 /** The part of an answer that the server keeps with its message, apart from the events. */
-export interface KeptAnswer {
+export interface SavedAnswer {
   text: string;
   /** Null: the message is a question. */
   status: "streaming" | "done" | "stopped" | "withheld" | "blocked" | "failed" | null;
@@ -91,8 +91,8 @@ export interface KeptAnswer {
   num_kept: number | null;
 }
 
-/** The end by the figures kept with a message, whose events are not read. */
-export function endOfMessage(message: KeptAnswer): Ending {
+/** The end by the figures saved with a message, whose events are not read. */
+export function endOfMessage(message: SavedAnswer): Ending {
   const { num_kept, figures } = message;
   const outcome = outcomeOfMessage(message);
   // Its text does not tell: the policy's own words stand in it.
@@ -100,13 +100,13 @@ export function endOfMessage(message: KeptAnswer): Ending {
   return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message) };
 }
 
-function outcomeOfMessage({ status, figures }: KeptAnswer): Outcome {
+function outcomeOfMessage({ status, figures }: SavedAnswer): Outcome {
   if (status === null || status === "streaming") return "running";
   const reason = figures?.finish_reason;
   return status === "done" && (reason === "length" || reason === "repetition") ? reason : status;
 }
 
-function cutOfMessage(message: KeptAnswer): Cut | null {
+function cutOfMessage(message: SavedAnswer): Cut | null {
   const { usage = null, max_tokens: asked = null } = message.figures ?? {};
   if (outcomeOfMessage(message) !== "length" || !usage || asked === null) return null;
   const given = usage.output + (message.num_kept ?? 0);

@@ -1,14 +1,14 @@
 /** The stages of a request, in its order. Knows no colours: the hue of each stands in the theme. */
 export const STAGES = [
   { id: "browser", label: "Browser" },
-  { id: "gateway", label: "Gate" },
-  { id: "safety", label: "Safety, input" },
+  { id: "gateway", label: "Gateway" },
+  { id: "safety", label: "Safety" },
   { id: "context", label: "Context" },
-  { id: "prompt", label: "Tokenizer" },
+  { id: "tokens", label: "Tokens" },
   { id: "queue", label: "Queue" },
   { id: "prefill", label: "Prefill" },
-  { id: "decode", label: "Decode" },
-  { id: "guard", label: "Safety, output" },
+  { id: "sampling", label: "Sampling" },
+  { id: "release", label: "Release" },
   { id: "bill", label: "Bill and save" },
 ] as const;
 

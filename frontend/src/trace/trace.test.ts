@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AnyEvent } from "../protocol/events";
 import { pieceLabel } from "./bytes";
-import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, stage, token } from "./fixtures";
-import { phaseTable } from "./timing/phases";
+import { ACCEPTED, chosen, foldAll, logSumExp, PARAMS, RELEASED, processor, token } from "./fixtures";
+import { intervalTable } from "./timing/intervals";
 import { columns, finalProbabilities } from "./sampling/probability";
 import { story, tokensPerSecond } from "./words/sentences";
 import { summaryOfTrace } from "./words/summary";
@@ -28,7 +28,7 @@ describe("probability", () => {
       id: 11,
       candidate_ids: [11, 12, 10],
       candidate_logits: [1, 0, 2],
-      stages: [stage("grammar", 3, 0.36, logSumExp([1, 0, -1]), { masked: [10] })],
+      processors: [processor("grammar", 3, 0.36, logSumExp([1, 0, -1]), { masked: [10] })],
     };
     const [model, grammar] = columns(drawn, { ...PARAMS, temperature: 1 });
     expect(model!.probabilities[2]).toBeCloseTo(Math.exp(2 - logSumExp([2, 1, 0, -1])), 10);
@@ -41,9 +41,9 @@ describe("probability", () => {
     const drawn = {
       ...token(0, 0),
       id: 11,
-      stages: [
-        stage("penalties", 4, 1, logSumExp([...penalised, -3]), { logits: penalised }),
-        stage("typical_p", 2, 0.4, logSumExp([1, -2]), { first: 1 }),
+      processors: [
+        processor("penalties", 4, 1, logSumExp([...penalised, -3]), { logits: penalised }),
+        processor("typical_p", 2, 0.4, logSumExp([1, -2]), { first: 1 }),
       ],
     };
     const table = columns(drawn, { ...PARAMS, temperature: 1 });
@@ -53,12 +53,12 @@ describe("probability", () => {
   });
 
   it("keeps the chosen token in every column though its place is beyond the recorded", () => {
-    const drawn = { ...token(0, 0), id: 12, stages: [stage("top_k", 2, 0.98, logSumExp([2, 0]))] };
+    const drawn = { ...token(0, 0), id: 12, processors: [processor("top_k", 2, 0.98, logSumExp([2, 0]))] };
     expect(finalProbabilities(drawn, PARAMS)![2]).toBeCloseTo(Math.exp(0 - logSumExp([2, 0])), 10);
   });
 
   it("puts all on the chosen token when greedy", () => {
-    const greedy = { ...token(0, 0), u: null, stages: [] };
+    const greedy = { ...token(0, 0), u: null, processors: [] };
     expect(finalProbabilities(greedy, { ...PARAMS, temperature: 0 })).toEqual([1, null, null]);
   });
 });
@@ -78,8 +78,8 @@ describe("fold", () => {
   });
 });
 
-describe("phaseTable", () => {
-  it("is complete: phases do not overlap and with the rest make up the total", () => {
+describe("intervalTable", () => {
+  it("is complete: intervals do not overlap and with the rest make up the total", () => {
     const accepted = {
       type: "request.accepted",
       at: 0,
@@ -102,13 +102,13 @@ describe("phaseTable", () => {
       token(1, 300_000),
       { type: "text.released", at: 310_000, text: "b", num_tokens: 2 },
     ]);
-    const table = phaseTable(view);
-    const sum = table.phases.reduce((total, phase) => total + phase.end - phase.start, 0);
+    const table = intervalTable(view);
+    const sum = table.intervals.reduce((total, interval) => total + interval.end - interval.start, 0);
     expect(sum + table.unexplained).toBe(table.end - table.start);
     expect(table.start).toBe(-10_000);
     expect(table.end).toBe(400_000);
-    for (const [index, phase] of table.phases.entries())
-      expect(phase.start).toBeGreaterThanOrEqual(table.phases[index - 1]?.end ?? table.start);
+    for (const [index, interval] of table.intervals.entries())
+      expect(interval.start).toBeGreaterThanOrEqual(table.intervals[index - 1]?.end ?? table.start);
   });
 
   it.each([
@@ -124,12 +124,12 @@ describe("phaseTable", () => {
       { type: "prompt.tokenized", at: 22_000, duration_us: 2000, ids: [], pieces: [], special: [] },
       { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
     ] as unknown as AnyEvent[]);
-    const table = phaseTable(view);
-    expect(table.phases.filter((phase) => phase.isBeside).map(({ label }) => label)).toEqual(beside);
-    const path = table.phases.filter((phase) => !phase.isBeside);
-    for (const [index, phase] of path.entries())
-      expect(phase.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
-    const sum = path.reduce((total, phase) => total + phase.end - phase.start, 0);
+    const table = intervalTable(view);
+    expect(table.intervals.filter((interval) => interval.isBeside).map(({ label }) => label)).toEqual(beside);
+    const path = table.intervals.filter((interval) => !interval.isBeside);
+    for (const [index, interval] of path.entries())
+      expect(interval.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
+    const sum = path.reduce((total, interval) => total + interval.end - interval.start, 0);
     expect(sum + table.unexplained).toBe(table.end - table.start);
   });
 
@@ -153,21 +153,21 @@ describe("phaseTable", () => {
         { type: "prompt.tokenized", at: 18_000, duration_us: 2000, ids: [], pieces: [], special: [] },
         { type: "generation.queued", at: 50_000, attempt: 1, queue_depth: 0 },
       ] as unknown as AnyEvent[]);
-      const table = phaseTable(view);
-      const check = table.phases.find(({ label }) => label === "Safety check of the message")!;
+      const table = intervalTable(view);
+      const check = table.intervals.find(({ label }) => label === "Safety check of the message")!;
       expect([check.start, check.end]).toEqual([5000, checkedAt]);
-      expect(table.phases.find(({ label }) => label.startsWith("Gate:"))!.end).toBe(gateway);
-      const beside = table.phases.filter((phase) => phase.isBeside).map(({ label }) => label);
+      expect(table.intervals.find(({ label }) => label.startsWith("Gateway:"))!.end).toBe(gateway);
+      const beside = table.intervals.filter((interval) => interval.isBeside).map(({ label }) => label);
       expect(beside.sort()).toEqual([...parallel].sort());
-      const path = table.phases.filter((phase) => !phase.isBeside);
-      for (const [index, phase] of path.entries())
-        expect(phase.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
-      const sum = path.reduce((total, phase) => total + phase.spent, 0);
+      const path = table.intervals.filter((interval) => !interval.isBeside);
+      for (const [index, interval] of path.entries())
+        expect(interval.start).toBeGreaterThanOrEqual(path[index - 1]?.end ?? table.start);
+      const sum = path.reduce((total, interval) => total + interval.spent, 0);
       expect(sum + table.unexplained).toBe(table.end - table.start);
     },
   );
 
-  it("counts a person's thinking as a phase of its own, in no other and in no speed", () => {
+  it("counts a person's thinking as a interval of its own, in no other and in no speed", () => {
     const view = foldAll([
       ACCEPTED,
       { type: "generation.queued", at: 5000, attempt: 1, queue_depth: 0 },
@@ -177,12 +177,12 @@ describe("phaseTable", () => {
       ...chosen(1, 39_120_000, 2_000_000),
       ...chosen(2, 41_170_000, 1_000_000),
     ]);
-    const table = phaseTable(view);
-    const spent = (label: string) => table.phases.find((phase) => phase.label === label)?.spent;
+    const table = intervalTable(view);
+    const spent = (label: string) => table.intervals.find((interval) => interval.label === label)?.spent;
     expect(spent("Prefill to the first token")).toBe(60_000);
     expect(spent("Waited for your choice")).toBe(42_000_000);
     expect(spent("Decode of the rest")).toBe(99_000);
-    const sum = table.phases.reduce((total, phase) => total + phase.spent, 0);
+    const sum = table.intervals.reduce((total, interval) => total + interval.spent, 0);
     expect(sum + table.unexplained).toBe(table.end - table.start);
     const path = criticalPath(view);
     for (const [index, part] of path.entries()) expect(part.start).toBe(path[index - 1]?.end ?? table.start);
@@ -197,7 +197,7 @@ describe("phaseTable", () => {
   });
 
   it("copes with a trace that has nothing yet", () => {
-    expect(phaseTable(emptyView())).toEqual({ start: 0, end: 0, phases: [], unexplained: 0 });
+    expect(intervalTable(emptyView())).toEqual({ start: 0, end: 0, intervals: [], unexplained: 0 });
   });
 });
 

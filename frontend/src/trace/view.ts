@@ -65,7 +65,7 @@ export interface TraceView {
   /** Each time that it was said how many are in front. */
   waits: GenerationQueued[];
   preemptions: GenerationPreempted[];
-  companies: BatchComposed[];
+  batches: BatchComposed[];
   prefill: PrefillAdvanced[];
   tokens: TokenSampled[];
   /** Step mode: the token that waits to be chosen. */
@@ -112,7 +112,7 @@ export function emptyView(): TraceView {
     evicted: [],
     waits: [],
     preemptions: [],
-    companies: [],
+    batches: [],
     prefill: [],
     tokens: [],
     proposed: null,

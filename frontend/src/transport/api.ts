@@ -21,7 +21,7 @@ import type {
   ProbeMeasured,
   RequestObserved,
   SamplingParams,
-  ServerPhase,
+  ServerInterval,
 } from "../protocol/events";
 import { serverTiming } from "./server-timing";
 
@@ -59,7 +59,7 @@ export type ProbeKind = ProbeBody["kind"];
 export interface Begun extends Started {
   /** They were there: the same was posted before under this key. */
   is_repeat: boolean;
-  server_timing: ServerPhase[] | null;
+  server_timing: ServerInterval[] | null;
 }
 
 export const UNREACHABLE = "The server could not be reached. Is it running?";

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { serverTiming } from "./server-timing";
 
-it("reads each phase with its duration, and those that have none", () => {
+it("reads each interval with its duration, and those that have none", () => {
   const header = 'auth;dur=1.25, validate; dur=3;desc="a check", miss, edge;DUR="4.5"';
   expect(serverTiming(header)).toEqual([
     { name: "auth", duration_us: 1250 },
@@ -38,12 +38,12 @@ const header = fc.array(entry, { maxLength: 40 }).map((entries) => entries.join(
 it("gives only what the server takes back, whatever stood in the header", () => {
   fc.assert(
     fc.property(fc.oneof(header, fc.string()), (text) => {
-      const phases = serverTiming(text)!;
-      expect(phases.length).toBeLessThanOrEqual(16);
-      expect(new Set(phases.map((phase) => phase.name)).size).toBe(phases.length);
-      for (const phase of phases) {
-        expect(phase.name).toMatch(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/);
-        const us = phase.duration_us;
+      const intervals = serverTiming(text)!;
+      expect(intervals.length).toBeLessThanOrEqual(16);
+      expect(new Set(intervals.map((interval) => interval.name)).size).toBe(intervals.length);
+      for (const interval of intervals) {
+        expect(interval.name).toMatch(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/);
+        const us = interval.duration_us;
         expect(us === null || (Number.isSafeInteger(us) && us >= 0)).toBe(true);
       }
     }),

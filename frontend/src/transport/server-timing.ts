@@ -2,21 +2,21 @@
  * The Server-Timing header of a reply (W3C Server Timing), which a page of the same origin may read; a proxy on the way
  * may have added to it.
  */
-import type { ServerPhase } from "../protocol/events";
+import type { ServerInterval } from "../protocol/events";
 
-/** Most phases that the server accepts back, with the request (webapp.gateway.body). */
-const MOST_PHASES = 16;
+/** Most intervals that the server accepts back, with the request (webapp.gateway.body). */
+const MOST_INTERVALS = 16;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 
 /** Null where the reply has none. An entry that is not understood is left out, and one with the name of an earlier. */
-export function serverTiming(header: string | null): ServerPhase[] | null {
+export function serverTiming(header: string | null): ServerInterval[] | null {
   if (header === null) return null;
-  const phases = new Map<string, ServerPhase>();
+  const intervals = new Map<string, ServerInterval>();
   for (const entry of split(header, ",")) {
     const [name = "", ...rest] = split(entry, ";");
-    if (NAME.test(name) && !phases.has(name)) phases.set(name, { name, duration_us: durationOf(rest) });
+    if (NAME.test(name) && !intervals.has(name)) intervals.set(name, { name, duration_us: durationOf(rest) });
   }
-  return [...phases.values()].slice(0, MOST_PHASES);
+  return [...intervals.values()].slice(0, MOST_INTERVALS);
 }
 
 function durationOf(params: string[]): number | null {

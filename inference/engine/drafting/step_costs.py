@@ -25,8 +25,8 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-_NUM_KEPT = 16
-"""Durations kept for each number of rows. The context that steps read grows, so old durations are too short."""
+_NUM_RECENT = 16
+"""Recent durations of each number of rows. The context that steps read grows, so old durations are too short."""
 _MAX_AGE = 512
 """Decode steps after which a number of rows that did not occur again is forgotten."""
 _MAX_PAUSE = 128
@@ -47,7 +47,7 @@ class _Durations:
     """Durations of the steps with one number of rows."""
 
     last_seen: int = 0
-    kept: deque[float] = field(default_factory=lambda: deque(maxlen=_NUM_KEPT))
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=_NUM_RECENT))
 
 
 class StepCosts:
@@ -63,7 +63,7 @@ class StepCosts:
     def add_decode(self, num_rows: int, us: float) -> None:
         """Record a step of decoded tokens, drafts included, and nothing else."""
         durations = self._durations.pop(num_rows, _Durations())
-        durations.kept.append(us)
+        durations.recent.append(us)
         durations.last_seen = self._num_decoded = self._num_decoded + 1
         self._durations[num_rows] = durations
         while next(iter(self._durations.values())).last_seen <= self._num_decoded - _MAX_AGE:
@@ -81,7 +81,7 @@ class StepCosts:
         The first few may all have been interrupted, so more follow, at growing intervals.
         """
         larger = [each for rows, each in self._durations.items() if rows > num_rows]
-        num_seen, last = sum(len(each.kept) for each in larger), max((each.last_seen for each in larger), default=0)
+        num_seen, last = sum(len(each.recent) for each in larger), max((each.last_seen for each in larger), default=0)
         return not self.is_known or self._num_decoded - last >= min(2**num_seen, _MAX_PAUSE)
 
     def decode_us(self, num_rows: int) -> float | None:
@@ -95,7 +95,7 @@ class StepCosts:
     def usual_us(self, num_rows: int) -> float | None:
         """Return the usual time of such a step: more than its cost on a machine that interrupts most steps."""
         least, seen = self.decode_us(num_rows), self._durations.get(num_rows)
-        return least if least is None or seen is None else max(least, median(seen.kept))
+        return least if least is None or seen is None else max(least, median(seen.recent))
 
     def _corners(self) -> list[_Point]:
         if self._hull is None:
@@ -105,15 +105,15 @@ class StepCosts:
     def _points(self) -> list[_Point]:
         """Return the confirmed points from left to right. A step takes no longer than one with more rows."""
         points: list[_Point] = []
-        num_left, num_right = sum(len(each.kept) for each in self._durations.values()), 0
+        num_left, num_right = sum(len(each.recent) for each in self._durations.values()), 0
         least: list[float] = []
         for rows, durations in sorted(self._durations.items(), reverse=True):
-            num_right += len(durations.kept)
-            least = nsmallest(2, (*least, *durations.kept))
+            num_right += len(durations.recent)
+            least = nsmallest(2, (*least, *durations.recent))
             is_confirmed = num_right >= _LEAST_SEEN and least[1] <= _AGREEMENT * least[0]
             if is_confirmed and num_left >= _LEAST_SEEN:
                 points.append(_Point(rows, least[0]))
-            num_left -= len(durations.kept)
+            num_left -= len(durations.recent)
         return points[::-1]
 
 

@@ -1,1 +1,1 @@
-"""Scheduling: sequences, blocks, the prefix cache and the users' turns. Knows nothing of tensors, models and texts."""
+"""Sequences, blocks, the prefix cache and the principals' turns. Knows nothing of tensors, models and texts."""

@@ -1,16 +1,16 @@
 """Finds full blocks by their tokens, so that a prompt's beginning need not be computed twice.
 
-Knows nothing of a block's users or contents.
+Knows nothing of a block's principals or contents.
 
 A block's key is a hash of its own tokens and of the key before it. So equal keys mean equal tokens from the very start
 (vLLM's automatic prefix caching). With blocks of four letters:
 
     prompt        A B C D | E F G H | I J       keys: k1 = hash(root, ABCD), k2 = hash(k1, EFGH)
     another       A B C D | X Y Z W | ...       finds k1, not k2
-    another user  A B C D | ...                 finds nothing: its root is another
+    a stranger    A B C D | ...                 finds nothing: its root is another
 
-The root is made of the tenant's salt, the model and the adapter. So no tenant can learn from the time of an answer what
-another tenant has asked.
+The root is made of a salt (the principal), the model and the adapter. So no principal can learn from the time of an
+answer what another has asked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLASSES: tuple[CacheTTL, ...] = ("none", "5m", "1h")
 
 
 def root_key(salt: str, model: str, adapter: str = "") -> bytes:
-    """Return the parent of the first block's key; equal only for equal tenant, model and adapter."""
+    """Return the parent of the first block's key; equal only for equal salt, model and adapter."""
     parts = [part.encode() for part in (salt, model, adapter)]
     # Each part's length goes first, or ("ab", "c") and ("a", "bc") would be the same.
     return hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()

@@ -8,11 +8,11 @@ budget is smaller. So a long prompt delays no answer by more than one chunk.
     step 2   A decodes 1, prompt of B, 191 tokens         B is waiting or half read
     step 3   A decodes 1, B decodes 1, ...
 
-Prompts are read in the order of priority, then of their user's service so far (see fairness.py), then of arrival. When
-blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed again
-except for the blocks that the prefix cache still has. Deterministic: the same calls give the same steps.
+Prompts are read in the order of priority, then of their principal's service so far (see fairness.py), then of arrival.
+When blocks run out, the running sequence of the lowest rank is preempted: it keeps its output, waits, and is computed
+again except for the blocks that the prefix cache still has. Deterministic: the same calls give the same steps.
 
-A sequence waits while an earlier one of the same user reads tokens that it needs next. Of an equal prompt (several
+A sequence waits while an earlier one of the same principal reads tokens that it needs next. Of an equal prompt (several
 answers to one message) it then has all but the last token:
 
     step 1   A reads its prompt                           B and C, with the same prompt, wait
@@ -49,7 +49,7 @@ class Limits:
     """With the running requests and those in step mode fewer than a worker's threads. So the engine refuses the next
     request at once, and none is left in the task queue."""
     max_num_stepped: int = 32
-    """Sequences in step mode. Any number of them may be held, neither running nor waiting."""
+    """Sequences in step mode. Any number of them may be paused, neither running nor waiting."""
     token_budget: int = 512
     """Tokens of a step without decoding sequences: large enough to use the matrix units well."""
     mixed_budget: int = 192
@@ -84,7 +84,7 @@ class Scheduler:
         num_waiting = len(_active(self.waiting))
         if num_waiting >= self._limits.max_num_waiting:
             raise EngineOverloaded(f"{num_waiting} requests are waiting already; try again in a while")
-        self._service.arrive(_user(sequence), map(_user, (*self.running, *self.waiting)))
+        self._service.arrive(sequence.principal, (each.principal for each in (*self.running, *self.waiting)))
         sequence.arrival, self._num_arrived = self._num_arrived, self._num_arrived + 1
         self.waiting.append(sequence)
 
@@ -139,7 +139,7 @@ class Scheduler:
                 self._preempt_last(step)
             else:
                 step.shares.append(Scheduled(sequence, 1, drafts))
-                self._service.charge(_user(sequence), OUTPUT_WEIGHT)
+                self._service.charge(sequence.principal, OUTPUT_WEIGHT)
                 return
 
     def _prefill(self, budget: int, step: Step) -> None:
@@ -170,15 +170,15 @@ class Scheduler:
         if len(_active(self.running)) >= self._max_num_running:
             return False
         found = self.blocks.find(keys)  # a second look might find less
-        held = sorted((each for each in self.running if each.is_held), key=_rank)
+        paused = sorted((each for each in self.running if each.is_paused), key=_rank)
         # No sequence is preempted in vain.
-        tables, num_others = [each.block_table for each in held], len(self.running) - len(held)
+        tables, num_others = [each.block_table for each in paused], len(self.running) - len(paused)
         if not self.blocks.can_hold(found, sequence.num_tokens, num_others, tables):
             return False
         while not self.blocks.can_hold(found, sequence.num_tokens, num_spare=len(self.running)):
-            if not held:
+            if not paused:
                 return False
-            self._preempt(held.pop(), step)
+            self._preempt(paused.pop(), step)
             found = self.blocks.find(keys)
         pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
@@ -211,8 +211,8 @@ class Scheduler:
         return sequence.block_keys(size)[: (sequence.num_tokens - 1) // size]
 
     def _is_being_read(self, sequence: Sequence, readers: list[Sequence]) -> bool:
-        """Return whether a reader of the same user is about to compute the block or prompt that it needs next."""
-        readers = [reader for reader in readers if _user(reader) == _user(sequence)]
+        """Return whether a reader of the same principal is about to compute the block or prompt that it needs next."""
+        readers = [reader for reader in readers if reader.principal == sequence.principal]
         if not readers:
             return False
         size, keys = self.blocks.block_size, self._useful_keys(sequence)
@@ -245,14 +245,14 @@ class Scheduler:
             step.notes.append(Evicted(sequence, reservation.evicted))
 
     def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
-        """Charge its user for new prompt tokens. Tokens recomputed after a preemption cost nothing."""
+        """Charge its principal for new prompt tokens. Tokens recomputed after a preemption cost nothing."""
         num_new = sequence.num_computed_tokens + num_tokens - sequence.num_prefilled_tokens
         if not sequence.output_ids:
-            self._service.charge(_user(sequence), INPUT_WEIGHT * max(0, num_new))
+            self._service.charge(sequence.principal, INPUT_WEIGHT * max(0, num_new))
 
     def _preempt_last(self, step: Step) -> None:
-        """Preempt held step-mode sequences first, then those of the lowest rank."""
-        self._preempt(max(self.running, key=lambda sequence: (sequence.is_held, *_rank(sequence))), step)
+        """Preempt paused sequences of step mode first, then those of the lowest rank."""
+        self._preempt(max(self.running, key=lambda sequence: (sequence.is_paused, *_rank(sequence))), step)
 
     def _preempt(self, victim: Sequence, step: Step) -> None:
         step.notes.append(Preempted(victim, victim.num_computed_tokens, len(victim.block_table)))
@@ -263,7 +263,7 @@ class Scheduler:
 
     def _turn(self, sequence: Sequence) -> tuple[int, int, int]:
         priority = 0 if self._num_steps % _PRIORITY_BREAK == 0 else sequence.request.priority
-        return (-priority, self._service.served(_user(sequence)), sequence.arrival)
+        return (-priority, self._service.served(sequence.principal), sequence.arrival)
 
     def shrink(self, num_rows: int) -> bool:
         """Halve the limits after a step of num_rows rows too large for memory. Return whether that was possible."""
@@ -319,12 +319,8 @@ class Scheduler:
 
 
 def _active(sequences: list[Sequence]) -> list[Sequence]:
-    """Return the sequences that are not held for a person's choice."""
-    return [sequence for sequence in sequences if not sequence.is_held]
-
-
-def _user(sequence: Sequence) -> str:
-    return sequence.request.cache_salt
+    """Return the sequences that are not paused for a person's choice."""
+    return [sequence for sequence in sequences if not sequence.is_paused]
 
 
 def _has_read(sequence: Sequence) -> bool:

@@ -52,7 +52,7 @@ class Sequence:
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
-    is_held: bool = False
+    is_paused: bool = False
     """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay until another
     sequence needs them."""
     num_permitted: int = 0
@@ -71,6 +71,10 @@ class Sequence:
         """Tokens of the answer, kept and sampled. The sampler counts positions and penalties by them."""
         self._block_keys: list[bytes] = []
         self._prompt_key: bytes | None = None
+
+    @property
+    def principal(self) -> str:
+        return self.request.principal
 
     @property
     def num_prompt_tokens(self) -> int:
@@ -109,10 +113,10 @@ class Sequence:
         return keys
 
     def _root_key(self) -> bytes:
-        return root_key(self.request.cache_salt, self.request.model)
+        return root_key(self.principal, self.request.model)
 
     def prompt_key(self, block_size: int) -> bytes:
-        """Return the whole prompt's key, its partly filled last block included; equal for a tenant's equal prompts."""
+        """Return the key of the whole prompt, its partly filled last block included."""
         if self._prompt_key is None:
             num_full = self.num_prompt_tokens // block_size
             parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()

@@ -56,12 +56,12 @@ from inference.protocol.events.request import (
     RequestFailed,
     RequestFinished,
     RequestObserved,
-    ServerPhase,
+    ServerInterval,
     Surface,
 )
 from inference.protocol.events.safety import SafetyChecked, SafetyScore
 from inference.protocol.events.text import TextReleased, TextWithheld
-from inference.protocol.events.token import SamplerStage, StageName, TokenProposed, TokenSampled
+from inference.protocol.events.token import ProcessorEffect, ProcessorName, TokenProposed, TokenSampled
 from inference.protocol.events.tool import ToolCalled, ToolFinished
 
 __all__ = [
@@ -101,6 +101,8 @@ __all__ = [
     "ProbeCompared",
     "ProbeLensed",
     "ProbeMeasured",
+    "ProcessorEffect",
+    "ProcessorName",
     "PromptTokenized",
     "RequestAccepted",
     "RequestCancelled",
@@ -109,12 +111,10 @@ __all__ = [
     "RequestObserved",
     "SafetyChecked",
     "SafetyScore",
-    "SamplerStage",
     "Segment",
     "SegmentChange",
     "SegmentKind",
-    "ServerPhase",
-    "StageName",
+    "ServerInterval",
     "Surface",
     "TextReleased",
     "TextWithheld",

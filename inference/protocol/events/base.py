@@ -12,8 +12,8 @@ from inference.protocol.events.shown import Shown
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the values inside events."""
 
-    kept: ClassVar[str | None] = None
-    """The fields that a redacted trace keeps, by name; see Event."""
+    unredacted: ClassVar[str | None] = None
+    """The fields that a redacted trace leaves in, by name; see Event."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
@@ -22,8 +22,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     at: int
     """µs since the request was accepted (negative: the browser, before the request reached us)."""
 
-    kept: ClassVar[str | None] = None
-    """The fields beside `at` that a redacted trace keeps, by name. All others are left at their default or replaced.
-    None: a redacted trace leaves the event out. A kept field tells nothing of the conversation's text."""
+    unredacted: ClassVar[str | None] = None
+    """The fields beside `at` that a redacted trace leaves in, by name. All others get their default or a replacement.
+    None: a redacted trace leaves the event out. An unredacted field tells nothing of the conversation's text."""
     shown: ClassVar[Shown] = Shown()
     """Display of this type. The default: a row in the list of events, and no more."""

@@ -21,5 +21,5 @@ class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
     num_waiting: int
     """Requests that wait for admission."""
 
-    kept: ClassVar = "decoding prefilling num_waiting"
+    unredacted: ClassVar = "decoding prefilling num_waiting"
     shown: ClassVar = Shown(lane="queue")

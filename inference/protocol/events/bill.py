@@ -18,7 +18,7 @@ class BillLine(Value, frozen=True, kw_only=True):
     amount_nano: int
     """num_tokens * unit_price_nano."""
 
-    kept: ClassVar = "kind num_tokens unit_price_nano amount_nano"
+    unredacted: ClassVar = "kind num_tokens unit_price_nano amount_nano"
 
 
 class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
@@ -30,5 +30,5 @@ class BillPosted(Event, frozen=True, kw_only=True, tag="bill.posted"):
     lines: tuple[BillLine, ...]
     total_nano: int
 
-    kept: ClassVar = "currency price_version lines total_nano"
+    unredacted: ClassVar = "currency price_version lines total_nano"
     shown: ClassVar = Shown(lane="bill", scene="bill", replay_ms=2000)

@@ -47,7 +47,7 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     absence: Absence | None = None
     """The reason why the first missing block was not there. None also where no block was missing."""
 
-    kept: ClassVar = (
+    unredacted: ClassVar = (
         "block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners eviction_ranks "
         "num_idle_blocks num_free_blocks absence"
     )
@@ -72,7 +72,7 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     blocks: tuple[int, ...] | None = None
     """The blocks' numbers in the cache."""
 
-    kept: ClassVar = "num_blocks ttl indices blocks"
+    unredacted: ClassVar = "num_blocks ttl indices blocks"
     shown: ClassVar = Shown(
         lane="prefill",
         is_mark=True,
@@ -88,7 +88,7 @@ class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
     blocks: tuple[int, ...] | None = None
     """The blocks' numbers in the cache. None: not recorded."""
 
-    kept: ClassVar = "num_blocks blocks"
+    unredacted: ClassVar = "num_blocks blocks"
     shown: ClassVar = Shown(
         lane="prefill",
         is_mark=True,

@@ -25,7 +25,7 @@ class Segment(Value, frozen=True, kw_only=True):
     text: str
     """The text of this segment, exactly as the model received it."""
 
-    kept: ClassVar = "kind role start end"
+    unredacted: ClassVar = "kind role start end"
 
 
 class Dropped(Value, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Dropped(Value, frozen=True, kw_only=True):
     text: str = ""
     """Beginning of the text, at most 200 characters."""
 
-    kept: ClassVar = "kind num_tokens reason"
+    unredacted: ClassVar = "kind num_tokens reason"
 
 
 class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"):
@@ -53,8 +53,8 @@ class ContextAssembled(Event, frozen=True, kw_only=True, tag="context.assembled"
     dropped: tuple[Dropped, ...] = ()
     duration_us: int
 
-    kept: ClassVar = "window reserved_output num_prompt_tokens duration_us"
-    shown: ClassVar = Shown(lane="context", scene="window", replay_ms=2200)
+    unredacted: ClassVar = "window reserved_output num_prompt_tokens duration_us"
+    shown: ClassVar = Shown(lane="context", scene="context", replay_ms=2200)
 
 
 class SegmentChange(Value, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class SegmentChange(Value, frozen=True, kw_only=True):
     text: str = ""
     """Beginning of the segment's text in the request before, at most 200 characters; never in a trace."""
 
-    kept: ClassVar = "index num_tokens"
+    unredacted: ClassVar = "index num_tokens"
 
 
 class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
@@ -93,9 +93,9 @@ class ContextCompared(Event, frozen=True, kw_only=True, tag="context.compared"):
     added: tuple[int, ...]
     """Segments that were not in the prompt before, as indices into this request's context."""
     changed: tuple[SegmentChange, ...]
-    """Segments of the same source with another text. Segments neither added nor changed were kept."""
+    """Segments of the same source with another text. Segments neither added nor changed are as before."""
     removed: tuple[Dropped, ...]
     """Segments of the prompt before that this one lacks, except the template's own."""
 
-    kept: ClassVar = "model num_prompt_tokens num_answer_tokens num_common_tokens is_number added"
+    unredacted: ClassVar = "model num_prompt_tokens num_answer_tokens num_common_tokens is_number added"
     shown: ClassVar = Shown(lane="context")

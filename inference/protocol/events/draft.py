@@ -23,7 +23,7 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     """Number of guesses, from the first on, that equal the sampled tokens. The others were computed for nothing."""
     source: DraftSource
 
-    kept: ClassVar = "position num_accepted source"
+    unredacted: ClassVar = "position num_accepted source"
     shown: ClassVar = Shown(
         is_mark=True,
         label="{num_accepted} of {ids|guess|guesses} accepted",

@@ -22,7 +22,7 @@ class Limit(Value, frozen=True, kw_only=True):
     refill_per_s: float | None = None
     """Amount that returns by itself each second; 0: nothing does. None: not recorded."""
 
-    kept: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
+    unredacted: ClassVar = "name limit remaining reset_unix_us num_taken refill_per_s"
 
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
@@ -34,8 +34,8 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
     duration_us: int
     """Time in the gateway up to here."""
 
-    kept: ClassVar = "limits duration_us"
-    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=900)
+    unredacted: ClassVar = "limits duration_us"
+    shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=900)
 
 
 class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
@@ -45,12 +45,12 @@ class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
     limit: Limit
     message: str
 
-    kept: ClassVar = "limit"
+    unredacted: ClassVar = "limit"
     shown: ClassVar = Shown(
         lane="gateway",
         is_mark=True,
         label="refused: {limit.name}",
         meaning="A limit was reached.",
-        scene="message",
+        scene="gateway",
         replay_ms=1200,
     )

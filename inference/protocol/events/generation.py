@@ -16,7 +16,7 @@ class GenerationQueued(Event, frozen=True, kw_only=True, tag="generation.queued"
     queue_depth: int | None
     """Requests that wait in front of it, in the task queue or the engine's. None: a server elsewhere does not tell."""
 
-    kept: ClassVar = "attempt queue_depth"
+    unredacted: ClassVar = "attempt queue_depth"
     shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=900)
 
 
@@ -35,7 +35,7 @@ class CacheShape(Value, frozen=True, kw_only=True):
     num_blocks: int
     """Blocks of the whole cache."""
 
-    kept: ClassVar = "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks"
+    unredacted: ClassVar = "num_layers num_heads num_kv_heads head_dim bytes_per_value block_size num_blocks"
 
 
 class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.started"):
@@ -58,7 +58,7 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     cache_shape: CacheShape | None = None
     """None: not recorded, or not reported by the server elsewhere."""
 
-    kept: ClassVar = "attempt device model architecture quantization compute server queued_us cache_shape"
+    unredacted: ClassVar = "attempt device model architecture quantization compute server queued_us cache_shape"
     shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=1100)
 
 
@@ -69,7 +69,7 @@ class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resume
     num_tokens: int
     """Tokens taken over from the log."""
 
-    kept: ClassVar = "attempt num_tokens"
+    unredacted: ClassVar = "attempt num_tokens"
     shown: ClassVar = Shown(
         lane="queue",
         is_mark=True,
@@ -96,7 +96,7 @@ class GenerationForked(Event, frozen=True, kw_only=True, tag="generation.forked"
     text: str
     """Text shown for these tokens. An incomplete character, or a possible stop text, comes with later text."""
 
-    kept: ClassVar = "position"
+    unredacted: ClassVar = "position"
     shown: ClassVar = Shown(scene="tokens", replay_ms=1400)
 
 
@@ -108,7 +108,7 @@ class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.pree
     num_blocks: int
     """Blocks it gave up, shared ones included."""
 
-    kept: ClassVar = "num_tokens num_blocks"
+    unredacted: ClassVar = "num_tokens num_blocks"
     shown: ClassVar = Shown(
         lane="queue",
         is_mark=True,
@@ -131,7 +131,7 @@ class GenerationFinished(Event, frozen=True, kw_only=True, tag="generation.finis
     is_cache_known: bool = True
     """False: a server elsewhere does not report its cached tokens, so all input counts as uncached."""
 
-    kept: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
+    unredacted: ClassVar = "finish_reason usage prefill_us decode_us is_cache_known"
     shown: ClassVar = Shown(
         is_mark=True,
         label="generation finished: {finish_reason}",

@@ -15,7 +15,7 @@ class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
     num_allowed: int
     duration_us: int
 
-    kept: ClassVar = "position num_allowed duration_us"
+    unredacted: ClassVar = "position num_allowed duration_us"
     shown: ClassVar = Shown(
         is_mark=True,
         label="grammar left {num_allowed|token}",

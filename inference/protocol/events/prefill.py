@@ -24,7 +24,7 @@ class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
     num_batched_tokens: int | None
     """Tokens in the same step, over all sequences; None: not reported."""
 
-    kept: ClassVar = "start end total step_us num_sequences num_batched_tokens"
+    unredacted: ClassVar = "start end total step_us num_sequences num_batched_tokens"
     shown: ClassVar = Shown(
         lane="prefill",
         meaning="One engine step read these tokens of the prompt and kept their keys and values.",

@@ -23,5 +23,5 @@ class PromptTokenized(Event, frozen=True, kw_only=True, tag="prompt.tokenized"):
     """Bytes of the text that the vocabulary cannot express and that were therefore lost."""
     duration_us: int
 
-    kept: ClassVar = "tokenizer version special lossy_bytes duration_us"
-    shown: ClassVar = Shown(lane="prompt", scene="tokens", replay_ms=2400)
+    unredacted: ClassVar = "tokenizer version special lossy_bytes duration_us"
+    shown: ClassVar = Shown(lane="tokens", scene="tokens", replay_ms=2400)

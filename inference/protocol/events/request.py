@@ -9,14 +9,14 @@ from inference.protocol.events.shown import Shown
 from inference.protocol.request import FinishReason, SamplingParams, Usage
 
 
-class ServerPhase(Value, frozen=True, kw_only=True):
+class ServerInterval(Value, frozen=True, kw_only=True):
     """One entry of a Server-Timing header."""
 
     name: str
     duration_us: int | None = None
     """None: the server named no duration."""
 
-    kept: ClassVar = "name duration_us"
+    unredacted: ClassVar = "name duration_us"
 
 
 class ClientTiming(Value, frozen=True, kw_only=True):
@@ -50,10 +50,10 @@ class ClientTiming(Value, frozen=True, kw_only=True):
     """Resource Timing: TLS handshake, a duration."""
     http_version: str | None = None
     """Resource Timing: nextHopProtocol."""
-    server_timing: tuple[ServerPhase, ...] | None = None
+    server_timing: tuple[ServerInterval, ...] | None = None
     """The Server-Timing header on the reply to the POST; None: not recorded."""
 
-    kept: ClassVar = (
+    unredacted: ClassVar = (
         "keydown_unix_us sent_unix_us responded_unix_us connected_unix_us first_frame_unix_us "
         "first_paint_unix_us last_frame_unix_us last_paint_unix_us clock_offset_us clock_offset_error_us "
         "dns_us tcp_us tls_us http_version server_timing"
@@ -86,8 +86,8 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
     replay_of: str | None = None
     """The saved request that this one runs again, with the same prompt. None: this is no rerun."""
 
-    kept: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
-    shown: ClassVar = Shown(lane="gateway", scene="message", replay_ms=1200)
+    unredacted: ClassVar = "request_id surface model accepted_unix_us client tls_version http_version received_at"
+    shown: ClassVar = Shown(lane="gateway", scene="gateway", replay_ms=1200)
 
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):
@@ -96,7 +96,7 @@ class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"
     by: str
     """`user`, or the reason why the worker stopped it."""
 
-    kept: ClassVar = "by"
+    unredacted: ClassVar = "by"
     shown: ClassVar = Shown(
         lane="gateway",
         is_mark=True,
@@ -116,7 +116,7 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     message: str
     """The cause and the remedy, for people."""
 
-    kept: ClassVar = "stage code"
+    unredacted: ClassVar = "stage code"
     shown: ClassVar = Shown(
         lane="bill",
         is_mark=True,
@@ -132,7 +132,7 @@ class RequestFinished(Event, frozen=True, kw_only=True, tag="request.finished"):
     finish_reason: FinishReason
     usage: Usage
 
-    kept: ClassVar = "finish_reason usage"
+    unredacted: ClassVar = "finish_reason usage"
     shown: ClassVar = Shown(lane="bill", replay_ms=600)
 
 
@@ -141,5 +141,5 @@ class RequestObserved(Event, frozen=True, kw_only=True, tag="request.observed"):
 
     client: ClientTiming
 
-    kept: ClassVar = "client"
+    unredacted: ClassVar = "client"
     shown: ClassVar = Shown(lane="browser")

@@ -19,7 +19,7 @@ class SafetyScore(Value, frozen=True, kw_only=True):
     verdict: Literal["allow", "flag", "block"]
     """Outcome of this score."""
 
-    kept: ClassVar = "category score threshold verdict"
+    unredacted: ClassVar = "category score threshold verdict"
 
 
 class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
@@ -37,8 +37,8 @@ class SafetyChecked(Event, frozen=True, kw_only=True, tag="safety.checked"):
     end: int
     """One past the last character."""
     duration_us: int
-    held_us: int = 0
-    """Output only: time for which the oldest text of this span was held back."""
+    buffered_us: int = 0
+    """Output only: time for which the oldest text of this span waited for this check."""
 
-    kept: ClassVar = "layer classifier version policy scores verdict start end duration_us held_us"
+    unredacted: ClassVar = "layer classifier version policy scores verdict start end duration_us buffered_us"
     shown: ClassVar = Shown(lane="safety", replay_ms=1000)

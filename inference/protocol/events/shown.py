@@ -6,16 +6,16 @@ from typing import Literal
 
 import msgspec
 
-Lane = Literal["browser", "gateway", "safety", "context", "prompt", "queue", "prefill", "decode", "guard", "bill"]
+Lane = Literal["browser", "gateway", "safety", "context", "tokens", "queue", "prefill", "sampling", "release", "bill"]
 """A lane of the timeline."""
-Scene = Literal["message", "window", "tokens", "check", "queue", "cache", "prefill", "draw", "stream", "bill"]
+Scene = Literal["gateway", "context", "tokens", "safety", "queue", "cache", "prefill", "sampling", "release", "bill"]
 """A step of the journey."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """The display of one type of event. Code that needs more than its fields stands in frontend/src/trace."""
 
-    lane: Lane = "decode"
+    lane: Lane = "sampling"
     """The timeline's lane, on the page and in exports."""
     is_mark: bool = False
     """True: the page's timeline marks the moment. An export marks every event that has no duration."""

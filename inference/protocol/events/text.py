@@ -15,12 +15,12 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     num_tokens: int
     """Generated tokens whose text has been released so far. Part of a character counts once the character is whole."""
 
-    kept: ClassVar = "num_tokens"
+    unredacted: ClassVar = "num_tokens"
     shown: ClassVar = Shown(
-        lane="guard",
+        lane="release",
         is_mark=True,
         meaning="The output check let this text through; from here it travels to the browser.",
-        scene="stream",
+        scene="release",
         replay_ms=900,
     )
 
@@ -34,12 +34,12 @@ class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
     replacement: str
     """Text shown instead."""
 
-    kept: ClassVar = "num_tokens category"
+    unredacted: ClassVar = "num_tokens category"
     shown: ClassVar = Shown(
-        lane="guard",
+        lane="release",
         is_mark=True,
         label="{num_tokens|token} withheld",
         meaning="The output check stopped this text; it never left the worker.",
-        scene="stream",
+        scene="release",
         replay_ms=1600,
     )

@@ -1,4 +1,4 @@
-"""Events of one token: its candidates, the sampler's stages, the draw. Knows nothing of how a token is shown."""
+"""Events of one token: its candidates, the logits processors, the draw. Knows nothing of how a token is shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from inference.protocol.events.base import Event, Value
 from inference.protocol.events.shown import Shown
 
-StageName = Literal[
+ProcessorName = Literal[
     "grammar",
     "banned_tokens",
     "logit_bias",
@@ -21,31 +21,31 @@ StageName = Literal[
 ]
 
 
-class SamplerStage(Value, frozen=True, kw_only=True):
-    """The effect of one sampler stage on this token's distribution."""
+class ProcessorEffect(Value, frozen=True, kw_only=True):
+    """The effect of one logits processor on this token's distribution."""
 
-    name: StageName
+    name: ProcessorName
     num_candidates: int
-    """Tokens left after the stage: always a run of the candidate order."""
+    """Tokens left after the processor: always a run of the candidate order."""
     mass: float
-    """Share of the probability before the stage that its survivors held (1 where nothing was removed)."""
+    """Share of the probability before the processor that its survivors held (1 where nothing was removed)."""
     log_normalizer: float
-    """log-sum-exp of the survivors' logits after the stage: p = exp(logit - log_normalizer)."""
+    """log-sum-exp of the survivors' logits after the processor: p = exp(logit - log_normalizer)."""
     logits: tuple[float, ...] | None = None
-    """The recorded candidates' logits after a stage that changes them (bias, penalties, DRY); the masked have none."""
+    """Recorded candidates' logits after a processor that changes them (bias, penalties, DRY), not of the masked."""
     first: int = 0
     """Index in candidate order at which the run of tokens left begins: 0 except for typical-p."""
     masked: tuple[int, ...] = ()
-    """Ids of recorded tokens that this stage (grammar, banned tokens) removed; they stand after the candidates."""
+    """Ids of recorded tokens that this processor (grammar, banned tokens) removed; they stand after the candidates."""
 
-    kept: ClassVar = "name num_candidates mass log_normalizer logits first"
+    unredacted: ClassVar = "name num_candidates mass log_normalizer logits first"
 
 
 class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """One token was chosen.
 
     Candidate order is by logit after the penalties, descending, ties by id; tokens removed before that are no
-    candidates. Every stage from the temperature on keeps a run of that order.
+    candidates. Every processor from the temperature on keeps a run of that order.
     """
 
     position: int
@@ -57,7 +57,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     is_shown: bool = True
     """False: a server elsewhere did not show this token; its bytes are known, its id is one that has these bytes."""
     logprob: float | None
-    """log-probability under the model's own distribution, before any stage; None, here and in the next fields: not
+    """log-probability under the model's own distribution, before any processor; None, here and in the next fields: not
     reported by a server elsewhere."""
     rank: int | None
     """Rank by the model's own logits, from 1."""
@@ -73,13 +73,13 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     """log-sum-exp of the raw logits over the whole vocabulary."""
     candidate_ids: tuple[int, ...]
     """The first candidates in candidate order, then the chosen one if it is not among them. Those of the model's own
-    first tokens that a stage masked follow."""
+    first tokens that a processor masked follow."""
     candidate_logits: tuple[float, ...]
     """The candidates' raw logits. Where log_normalizer is None: log-probabilities by the model's own distribution."""
     candidate_pieces: tuple[bytes, ...]
     """The candidates' bytes (base64 in JSON)."""
-    stages: tuple[SamplerStage, ...] | None
-    """Stages in the order applied; stages that are off are absent. None: not reported."""
+    processors: tuple[ProcessorEffect, ...] | None
+    """Processors in the order applied; processors that are off are absent. None: not reported."""
     step_us: int | None
     """Duration of the engine step that produced it; None: not reported."""
     batch_size: int | None
@@ -87,13 +87,13 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
     chosen_by: Literal["draw", "person"] = "draw"
     """`person`: in step mode a person took another candidate than the one that u draws. low and high are then None."""
 
-    kept: ClassVar = (
+    unredacted: ClassVar = (
         "position is_special is_shown logprob rank entropy u low high log_normalizer candidate_logits step_us "
         "batch_size chosen_by"
     )
     shown: ClassVar = Shown(
         meaning="One pass of the model gave this token; it was drawn from the model's probabilities.",
-        scene="draw",
+        scene="sampling",
         replay_ms=1500,
     )
 
@@ -104,4 +104,4 @@ class TokenProposed(Event, frozen=True, kw_only=True, tag="token.proposed"):
     token: TokenSampled
     """The token that is sampled if the person takes the draw."""
 
-    kept: ClassVar = ""
+    unredacted: ClassVar = ""

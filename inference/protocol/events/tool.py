@@ -17,7 +17,7 @@ class ToolCalled(Event, frozen=True, kw_only=True, tag="tool.called"):
     source: Literal["builtin", "mcp"]
     sandbox: str = ""
 
-    kept: ClassVar = "source"
+    unredacted: ClassVar = "source"
 
 
 class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
@@ -28,4 +28,4 @@ class ToolFinished(Event, frozen=True, kw_only=True, tag="tool.finished"):
     is_error: bool = False
     duration_us: int
 
-    kept: ClassVar = "is_error duration_us"
+    unredacted: ClassVar = "is_error duration_us"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inference.backends.backend import Job, Refused
+from inference.backends.backend import FailedOutput, Job
 from inference.backends.remote_backend import RemoteBackend
 from inference.backends.remote_stream import Patience
 from inference.backends.server import Server
@@ -76,7 +76,7 @@ def job(tokenizer: Tokenizer, request_id: str = "a", prompt: str = "Once upon a 
         prompt_ids=tuple(tokenizer.encode(prompt)),
         params=SamplingParams(**settings),  # type: ignore[arg-type]
         accepted_unix_us=unix_us(),
-        cache_salt="user:1",
+        principal="user:1",
         num_candidates=5,
     )
     return Job(request, tokenizer.eos_ids, RequestClock(request.accepted_unix_us))
@@ -95,9 +95,9 @@ def tokens_of(outputs: list[StepOutput]) -> list[TokenSampled]:
     return [event for output in outputs for event in output.events if isinstance(event, TokenSampled)]
 
 
-def refusal_of(job: Job) -> Refused:
+def refusal_of(job: Job) -> FailedOutput:
     end = outputs_of(job)[-1]
-    assert isinstance(end, Refused)
+    assert isinstance(end, FailedOutput)
     assert end.finish_reason == "error"
     return end
 

@@ -73,7 +73,7 @@ def test_what_it_tells_is_recorded_and_what_not_is_unknown(server: Server, start
         assert (token.id, token.rank) == (token.candidate_ids[0], 1)
         assert token.candidate_logits[0] == pytest.approx(token.logprob, abs=1e-4)
         assert (token.low, token.high, token.u) == (0, 1, None)  # greedy: that there was no draw is known
-        unknown = (token.entropy, token.log_normalizer, token.stages, token.step_us, token.batch_size)
+        unknown = (token.entropy, token.log_normalizer, token.processors, token.step_us, token.batch_size)
         assert unknown == (None,) * 5
 
 

@@ -72,7 +72,7 @@ def prompt(seed: int, num_tokens: int) -> tuple[int, ...]:
 
 
 def request(name: str, ids: tuple[int, ...], num_output: int = 8, **fields: object) -> GenerationRequest:
-    settings: dict[str, object] = {"cache_salt": "alice"} | fields
+    settings: dict[str, object] = {"principal": "alice"} | fields
     return GenerationRequest(
         request_id=name,
         attempt=1,

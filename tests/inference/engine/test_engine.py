@@ -70,17 +70,17 @@ def test_what_is_told_of_the_cache_is_what_the_next_prompt_finds() -> None:
     run(served, request("a", ids))
     for num in (100, 70, 64, 16, 3):
         asked = (*ids[:num], *prompt(2, 9))
-        told = served.num_cached(asked, request("b", asked).cache_salt, request("b", asked).model)
+        told = served.num_cached(asked, request("b", asked).principal, request("b", asked).model)
         assert told == run(served, request("b", asked, 1))["b"].usage.cache_read
     assert served.num_cached(ids, "bob", request("a", ids).model) == 0
 
 
-def test_two_tenants_never_share() -> None:
+def test_two_principals_never_share() -> None:
     served, ids = engine(FakeDecoder()), prompt(1, 100)
     run(served, request("a", ids))
-    (bob,) = run(served, request("b", ids, cache_salt="bob")).values()
+    (bob,) = run(served, request("b", ids, principal="bob")).values()
     assert bob.usage.cache_read == 0
-    again = run(served, request("c", ids), request("d", ids, cache_salt="bob"))
+    again = run(served, request("c", ids), request("d", ids, principal="bob"))
     assert {each.usage.cache_read for each in again.values()} == {96}
 
 
@@ -153,7 +153,7 @@ def test_of_two_with_the_same_prompt_one_pays_for_writing_it() -> None:
 
 
 def test_blocks_written_before_a_preemption_are_paid_once() -> None:
-    requests = [request(f"r{n}", prompt(n, 40), 60, cache_salt=f"user {n}", cache_ttl="1h") for n in range(6)]
+    requests = [request(f"r{n}", prompt(n, 40), 60, principal=f"user {n}", cache_ttl="1h") for n in range(6)]
     runs = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
     assert any(each.of(GenerationPreempted) for each in runs.values())
     assert {each.usage for each in runs.values()} == {Usage(cache_write_1h=32, uncached_input=8, output=60)}
@@ -202,7 +202,7 @@ def test_a_poisoned_prompt_fails_each_of_its_answers_and_is_not_kept() -> None:
 
 
 def test_preemption_loses_nothing() -> None:
-    requests = [request(f"r{n}", prompt(n, 40), 60, cache_salt=f"user {n}") for n in range(6)]
+    requests = [request(f"r{n}", prompt(n, 40), 60, principal=f"user {n}") for n in range(6)]
     tight = run(engine(FakeDecoder(), num_blocks=20, limits=LIMITS), *requests)
     roomy = run(engine(FakeDecoder(), num_blocks=200, cache=NoPrefixCache(), limits=LIMITS), *requests)
     assert {name: each.ids for name, each in tight.items()} == {name: each.ids for name, each in roomy.items()}
@@ -323,7 +323,7 @@ def test_logits_that_are_not_finite_end_that_request_alone_and_are_not_kept() ->
     ids=["CPU", "cuBLAS"],
 )
 def test_out_of_memory_shrinks_the_batch_and_loses_nothing(said: str) -> None:
-    requests = [request(f"r{n}", prompt(n, 90), 10, cache_salt=f"user {n}") for n in range(6)]
+    requests = [request(f"r{n}", prompt(n, 90), 10, principal=f"user {n}") for n in range(6)]
     decoder = FakeDecoder(most_rows=5, out_of_memory=said)
     runs = run(engine(decoder, limits=LIMITS), *requests)
     assert {each.request_id: alone(each.prompt_ids, 10) for each in requests} == {n: r.ids for n, r in runs.items()}
@@ -356,7 +356,7 @@ PENALTY = SamplingParams(temperature=1.0, top_p=1.0, seed=7, max_tokens=20, freq
 def test_memory_that_runs_out_where_logits_are_read_costs_no_token(scarce: Scarce, has_drafts: bool) -> None:
     scarce.num_failures = 0
     requests = [
-        msgspec.structs.replace(request(f"r{n}", prompt(n % 4, 40), cache_salt=f"user {n}"), params=PENALTY)
+        msgspec.structs.replace(request(f"r{n}", prompt(n % 4, 40), principal=f"user {n}"), params=PENALTY)
         for n in range(6)
     ]
     expected = run(engine(FakeDecoder(period=5)), *requests)

@@ -37,7 +37,7 @@ def engine(decoder: Decoder, tokenizer: Tokenizer, num_blocks: int = 400, is_cac
     return Engine(runner, tokenizer, None if is_cached else NoPrefixCache(), limits, has_drafts=False)
 
 
-def ask(name: str, ids: list[int], num_output: int = 16, salt: str = "alice") -> GenerationRequest:
+def ask(name: str, ids: list[int], num_output: int = 16, principal: str = "alice") -> GenerationRequest:
     return GenerationRequest(
         request_id=name,
         attempt=1,
@@ -45,7 +45,7 @@ def ask(name: str, ids: list[int], num_output: int = 16, salt: str = "alice") ->
         prompt_ids=tuple(ids),
         params=SamplingParams(temperature=0.0, max_tokens=num_output),
         accepted_unix_us=0,
-        cache_salt=salt,
+        principal=principal,
     )
 
 
@@ -70,14 +70,14 @@ def test_a_second_turn_computes_only_what_is_new(
     prefilled = [event for event in two.events if isinstance(event, PrefillAdvanced)]
     assert sum(event.end - event.start for event in prefilled) == two.usage.uncached_input
     assert two.ids == run(engine(decoder, tokenizer, is_cached=False), ask("cold", second))["cold"].ids
-    stranger = run(served, ask("three", second, salt="bob"))["three"]
+    stranger = run(served, ask("three", second, principal="bob"))["three"]
     assert stranger.usage == Usage(uncached_input=len(second), output=len(stranger.ids))
 
 
 def test_preemption_gives_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer, template: ChatTemplate) -> None:
     places = ["France", "Italy", "Spain", "Japan"]
     requests = [
-        ask(place, chat(template, f"What is the capital of {place}? Answer in one sentence."), 40, salt=place)
+        ask(place, chat(template, f"What is the capital of {place}? Answer in one sentence."), 40, principal=place)
         for place in places
     ]
 
@@ -111,11 +111,11 @@ def test_a_fork_with_the_parents_settings_repeats_the_rest_of_its_answer(
     asked = msgspec.structs.replace(asked, params=params)
     ids = run(served, asked)["parent"].ids
     forks = {
-        f"{salt}{place}": msgspec.structs.replace(
-            asked, request_id=f"{salt}{place}", kept_ids=tuple(ids[:place]), cache_salt=salt
+        f"{principal}{place}": msgspec.structs.replace(
+            asked, request_id=f"{principal}{place}", kept_ids=tuple(ids[:place]), principal=principal
         )
         for place in (1, 7, 24, len(ids) - 1)
-        for salt in ("alice", "bob")
+        for principal in ("alice", "bob")
     }
     for name, fork in run(served, *forks.values()).items():
         assert [*forks[name].kept_ids, *fork.ids] == ids

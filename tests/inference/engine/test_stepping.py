@@ -92,18 +92,18 @@ def test_it_runs_on_for_so_many_tokens_and_commands_that_come_late_are_void() ->
     assert proposal(runs["a"]).position < 7
 
 
-def test_who_is_held_takes_no_place_and_can_be_stopped() -> None:
+def test_a_paused_sequence_takes_no_place_and_can_be_stopped() -> None:
     limits = Limits(max_num_running=1, token_budget=64, mixed_budget=32)
     served = engine(FakeDecoder(), limits=limits)
-    runs = begin(served, stepped("held"))
+    runs = begin(served, stepped("paused"))
     go_on(served, runs)
     runs |= begin(served, request("other", prompt(2, 20), 5))
     go_on(served, runs)
     assert runs["other"].finish_reason == "length"
-    served.cancel("held")
+    served.cancel("paused")
     assert served.has_work()
     go_on(served, runs)
-    assert (runs["held"].finish_reason, runs["held"].ids) == ("abort", [])
+    assert (runs["paused"].finish_reason, runs["paused"].ids) == ("abort", [])
 
 
 def test_so_many_may_be_in_step_mode_and_others_come_in_beside_them() -> None:
@@ -122,26 +122,26 @@ def test_so_many_may_be_in_step_mode_and_others_come_in_beside_them() -> None:
     assert proposal(runs["c"]).position == 0
 
 
-def test_who_is_held_keeps_its_blocks_where_they_would_not_be_enough() -> None:
+def test_a_paused_sequence_keeps_its_blocks_where_they_would_not_be_enough() -> None:
     """Of 10 blocks it has 2 and another 4; who comes then needs 6, and one to spare for the other."""
     served = engine(FakeDecoder(), num_blocks=10)
-    runs = begin(served, stepped("held"))
+    runs = begin(served, stepped("paused"))
     go_on(served, runs)
     runs |= begin(served, request("first", prompt(2, 60), 20))
     served.step()
     runs |= begin(served, request("second", prompt(3, 90), 5))
     go_on(served, runs)
     assert runs["second"].finish_reason == "length"
-    assert not any(isinstance(event, GenerationPreempted) for event in runs["held"].events)
+    assert not any(isinstance(event, GenerationPreempted) for event in runs["paused"].events)
     runs |= begin(served, request("third", prompt(4, 140), 5))
     go_on(served, runs)
     assert runs["third"].finish_reason == "length"
-    assert any(isinstance(event, GenerationPreempted) for event in runs["held"].events)
+    assert any(isinstance(event, GenerationPreempted) for event in runs["paused"].events)
 
 
 @settings(max_examples=40)
 @given(st.data())
-def test_held_answers_give_up_their_blocks_first_and_lose_nothing(data: st.DataObject) -> None:
+def test_paused_answers_give_up_their_blocks_first_and_lose_nothing(data: st.DataObject) -> None:
     """However little memory there is, and whatever is chosen when."""
     limits = Limits(max_num_running=data.draw(st.integers(1, 3)), token_budget=64, mixed_budget=32)
     served = engine(FakeDecoder(), num_blocks=data.draw(st.integers(5, 12)), limits=limits)

@@ -28,7 +28,7 @@ REQUEST = ProbeRequest(
     kind="attention",
     ids=tuple(IDS),
     next_id=NEXT,
-    cache_salt="user:1",
+    principal="user:1",
     tokenizer_version="",
     model="m",
     architecture="llama",
@@ -173,8 +173,8 @@ def test_a_users_look_takes_nothing_from_what_another_one_computed(
     monkeypatch.setattr(ProbedModel, "forget", counted)
     laboratory = Laboratory(model_path, NAME)
     counts = []
-    for salt in ("user:1", "user:1", "user:2", "user:1"):
-        laboratory.probe(msgspec.structs.replace(real, cache_salt=salt))
+    for principal in ("user:1", "user:1", "user:2", "user:1"):
+        laboratory.probe(msgspec.structs.replace(real, principal=principal))
         counts.append(len(forgotten))
     assert counts == [1, 1, 2, 3]
 

@@ -29,7 +29,7 @@ class CacheWarmed(Event, frozen=True, kw_only=True, tag="cache.warmed"):
     source: str
     """Of which worker."""
 
-    kept: ClassVar = "num_blocks"
+    unredacted: ClassVar = "num_blocks"
     shown: ClassVar = Shown(
         lane="prefill",
         is_mark=True,
@@ -69,9 +69,9 @@ def test_an_event_that_says_nothing_of_it_is_left_out_of_a_redacted_trace() -> N
 
 
 @pytest.mark.parametrize("kind", get_args(AnyEvent), ids=lambda kind: kind.__name__)
-def test_labels_and_kept_name_fields_that_there_are(kind: type[Event]) -> None:
+def test_labels_and_unredacted_name_fields_that_there_are(kind: type[Event]) -> None:
     names = {field.name for field in msgspec.structs.fields(kind)}
-    assert set((kind.kept or "").split()) < names
+    assert set((kind.unredacted or "").split()) < names
     for path, noun in re.findall(r"\{([\w.]+)(\|?)[\w|]*\}", kind.shown.label):
         value: Any = kind
         for name in path.split("."):

@@ -1,4 +1,4 @@
-"""Vectors that are remembered are the same, are each tenant's own, and are no texts."""
+"""Vectors that are remembered are the same, are each principal's own, and are no texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def counting(model: MiniLM) -> CountingModel:
     return CountingModel(model)
 
 
-def test_only_what_is_new_to_the_tenant_is_embedded(model: MiniLM, counting: CountingModel) -> None:
+def test_only_what_is_new_to_the_principal_is_embedded(model: MiniLM, counting: CountingModel) -> None:
     recent = RecentVectors(counting)  # type: ignore[arg-type]
     recent.embed(TEXTS[:2], "alice")
     assert np.array_equal(recent.embed(TEXTS, "alice"), model.embed(TEXTS))
@@ -68,7 +68,7 @@ def test_what_was_not_used_for_ten_minutes_is_forgotten(counting: CountingModel)
     assert len(recent._vectors) == 1
 
 
-def test_no_text_and_no_tenant_is_kept(model: MiniLM) -> None:
+def test_no_text_and_no_principal_is_kept(model: MiniLM) -> None:
     recent = RecentVectors(model)
     recent.embed(TEXTS, "alice")
     kept = repr(vars(recent))

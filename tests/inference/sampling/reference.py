@@ -16,14 +16,14 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class Left:
-    """What one stage leaves: the tokens, and log-sum-exp of their logits."""
+    """What one processor leaves: the tokens, and log-sum-exp of their logits."""
 
     name: str
     tokens: set[int]
     log_normalizer: float
 
 
-def stages(
+def processors(
     logits: NDArray[np.float32],
     params: SamplingParams,
     prompt: Sequence[int] = (),
@@ -31,7 +31,7 @@ def stages(
     allowed: set[int] | None = None,
     pieces: Sequence[bytes] = (),
 ) -> tuple[list[Left], Floats]:
-    """What every stage that is on leaves, and each token's probability in the end. pieces: by token, for DRY."""
+    """What every processor that is on leaves, and each token's probability in the end. pieces: by token, for DRY."""
     x = logits.astype(np.float64)
     left = set(range(len(x)))
     record: list[Left] = []

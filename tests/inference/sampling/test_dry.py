@@ -68,8 +68,10 @@ def test_two_tokens_may_return_and_a_third_costs() -> None:
 def test_words_of_the_prompt_are_free() -> None:
     sampler = Sampler(SamplingParams(dry_multiplier=10.0), [0, 1, 2, 0, 1], piece=PIECES.__getitem__)
     logits = np.zeros(len(PIECES), np.float32)
-    assert [stage.logits for stage in sampler.sample(logits, []).stages if stage.name == "dry"] == [(0,) * 6]
-    assert sampler.sample(logits, [3, 4]).stages[0].logits == (0,) * 6
+    assert [processor.logits for processor in sampler.sample(logits, []).processors if processor.name == "dry"] == [
+        (0,) * 6
+    ]
+    assert sampler.sample(logits, [3, 4]).processors[0].logits == (0,) * 6
 
 
 def test_the_page_s_examples_are_the_engine_s() -> None:

@@ -74,7 +74,7 @@ class Case:
         return self.sampler().sample(self.logits, self.output)
 
     def reference(self) -> tuple[list[reference.Left], reference.Floats]:
-        return reference.stages(self.logits, self.params, self.prompt, self.output, self.allowed, self.pieces)
+        return reference.processors(self.logits, self.params, self.prompt, self.output, self.allowed, self.pieces)
 
 
 CASES = st.builds(
@@ -101,13 +101,13 @@ def test_every_stage_leaves_what_the_reference_leaves(case: Case) -> None:
     assume(not is_near_tie(case))
     sample = case.sample()
     expected, final = case.reference()
-    assert [stage.name for stage in sample.stages] == [left.name for left in expected]
+    assert [effect.name for effect in sample.processors] == [left.name for left in expected]
     before = sample.log_normalizer
-    for stage, left in zip(sample.stages, expected, strict=True):
-        assert stage.num_candidates == len(left.tokens)
-        assert stage.log_normalizer == pytest.approx(left.log_normalizer, abs=1e-4)
-        is_cut = stage.name not in ("logit_bias", "penalties", "dry", "temperature")
-        assert stage.mass == pytest.approx(np.exp(left.log_normalizer - before) if is_cut else 1, abs=1e-4)
+    for effect, left in zip(sample.processors, expected, strict=True):
+        assert effect.num_candidates == len(left.tokens)
+        assert effect.log_normalizer == pytest.approx(left.log_normalizer, abs=1e-4)
+        is_cut = effect.name not in ("logit_bias", "penalties", "dry", "temperature")
+        assert effect.mass == pytest.approx(np.exp(left.log_normalizer - before) if is_cut else 1, abs=1e-4)
         before = left.log_normalizer
     assert sample.high - sample.low == pytest.approx(final[sample.id], abs=1e-4)
     assert sample.logprob == pytest.approx(
@@ -148,19 +148,19 @@ def test_whoever_reads_the_record_finds_every_probability(case: Case) -> None:
     """As the page does it, from recorded values alone; the last column is the distribution of the draw."""
     sample = case.sample()
     logits = dict(zip(sample.candidate_ids, sample.candidate_logits, strict=True))
-    masked = {token for stage in sample.stages for token in stage.masked}
+    masked = {token for effect in sample.processors for token in effect.masked}
     ordered = [token for token in sample.candidate_ids if token not in masked]
     left = set(logits)
     log_normalizer = sample.log_normalizer
-    for stage in sample.stages:
-        left -= set(stage.masked)
-        if stage.logits is not None:
-            logits |= dict(zip(ordered, stage.logits, strict=True))
-        if stage.name == "temperature":
+    for effect in sample.processors:
+        left -= set(effect.masked)
+        if effect.logits is not None:
+            logits |= dict(zip(ordered, effect.logits, strict=True))
+        if effect.name == "temperature":
             logits = {token: logit / case.params.temperature for token, logit in logits.items()}
-        run = ordered[stage.first : stage.first + stage.num_candidates]
+        run = ordered[effect.first : effect.first + effect.num_candidates]
         left &= {*run, *masked, sample.id}
-        log_normalizer = stage.log_normalizer
+        log_normalizer = effect.log_normalizer
     final = case.reference()[1]
     if case.params.temperature > 0 and not is_near_tie(case):
         assert {token for token in left if final[token] == 0} == set()
@@ -187,26 +187,26 @@ def test_the_model_s_own_first_tokens_are_recorded_when_they_are_masked() -> Non
     sample = Sampler(params, [], 3, Fixed({1, 2, 3, 4}, 5)).sample(logits, [])
     assert sample.candidate_ids == (2, 3, 4, 0, 1)
     assert sample.candidate_logits == (3, 2, 1, 5, 4)
-    assert [(stage.name, stage.num_candidates, stage.masked) for stage in sample.stages] == [
+    assert [(effect.name, effect.num_candidates, effect.masked) for effect in sample.processors] == [
         ("grammar", 4, (0,)),
         ("banned_tokens", 3, (1,)),
     ]
-    assert sample.stages[0].mass == pytest.approx(1 - np.exp(5 - sample.log_normalizer))
+    assert sample.processors[0].mass == pytest.approx(1 - np.exp(5 - sample.log_normalizer))
     assert sample.grammar_us is not None
 
 
 def test_typical_sampling_may_drop_the_most_likely() -> None:
     logits = np.log(np.array([0.4, *[0.06] * 10], np.float64)).astype(np.float32)
     params = SamplingParams(temperature=1.0, top_p=1.0, typical_p=0.5, seed=1)
-    stage = Sampler(params).sample(logits, []).stages[-1]
-    assert (stage.name, stage.first, stage.num_candidates) == ("typical_p", 1, 9)
-    assert stage.mass == pytest.approx(0.54, abs=1e-5)
+    effect = Sampler(params).sample(logits, []).processors[-1]
+    assert (effect.name, effect.first, effect.num_candidates) == ("typical_p", 1, 9)
+    assert effect.mass == pytest.approx(0.54, abs=1e-5)
 
 
 def test_greedy_takes_the_most_likely_and_draws_nothing() -> None:
     logits = np.array([0.0, 3.0, 3.0, 1.0], np.float32)
     sample = Sampler(SamplingParams(temperature=0.0)).sample(logits, [])
-    assert (sample.id, sample.u, sample.low, sample.high, sample.stages) == (1, None, 0.0, 1.0, ())
+    assert (sample.id, sample.u, sample.low, sample.high, sample.processors) == (1, None, 0.0, 1.0, ())
 
 
 def test_a_token_beyond_the_recorded_is_recorded_too() -> None:
@@ -233,7 +233,7 @@ def test_a_temperature_near_zero_takes_the_most_likely(temperature: float) -> No
     logits = (np.random.default_rng(1).standard_normal(3000) * 3).astype(np.float32)
     sample = Sampler(SamplingParams(temperature=temperature, seed=5)).sample(logits, [])
     assert sample.id == logits.argmax()
-    assert all(0.999 < stage.mass <= 1 and np.isfinite(stage.log_normalizer) for stage in sample.stages)
+    assert all(0.999 < effect.mass <= 1 and np.isfinite(effect.log_normalizer) for effect in sample.processors)
 
 
 def test_the_same_seed_and_position_give_the_same_draw() -> None:

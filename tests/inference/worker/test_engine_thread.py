@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from inference.backends.backend import AlreadyRunning, Description, Job, Refused
+from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
 from inference.engine.engine import Engine
 from inference.engine.loading import load_engine
 from inference.engine.model_runner import ModelRunner
@@ -49,7 +49,7 @@ from inference.protocol.request import (
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
-from inference.worker.generation import Generation, Services
+from inference.worker.generation import Generation, WorkerServices
 from tests.inference.engine.fakes import CONFIG, FakeDecoder
 from tests.inference.worker.test_output_guard import token as sampled
 
@@ -109,7 +109,7 @@ def request(
         prompt_ids=tuple(tokenizer.encode(prompt)),
         params=SamplingParams(**settings),  # type: ignore[arg-type]
         accepted_unix_us=unix_us(),
-        cache_salt="",
+        principal="",
     )
 
 
@@ -162,7 +162,7 @@ def test_what_the_engine_refuses_is_told_with_a_code(
     refused = job(tokenizer, "a", prompt=prompt)
     thread.submit(refused)
     output = end_of(refused)
-    assert isinstance(output, Refused)
+    assert isinstance(output, FailedOutput)
     assert output.code == code
     assert len(output.message) > 10
 
@@ -235,8 +235,8 @@ def test_a_thread_whose_device_is_lost_ends_and_tells_what_was_done_before(
     assert failure is not None and failure.code == "worker_lost"
 
 
-def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> Services:
-    return Services("test", thread, tokenizer, Grammars(tokenizer), guard, log)
+def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> WorkerServices:
+    return WorkerServices("test", thread, tokenizer, Grammars(tokenizer), guard, log)
 
 
 @pytest.mark.parametrize("stop", [(), (" a",), (",",)])
@@ -259,7 +259,7 @@ def test_the_log_of_a_generation_adds_up(
     assert not any(each in text for each in stop)
 
 
-def run_to_log(services: Services, asked: GenerationRequest) -> list[AnyEvent]:
+def run_to_log(services: WorkerServices, asked: GenerationRequest) -> list[AnyEvent]:
     assert Generation(services, asked, time.monotonic_ns()).run() is None
     return [event for frame in services.log.read(asked.request_id) for event in frame.events]
 
@@ -285,10 +285,10 @@ def test_an_answer_keeps_to_its_schema_and_every_mask_is_recorded(
     tokens = [event for event in events if isinstance(event, TokenSampled)]
     assert [mask.position for mask in masks] == [token.position for token in tokens] == list(range(len(tokens)))
     for mask, token in zip(masks, tokens, strict=True):
-        assert token.stages[0].name == "grammar"
-        assert token.stages[0].num_candidates == mask.num_allowed
+        assert token.processors[0].name == "grammar"
+        assert token.processors[0].num_candidates == mask.num_allowed
     # The model would rather have gone on with the story.
-    assert tokens[0].rank > 1 and tokens[0].stages[0].masked
+    assert tokens[0].rank > 1 and tokens[0].processors[0].masked
     assert tokens[-1].is_special and masks[-1].num_allowed == len(tokenizer.eos_ids)
 
 
@@ -407,14 +407,14 @@ def test_a_preempted_request_says_that_it_waits_again(
     log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
-    services = Services("test", Preempting(), tokenizer, Grammars(tokenizer), guard, log)
+    services = WorkerServices("test", Preempting(), tokenizer, Grammars(tokenizer), guard, log)
     events = run_to_log(services, request(tokenizer, "a"))
     preempted = next(index for index, event in enumerate(events) if isinstance(event, GenerationPreempted))
     queued = events[preempted + 1]
     assert isinstance(queued, GenerationQueued) and queued.queue_depth == 7
 
 
-class PreemptingHeld(Preempting):
+class PreemptingPaused(Preempting):
     """A back end that preempts an answer while its token waits to be chosen, and goes on once it was said to wait."""
 
     def submit(self, job: Job) -> None:
@@ -432,7 +432,7 @@ def test_an_answer_preempted_while_its_token_waited_says_that_it_waits_once_that
     log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
-    services = Services("test", PreemptingHeld(), tokenizer, Grammars(tokenizer), guard, log)
+    services = WorkerServices("test", PreemptingPaused(), tokenizer, Grammars(tokenizer), guard, log)
     log.command("a", StepCommand(position=0))
     events = run_to_log(services, msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True))
     assert [event.queue_depth for event in events if isinstance(event, GenerationQueued)] == [7]

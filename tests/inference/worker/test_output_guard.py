@@ -48,7 +48,7 @@ def token(position: int, piece: bytes) -> TokenSampled:
         candidate_ids=(position,),
         candidate_logits=(0.0,),
         candidate_pieces=(piece,),
-        stages=(),
+        processors=(),
         step_us=1,
         batch_size=1,
     )
@@ -245,8 +245,8 @@ def test_guesses_are_cut_at_a_stop_text_by_their_place_in_the_whole_answer(guard
 class WordGuard(Guard):
     """Blocks whatever has the word BAD in it."""
 
-    def check(self, text: str, layer: Layer, tenant: str | None = None) -> Check:
-        harmless = super().check("Hello", layer, tenant)
+    def check(self, text: str, layer: Layer, principal: str | None = None) -> Check:
+        harmless = super().check("Hello", layer, principal)
         return dataclasses.replace(harmless, verdict="block", category="hate") if "BAD" in text else harmless
 
 

@@ -14,10 +14,10 @@ from inference.worker.peeks import answer_peeks
 
 
 class Backend:
-    """Knows the first 32 tokens of one tenant's prompts."""
+    """Knows the first 32 tokens of one principal's prompts."""
 
-    def num_cached(self, ids: tuple[int, ...], salt: str, model: str) -> int | None:
-        return None if model == "elsewhere" else 32 * (salt == "user:1") * (len(ids) > 32)
+    def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int | None:
+        return None if model == "elsewhere" else 32 * (principal == "user:1") * (len(ids) > 32)
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def asked(redis_url: str, redis_client: redis.Redis) -> Iterator[redis.Redis]:
     assert not thread.is_alive()
 
 
-def ask(client: redis.Redis, salt: str, model: str = "m") -> bytes:
-    reply_to = peek_reply_key(f"{salt}{model}")
-    client.rpush(peeks_key("w"), encode_peek(CachePeek(reply_to, model, salt, tuple(range(40)))))
+def ask(client: redis.Redis, principal: str, model: str = "m") -> bytes:
+    reply_to = peek_reply_key(f"{principal}{model}")
+    client.rpush(peeks_key("w"), encode_peek(CachePeek(reply_to, model, principal, tuple(range(40)))))
     answer = client.blpop([reply_to], timeout=10)
     assert answer is not None
     return bytes(answer[1])

@@ -80,7 +80,7 @@ class Site:
             prompt_ids=tuple(self._template.render([ChatMessage("user", text)]).ids),
             params=SamplingParams(**settings),  # type: ignore[arg-type]
             accepted_unix_us=unix_us(),
-            cache_salt="",
+            principal="",
         )
         with suppress(Fenced):
             self.log.append(request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)

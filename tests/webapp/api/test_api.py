@@ -32,7 +32,7 @@ from inference.protocol.events import (
     GatewayChecked,
     RequestAccepted,
     RequestObserved,
-    ServerPhase,
+    ServerInterval,
     TextReleased,
 )
 from inference.protocol.request import SamplingParams
@@ -430,7 +430,7 @@ def test_the_browser_tells_what_the_server_timing_header_said(alice: Client, con
     assert post(alice, path, {"server_timing": [{"name": "auth", "duration_us": 1200}]})[0] == 204
     event = store.load_frames(request_id)[-1].events[0]
     assert isinstance(event, RequestObserved)
-    assert event.client.server_timing == (ServerPhase(name="auth", duration_us=1200),)
+    assert event.client.server_timing == (ServerInterval(name="auth", duration_us=1200),)
 
 
 def test_the_session_names_the_projects_version(alice: Client) -> None:

@@ -87,14 +87,14 @@ def test_what_goes_while_a_page_is_made_is_no_error(alice: User) -> None:
         assert placed(request).rerun_id is None
 
 
-def test_a_set_is_one_row_of_a_folded_list_and_all_of_them_by_its_filter(alice: User) -> None:
+def test_a_set_is_one_row_of_a_grouped_list_and_all_of_them_by_its_filter(alice: User) -> None:
     rerun_id, ids = rerun(alice, ["done", "stopped", "done"])
     Request.objects.filter(pk__in=ids[:2]).update(cost_nano=5, currency="EUR")
     other = saved(alice)
     client = signed_in(alice)
-    folded = rows(client, is_folded="true")
-    assert {row["id"] for row in folded} == {ids[2], other}
-    sets = {row["id"]: row["set"] for row in folded}
+    grouped = rows(client, is_grouped="true")
+    assert {row["id"] for row in grouped} == {ids[2], other}
+    sets = {row["id"]: row["set"] for row in grouped}
     status = {"done": 2, "stopped": 1}
     assert sets == {ids[2]: {"ids": ids, "status": status, "cost_nano": 10, "currency": "EUR"}, other: None}
     assert set(found(client, rerun=rerun_id)) == set(ids)
@@ -104,9 +104,9 @@ def test_a_set_is_one_row_of_a_folded_list_and_all_of_them_by_its_filter(alice: 
 def test_what_a_filter_leaves_of_a_set_is_its_row(alice: User) -> None:
     _, ids = rerun(alice, ["done", "failed", "done"])
     client = signed_in(alice)
-    (row,) = rows(client, is_folded="true", status="done")
+    (row,) = rows(client, is_grouped="true", status="done")
     assert (row["id"], row["set"]["ids"]) == (ids[2], [ids[0], ids[2]])
-    (row,) = rows(client, is_folded="true", status="failed")
+    (row,) = rows(client, is_grouped="true", status="failed")
     assert (row["id"], row["set"]) == (ids[1], None)  # one run is a row as any other
 
 
@@ -114,13 +114,13 @@ def test_a_set_is_its_owners_alone(alice: User) -> None:
     rerun_id, _ = rerun(alice, ["done", "done"])
     bob = signed_in(User.objects.create_user("bob"))
     assert rows(bob, rerun=rerun_id) == []
-    assert rows(bob, is_folded="true") == []
-    assert bob.get("/api/requests", {"is_folded": "perhaps"}).json()["error"]["field"] == "is_folded"
+    assert rows(bob, is_grouped="true") == []
+    assert bob.get("/api/requests", {"is_grouped": "perhaps"}).json()["error"]["field"] == "is_grouped"
 
 
 @given(st.lists(st.integers(0, 4), max_size=9))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_folded_pages_have_every_trace_once(alice: User, monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
+def test_grouped_pages_have_every_trace_once(alice: User, monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
     """0: a request of its own; else a set of so many runs."""
     monkeypatch.setattr(views, "PAGE", 2)
     Request.objects.all().delete()
@@ -131,7 +131,7 @@ def test_folded_pages_have_every_trace_once(alice: User, monkeypatch: pytest.Mon
             saved(alice)
     client, cursor, seen = signed_in(alice), "", list[str]()
     while cursor is not None:
-        page = client.get("/api/requests", {"is_folded": "true", "cursor": cursor}).json()
+        page = client.get("/api/requests", {"is_grouped": "true", "cursor": cursor}).json()
         for row in page["requests"]:
             seen += row["set"]["ids"] if row["set"] else [row["id"]]
         cursor = page["next_cursor"]

@@ -114,7 +114,7 @@ def test_a_fork_goes_on_from_the_token_chosen_as_a_branch_beside_its_parent(
     (second,) = asked_of_workers(redis_client)
     assert second.prompt_ids == first.prompt_ids
     assert (second.kept_ids, second.kept_text) == ((*ids[:3], chosen), "The sky is red")
-    assert (second.params, second.cache_salt) == (first.params, first.cache_salt)
+    assert (second.params, second.principal) == (first.params, first.principal)
     events = events_of(message["request_id"])
     forked = only(events, GenerationForked)
     assert (forked.from_request_id, forked.position, forked.text) == (parent.pk, 3, "The sky is red")

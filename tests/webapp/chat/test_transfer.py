@@ -16,7 +16,7 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.exported import as_bytes, chatgpt, claude, gpt_node, open_webui, zipped
 from tests.webapp.chat.test_forks import answer, ask, events_of, post, sign_in
 from webapp.chat.exports import as_markdown
-from webapp.chat.imports import keep
+from webapp.chat.imports import store
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.tasks import prepare
 from webapp.requests.models import Request
@@ -79,7 +79,7 @@ def test_nothing_is_kept_of_a_file_that_is_damaged_at_its_end(alice: Client) -> 
 
 
 def test_a_user_has_room_for_so_much(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keep, "MAX_USER_BYTES", 250)
+    monkeypatch.setattr(store, "MAX_USER_BYTES", 250)
     assert bring(alice, as_bytes(chatgpt()))[0] == 201
     status, body = bring(alice, as_bytes(claude() | {"name": "x"}, open_webui(), chatgpt()))
     assert status == 400
@@ -273,8 +273,8 @@ def test_a_file_is_taken_back_whole_when_its_later_part_finds_no_room(
     alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each conversation is saved in a transaction of its own here."""
-    monkeypatch.setattr(keep, "_TURN_MESSAGES", 1)
-    monkeypatch.setattr(keep, "MAX_USER_BYTES", 300)
+    monkeypatch.setattr(store, "_TURN_MESSAGES", 1)
+    monkeypatch.setattr(store, "MAX_USER_BYTES", 300)
     assert bring(alice, as_bytes(claude()))[0] == 201
     large = chatgpt()
     large["mapping"]["first"] = gpt_node("system", "user", "x" * 400)

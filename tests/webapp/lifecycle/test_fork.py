@@ -42,7 +42,7 @@ def sampled(position: int, token: int, is_shown: bool = True) -> TokenSampled:
         candidate_ids=(),
         candidate_logits=(),
         candidate_pieces=(),
-        stages=None,
+        processors=None,
         step_us=None,
         batch_size=None,
     )

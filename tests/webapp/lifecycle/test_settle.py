@@ -42,7 +42,7 @@ from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.stream.frames import WireFrame, frames, hub
 from webapp.traces import store
-from webapp.traces.file import foreign
+from webapp.traces.file import import_check
 from webapp.traces.file.archive import decode, encode
 from webapp.traces.file.column_writer import to_columns
 from webapp.traces.file.columns import TokenColumns
@@ -238,7 +238,7 @@ def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
     redis_client.flushall()
     settle(request_.pk, LOST)
     saved_frames = store.load_frames(request_.pk)
-    first, outcome = foreign.check(decode(encode(saved_frames, {})))
+    first, outcome = import_check.check(decode(encode(saved_frames, {})))
     assert first.request_id == request_.pk
     assert outcome.failure is not None and outcome.failure.code == "worker_lost"
 
@@ -312,7 +312,7 @@ def test_the_turn_after_a_fork_is_compared_with_the_whole_answer(request_: Reque
         at=3, from_request_id="req_x", position=1, ids=(ord("c"), ord("d")), pieces=(b"c", b"d"), text="cd"
     )
     sampled = msgspec.structs.replace(token(2), id=ord("e"), piece=b"e", candidate_ids=(ord("e"),))
-    sampled = msgspec.structs.replace(sampled, candidate_pieces=(b"e",), candidate_logits=(1.0,), stages=())
+    sampled = msgspec.structs.replace(sampled, candidate_pieces=(b"e",), candidate_logits=(1.0,), processors=())
     log(request_, tokenized("ab"), kept, sampled)
     generate(request_)
     settle(request_.pk)

@@ -37,7 +37,7 @@ from inference.protocol.request import SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
 from webapp.api import probes as views
-from webapp.probes import board
+from webapp.probes import job
 from webapp.probes.models import Probe
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -94,7 +94,7 @@ def events(tokenizer: Tokenizer, model_path: Path) -> list[AnyEvent]:
             candidate_ids=(paris,),
             candidate_logits=(1.0,),
             candidate_pieces=(b" Paris",),
-            stages=(),
+            processors=(),
             step_us=1,
             batch_size=1,
         ),
@@ -215,7 +215,7 @@ def test_a_look_that_nobody_takes_is_given_up_with_a_reason_and_can_be_asked_aga
 def test_more_looks_than_anybody_waits_for_are_refused(
     alice: Client, saved: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(board, "_MAX_WAITING", 2)
+    monkeypatch.setattr(job, "_MAX_WAITING", 2)
     assert [ask(alice, saved, "lens", position)[0] for position in range(3)] == [202, 202, 503]
 
 

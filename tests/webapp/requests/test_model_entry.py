@@ -34,6 +34,6 @@ def test_a_server_elsewhere_can_do_what_is_asked_by_default(kind: Kind) -> None:
         prompt_ids=(1,),
         params=entry_of(bundled_model(), has_server=True).default_params,
         accepted_unix_us=1,
-        cache_salt="",
+        principal="",
     )
     assert problem(kind, request) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inference.protocol.request import SamplingParams
 from webapp.reruns.plan import MAX_RUNS, Grid, PlanError, plan
-from webapp.reruns.saved import first_difference
+from webapp.reruns.saved_prompt import first_difference
 
 SAVED = SamplingParams(temperature=0.7, top_k=40, seed=1340, max_tokens=99)
 VALUES = st.lists(st.floats(0.1, 1), min_size=0, max_size=3, unique=True).map(tuple)

@@ -26,7 +26,7 @@ from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, Request
-from webapp.reruns import saved
+from webapp.reruns import saved_prompt
 from webapp.reruns.advance import MAX_AT_ONCE, MAX_TRIES, advance, unfinished
 from webapp.reruns.models import Rerun, Run
 from webapp.traces import store
@@ -132,21 +132,21 @@ def test_a_changed_template_is_told_and_the_saved_ids_are_run(alice: Client, ori
     context = next(event for frame in frames for event in frame.events if isinstance(event, ContextAssembled))
     prompt = next(event for frame in frames for event in frame.events if isinstance(event, PromptTokenized))
     accepted = next(event for frame in frames for event in frame.events if isinstance(event, RequestAccepted))
-    given = saved.Saved(accepted.model, accepted.params, context, prompt)
+    given = saved_prompt.SavedPrompt(accepted.model, accepted.params, context, prompt)
     shorter = replace(prompt, ids=prompt.ids[:-2], pieces=prompt.pieces[:-2], version="another")
-    found = saved.check(replace_prompt(given, shorter), services.prompt_services(), accepted.model)
+    found = saved_prompt.check(replace_prompt(given, shorter), services.prompt_services(), accepted.model)
     assert (found.first_difference, found.is_tokenizer_changed) == (len(prompt.ids) - 2, True)
     other = replace(prompt, pieces=(b"?", *prompt.pieces[1:]))
-    with pytest.raises(saved.CannotRerun) as refused:
-        saved.check(replace_prompt(given, other), services.prompt_services(), accepted.model)
+    with pytest.raises(saved_prompt.CannotRerun) as refused:
+        saved_prompt.check(replace_prompt(given, other), services.prompt_services(), accepted.model)
     assert refused.value.code == "other_tokenizer"
-    with pytest.raises(saved.CannotRerun) as refused:
-        saved.check(given, services.prompt_services(), "another-model")
+    with pytest.raises(saved_prompt.CannotRerun) as refused:
+        saved_prompt.check(given, services.prompt_services(), "another-model")
     assert refused.value.code == "other_model"
 
 
-def replace_prompt(given: saved.Saved, prompt: PromptTokenized) -> saved.Saved:
-    return saved.Saved(given.model, given.params, given.context, prompt)
+def replace_prompt(given: saved_prompt.SavedPrompt, prompt: PromptTokenized) -> saved_prompt.SavedPrompt:
+    return saved_prompt.SavedPrompt(given.model, given.params, given.context, prompt)
 
 
 def forked(tokenizer: Tokenizer) -> GenerationForked:
@@ -177,14 +177,14 @@ def test_a_fork_that_was_given_other_ids_than_it_says_is_refused(tokenizer: Toke
     frames, given = golden(), forked(tokenizer)
     control = replace(given, ids=(*given.ids, 0), pieces=(*given.pieces, b""))
     for wrong in (replace(given, pieces=(b"x", *given.pieces[1:])), replace(given, pieces=()), control):
-        found = saved.read([*(event for frame in frames for event in frame.events), wrong])
-        with pytest.raises(saved.CannotRerun) as refused:
-            saved.check(found, services.prompt_services(), found.model)
+        found = saved_prompt.read([*(event for frame in frames for event in frame.events), wrong])
+        with pytest.raises(saved_prompt.CannotRerun) as refused:
+            saved_prompt.check(found, services.prompt_services(), found.model)
         assert refused.value.code == "other_tokenizer"
 
 
 def test_of_an_imported_trace_all_that_the_model_reads_is_checked() -> None:
-    given = saved.read(event for frame in golden() for event in frame.events)
+    given = saved_prompt.read(event for frame in golden() for event in frame.events)
     (message,) = given.as_input(is_imported=True).messages
     assert message.content.encode() == b"".join(given.prompt.pieces)
     assert [each.role for each in given.as_input(is_imported=False).messages] == ["user"]

@@ -24,7 +24,7 @@ from webapp.traces.file.archive import decode, encode, unpacked
 from webapp.traces.file.htmlfile import ReplayPage, to_html
 from webapp.traces.file.jsonfile import encode_json
 from webapp.traces.models import Trace
-from webapp.traces.previous_turn import own, own_event
+from webapp.traces.previous_turn import strip_event, strip_previous_turn_texts
 
 MIGRATION = importlib.import_module("webapp.traces.migrations.0005_what_is_deleted_is_gone")
 SECRET = "my password is hunter2"
@@ -41,7 +41,7 @@ COMPARED = ContextCompared(
     changed=(SegmentChange(index=1, num_tokens=5, text=SECRET),),
     removed=(Dropped(kind="user", source="q1", num_tokens=5, reason="edited", text=SECRET),),
 )
-KEPT = replace(
+STRIPPED = replace(
     COMPARED,
     there=(),
     is_number=False,
@@ -59,16 +59,16 @@ def tells(data: bytes) -> bool:
 
 
 def test_counts_places_and_sources_stay() -> None:
-    assert own(with_(COMPARED)) == with_(KEPT)
-    assert own(FRAMES) == FRAMES
-    assert isinstance(own(FRAMES)[0].events[0], RequestAccepted)
+    assert strip_previous_turn_texts(with_(COMPARED)) == with_(STRIPPED)
+    assert strip_previous_turn_texts(FRAMES) == FRAMES
+    assert isinstance(strip_previous_turn_texts(FRAMES)[0].events[0], RequestAccepted)
 
 
 def test_that_a_number_differed_is_known_also_without_it() -> None:
     """It is why the cache missed; whoever has recorded it knows better than what is left of the texts."""
     dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
     (is_number, still, of_old) = (
-        own_event(each) for each in (dated, replace(dated, there=(), is_number=True), replace(dated, there=()))
+        strip_event(each) for each in (dated, replace(dated, there=(), is_number=True), replace(dated, there=()))
     )
     assert [each.is_number for each in (is_number, still, of_old)] == [True, True, None]  # type: ignore[union-attr]
     assert not is_number.there  # type: ignore[union-attr]
@@ -79,7 +79,7 @@ def test_that_a_number_differed_is_known_also_without_it() -> None:
 def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> None:
     alice = signed_in("alice")
     request_id = import_(alice, encode_json(with_(COMPARED), {"title": "T"})).json()["requests"][0]["id"]
-    assert store.load_frames(request_id) == with_(KEPT)
+    assert store.load_frames(request_id) == with_(STRIPPED)
     page = alice.get(share(alice, request_id, is_redacted=is_redacted).json()["path"])
     assert page.status_code == 200
     assert not tells(page.content)
@@ -92,7 +92,7 @@ def test_no_trace_link_or_file_tells_what_was_edited_away(is_redacted: bool) -> 
             data = encode_json(decode_file(data).frames, {})
         assert not tells(data), name
         if name in ("sgtrace", "json") and not is_redacted:
-            assert decode_file(data).frames == with_(KEPT)
+            assert decode_file(data).frames == with_(STRIPPED)
             assert import_(alice, data).json()["requests"][0]["id"] == request_id
 
 
@@ -116,7 +116,7 @@ def test_the_migration_changes_a_file_once_and_nothing_else_of_it() -> None:
     for compared in (COMPARED, dated, replace(dated, is_number=False)):
         before = encode(with_(compared, *tokens), {"title": "T"})
         after = MIGRATION._stripped(before)
-        assert decode(after).frames == own(with_(compared, *tokens))
+        assert decode(after).frames == strip_previous_turn_texts(with_(compared, *tokens))
         assert decode(after).summary == {"title": "T"}
         assert tells(unpacked(before)) and not tells(unpacked(after))
         assert MIGRATION._stripped(after) is after
@@ -127,7 +127,7 @@ def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCapt
     """As of former versions; one that is damaged stays as it is."""
     caplog.set_level("INFO")
     alice = signed_in("alice")
-    files = [encode_json([made_at(n)[0], with_(KEPT)[1]], {"title": "T"}) for n in range(3)]
+    files = [encode_json([made_at(n)[0], with_(STRIPPED)[1]], {"title": "T"}) for n in range(3)]
     ids = [import_(alice, file).json()["requests"][0]["id"] for file in files]
     Trace.objects.filter(pk=ids[0]).update(blob=encode(with_(COMPARED), {}))
     Trace.objects.filter(pk=ids[1]).update(blob=b"damaged")
@@ -136,6 +136,6 @@ def test_traces_that_were_saved_with_such_texts_lose_them(caplog: pytest.LogCapt
     assert f"the trace of {ids[1]} cannot be read" in caplog.text
     assert "3 of 3 traces" in caplog.text
     assert not tells(unpacked(bytes(Trace.objects.get(pk=ids[0]).blob)))
-    assert store.load_frames(ids[0]) == with_(KEPT)
+    assert store.load_frames(ids[0]) == with_(STRIPPED)
     assert bytes(Trace.objects.get(pk=ids[1]).blob) == b"damaged"
     assert bytes(Trace.objects.get(pk=ids[2]).blob) == bytes(whole.blob)

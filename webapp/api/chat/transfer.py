@@ -11,7 +11,7 @@ from django.utils import timezone
 from webapp.api.chat.conversations import find_conversation
 from webapp.chat.exports import as_document, as_markdown
 from webapp.chat.imports.files import MAX_BYTES, ImportFileError, Item, read_file
-from webapp.chat.imports.keep import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, keep, rows_of
+from webapp.chat.imports.store import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, rows_of, store
 from webapp.chat.imports.tree import ImportProblem, grow
 from webapp.gateway.answer import Answer
 from webapp.gateway.body import Upload
@@ -92,19 +92,21 @@ def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportRep
         raise ApiError(413, "too_large", message, "file")
     try:
         found = _read(owner, _name(file), bytes(file.read()))
-        kept = keep(owner, found.rows)
+        stored = store(owner, found.rows)
     except ImportFileError as error:
         raise ApiError(400, "invalid_import", str(error), "file") from None
     report = ImportReport(
         sources=sorted(found.sources),
-        num_conversations=len(kept.conversations),
-        num_messages=kept.num_messages,
-        num_known=kept.num_known,
+        num_conversations=len(stored.conversations),
+        num_messages=stored.num_messages,
+        num_known=stored.num_known,
         num_skipped=len(found.skipped),
-        conversations=[ImportedConversation(id=each.pk, title=each.title) for each in kept.conversations[:_MAX_NAMED]],
+        conversations=[
+            ImportedConversation(id=each.pk, title=each.title) for each in stored.conversations[:_MAX_NAMED]
+        ],
         skipped=found.skipped[:_MAX_NAMED],
     )
-    return Answer(report, status=201 if kept.conversations else 200)
+    return Answer(report, status=201 if stored.conversations else 200)
 
 
 def _name(file: Upload) -> str:

@@ -23,10 +23,10 @@ from webapp.requests.outcome import Outcome
 from webapp.requests.summary import summary_fields
 from webapp.traces import store
 from webapp.traces.export.formats import decode_file
-from webapp.traces.file import bundle, foreign
+from webapp.traces.file import bundle, import_check
 from webapp.traces.file.archive import MAX_BYTES, Archive, TraceFileError
 from webapp.traces.library import listing as library
-from webapp.traces.library.known import Digests, digests, find, find_import
+from webapp.traces.library.copies import Digests, digests, find, find_import
 from webapp.traces.models import Entry, Import
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,7 +71,7 @@ def _import_bundle(owner: int, data: bytes) -> list[ImportedRequest]:
     """
     for bundled, archive in bundle.read_bundle(data):
         try:
-            foreign.check(archive)
+            import_check.check(archive)
             checked_note(bundled.note)
             checked_tags(bundled.tags, "tags")
         except (TraceFileError, ApiError) as error:
@@ -93,7 +93,7 @@ def _take_back(taken: list[ImportedRequest]) -> None:
 
 def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -> ImportedRequest:
     """Import one trace. A known trace keeps its owner's marks. Raises TraceFileError."""
-    accepted, outcome = foreign.check(archive)
+    accepted, outcome = import_check.check(archive)
     told = digests(archive.frames)
     known = find(owner, accepted, told)
     if known is not None:
@@ -104,7 +104,7 @@ def _take(owner: int, archive: Archive, bundled: bundle.Bundled | None = None) -
         lock_user(owner)  # two simultaneous imports of the same file make one trace
         known = find_import(owner, told)
         if known is None:
-            _keep(request, blob, told, bundled)
+            _save(request, blob, told, bundled)
     return _imported(known or request, is_known=known is not None)
 
 
@@ -129,9 +129,9 @@ def _request(owner: int, archive: Archive, accepted: RequestAccepted, outcome: O
     return request
 
 
-def _keep(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
+def _save(request: Request, blob: bytes, told: Digests, bundled: bundle.Bundled | None) -> None:
     request.save()
-    store.keep(request, blob)
+    store.save_packed(request, blob)
     Import.objects.create(
         trace_id=request.pk, user_id=request.user_id, events_sha256=told.events, redacted_sha256=told.redacted
     )

@@ -30,7 +30,7 @@ from webapp.traces.library.order import CursorError, Order
 from webapp.traces.models import Entry
 
 PAGE = 50
-_NO_FILTERS = ("cursor", "is_folded")
+_NO_FILTERS = ("cursor", "is_grouped")
 _MAX_NOTE_CHARS = 10_000
 _SEND_TIMEOUT_S = 5.0
 
@@ -68,7 +68,7 @@ class ListQuery(Query):
     """`created_at`, `num_input_tokens`, `num_output_tokens`, `first_token_us`, `first_text_us`, `duration_us` or
     `cost_nano`. A `-` before it puts the largest first. The default is `-created_at`. Unknown figures come last,
     equal ones newest first."""
-    is_folded: bool = False
+    is_grouped: bool = False
     """A set of runs is one row, its last run's."""
     cursor: str = ""
     """The `next_cursor` of an earlier answer in the same order."""
@@ -108,11 +108,11 @@ def list_requests(request: HttpRequest, query: ListQuery) -> RequestList:
     note_started(user_id(request))
     order = Order.of(query.sort) if query.sort else Order()
     matching = order.apply(library.matching(user_id(request), met))
-    rows = library.folded(matching) if query.is_folded else matching
+    rows = library.grouped(matching) if query.is_grouped else matching
     if query.cursor:
         rows = _continued(rows, order, query.cursor)
     page = library.first(rows, PAGE + 1)
-    sets = library.sets(matching, page[:PAGE]) if query.is_folded else {}
+    sets = library.sets(matching, page[:PAGE]) if query.is_grouped else {}
     next_cursor = order.cursor_of(page[PAGE - 1]) if len(page) > PAGE else None
     return RequestList(requests=listed(page[:PAGE], sets), next_cursor=next_cursor)
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from webapp.chat.exports import FORMAT
-from webapp.chat.imports import chatgpt, claude, openwebui, own
+from webapp.chat.imports import chatgpt, claude, openwebui, sightglass
 from webapp.chat.imports.tree import Draft, ImportProblem
 from webapp.gateway.body import in_words
 
@@ -198,7 +198,7 @@ def _title(title: object) -> str:
 def _kind(outline: _Outline) -> _Kind:
     """Identify the system by the conversation's fields, not by the file's name. Raises ImportProblem."""
     if outline.format == FORMAT:
-        return _Kind("Sightglass", own.read)
+        return _Kind("Sightglass", sightglass.read)
     if bytes(outline.mapping):
         return _Kind("ChatGPT", chatgpt.read)
     if bytes(outline.chat_messages):

@@ -44,7 +44,7 @@ _TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, 
 
 _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
     PrefillAdvanced: ("start", "end", "num_sequences", "num_batched_tokens"),
-    SafetyChecked: ("classifier", "version", "policy", "verdict", "held_us"),
+    SafetyChecked: ("classifier", "version", "policy", "verdict", "buffered_us"),
     CacheLookedUp: ("num_cached_tokens", "saved_us", "num_timed_tokens"),
     TextWithheld: ("num_tokens", "category"),
     RequestFailed: ("stage", "code"),
@@ -128,7 +128,7 @@ def _decode(log: Log) -> Iterator[Span]:
     """One span for all tokens: a span for each would add nothing in a tracing system."""
     tokens = log.all(TokenSampled)
     if tokens:
-        yield Span("decode", "decode", tokens[0].at, tokens[-1].at)
+        yield Span("sampling", "decode", tokens[0].at, tokens[-1].at)
 
 
 def _error(log: Log) -> RequestFailed | None:

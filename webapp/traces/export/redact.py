@@ -1,9 +1,9 @@
 """Removes texts and tokens from a trace. Pure: frames in, frames out.
 
-Each event names its kept fields, in `kept` beside its struct. Every other field gets its default or a replacement. So
-a new field is left out until its author decides that it reveals nothing. Times, counts, structure and probabilities
-are kept. Texts become a notice, and tokens a mark of one width. Token ids become their places, which do not reveal
-the tokens. The result is still a fingerprint: see docs/decisions/0016.
+Each event names the fields that stay, in `unredacted` beside its struct. Every other field gets its default or a
+replacement. So a new field is left out until its author decides that it reveals nothing. Times, counts, structure and
+probabilities stay. Texts become a notice, and tokens a mark of one width. Token ids become their places, which do not
+reveal the tokens. The result is still a fingerprint: see docs/decisions/0016.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ MARK = "\u25ae "
 _SPECIAL_IDS = 100_000
 """First place of control tokens, which have no bytes."""
 
-_KEPT_OF_PARAMS = (
+_UNREDACTED_OF_PARAMS = (
     "repetition_penalty frequency_penalty presence_penalty dry_multiplier dry_base dry_allowed_length "
     "dry_penalty_last_n temperature top_k top_p min_p typical_p max_tokens stop_on_repetition"
 )
-_KEPT_OF_USAGE = "uncached_input cache_read cache_write_5m cache_write_1h output"
-"""Kept fields of Usage; each event, and each value inside one, names its own in `kept`."""
+_UNREDACTED_OF_USAGE = "uncached_input cache_read cache_write_5m cache_write_1h output"
+"""Fields of Usage that stay; each event, and each value inside one, names its own in `unredacted`."""
 
-_KEPT_OF_SUMMARY = (
+_UNREDACTED_OF_SUMMARY = (
     "id status surface model created_at cost_nano currency finish_reason num_events duration_us first_token_us "
     "first_text_us is_imported fork_position num_kept"
 )
-_KEPT_OF_PARTS = {
-    "usage": _KEPT_OF_USAGE,
+_UNREDACTED_OF_PARTS = {
+    "usage": _UNREDACTED_OF_USAGE,
     "error": "stage code",
     "safety": "verdict layers",
     "between_tokens_us": "mean median p95 worst",
 }
-"""Kept fields of the summary's parts, each an object or None."""
+"""Fields that stay of the summary's parts, each an object or None."""
 
 
 def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
-    """Redact the frames. Events without `kept` are dropped; the others are renumbered without a gap."""
+    """Redact the frames. Events without `unredacted` are dropped; the others are renumbered without a gap."""
     redaction = _Redaction(frames)
     found: list[ev.Frame] = []
     seq = 1
     for frame in frames:
-        events = tuple(redaction.event(event) for event in frame.events if event.kept is not None)
+        events = tuple(redaction.event(event) for event in frame.events if event.unredacted is not None)
         if events:
             found.append(ev.Frame(seq=seq, events=events))
             seq += len(events)
@@ -58,8 +58,8 @@ def redact(frames: Sequence[ev.Frame]) -> list[ev.Frame]:
 
 def redact_summary(summary: dict[str, Any]) -> dict[str, Any]:
     """RequestSummary without its texts, and without the request's places in chat and runs."""
-    found = _named(summary, _KEPT_OF_SUMMARY) | {"title": "Redacted request"}
-    for part, names in _KEPT_OF_PARTS.items():
+    found = _named(summary, _UNREDACTED_OF_SUMMARY) | {"title": "Redacted request"}
+    for part, names in _UNREDACTED_OF_PARTS.items():
         if part in summary:
             found[part] = summary[part] and _named(summary[part], names)
     if found.get("error"):
@@ -80,18 +80,18 @@ class _Redaction:
         self._num_released = 0
 
     def event(self, event: ev.AnyEvent) -> ev.AnyEvent:
-        kept: ev.AnyEvent = _kept(event, **self._replaced(event))
-        return kept
+        redacted: ev.AnyEvent = _redacted(event, **self._replaced(event))
+        return redacted
 
     def _replaced(self, event: ev.AnyEvent) -> dict[str, Any]:
-        """Replacements for fields that are not kept and cannot be a notice."""
+        """Replacements for fields that do not stay and cannot be a notice."""
         match event:
             case ev.RequestAccepted():
-                return {"params": _kept(event.params)}
+                return {"params": _redacted(event.params)}
             case ev.ContextAssembled():
                 return {"segments": _sources(event.segments), "dropped": _sources(event.dropped)}
             case ev.ContextCompared():
-                parts = {"changed": tuple(map(_kept, event.changed)), "removed": _sources(event.removed)}
+                parts = {"changed": tuple(map(_redacted, event.changed)), "removed": _sources(event.removed)}
                 return {"here": tuple(map(_mark, event.here))} | parts
             case ev.PromptTokenized():
                 num_ids = len(event.ids)
@@ -105,7 +105,7 @@ class _Redaction:
             case ev.TokenSampled():
                 return _token(event)
             case ev.TokenProposed():
-                return {"token": _kept(event.token, **_token(event.token))}
+                return {"token": _redacted(event.token, **_token(event.token))}
             case ev.DraftVerified():
                 return {"ids": tuple(range(len(event.ids))), "pieces": (MARK.encode(),) * len(event.pieces)}
             case ev.TextReleased():
@@ -123,7 +123,7 @@ class _Redaction:
 
 
 def _sources(parts: tuple[ev.Segment, ...] | tuple[ev.Dropped, ...]) -> tuple[Any, ...]:
-    return tuple(_kept(part, source=part.kind, text=_notice(part.text)) for part in parts)
+    return tuple(_redacted(part, source=part.kind, text=_notice(part.text)) for part in parts)
 
 
 def _token(token: ev.TokenSampled) -> dict[str, Any]:
@@ -135,12 +135,14 @@ def _token(token: ev.TokenSampled) -> dict[str, Any]:
         "piece": _mark(token.piece),
         "candidate_ids": tuple(place_of[each] for each in token.candidate_ids),
         "candidate_pieces": tuple(_mark(pieces[each]) for each in token.candidate_ids),
-        "stages": token.stages and tuple(_stage(stage, place_of) for stage in token.stages),
+        "processors": token.processors and tuple(_effect(each, place_of) for each in token.processors),
     }
 
 
-def _stage(stage: ev.SamplerStage, place_of: dict[int, int]) -> ev.SamplerStage:
-    masked: ev.SamplerStage = _kept(stage, masked=tuple(place_of[each] for each in stage.masked if each in place_of))
+def _effect(effect: ev.ProcessorEffect, place_of: dict[int, int]) -> ev.ProcessorEffect:
+    masked: ev.ProcessorEffect = _redacted(
+        effect, masked=tuple(place_of[each] for each in effect.masked if each in place_of)
+    )
     return masked
 
 
@@ -152,20 +154,20 @@ def _notice(text: str) -> str:
     return TEXT if text else ""
 
 
-def _kept(value: Any, **replaced: Any) -> Any:
+def _redacted(value: Any, **replaced: Any) -> Any:
     kind: type[msgspec.Struct] = type(value)
-    kept = {name: _inner(getattr(value, name)) for name in _names(kind)}
-    return kind(**_notices(kind) | kept | replaced)
+    left_in = {name: _inner(getattr(value, name)) for name in _names(kind)}
+    return kind(**_notices(kind) | left_in | replaced)
 
 
 @cache
 def _names(kind: type[msgspec.Struct]) -> tuple[str, ...]:
     if kind is SamplingParams:
-        return tuple(_KEPT_OF_PARAMS.split())
+        return tuple(_UNREDACTED_OF_PARAMS.split())
     if kind is Usage:
-        return tuple(_KEPT_OF_USAGE.split())
-    assert issubclass(kind, ev.Event | ev.Value) and kind.kept is not None, kind
-    names = tuple(kind.kept.split())
+        return tuple(_UNREDACTED_OF_USAGE.split())
+    assert issubclass(kind, ev.Event | ev.Value) and kind.unredacted is not None, kind
+    names = tuple(kind.unredacted.split())
     return ("at", *names) if issubclass(kind, ev.Event) else names
 
 
@@ -177,7 +179,7 @@ def _notices(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 def _inner(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
-        return _kept(value)
+        return _redacted(value)
     if isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
-        return tuple(map(_kept, value))
+        return tuple(map(_redacted, value))
     return value

@@ -35,14 +35,14 @@ from inference.protocol.events import (
 
 STAGES = {
     "browser": "Browser",
-    "gateway": "Gate",
-    "safety": "Safety, input",
+    "gateway": "Gateway",
+    "safety": "Safety",
     "context": "Context",
-    "prompt": "Tokenizer",
+    "tokens": "Tokens",
     "queue": "Queue",
     "prefill": "Prefill",
-    "decode": "Decode",
-    "guard": "Safety, output",
+    "sampling": "Sampling",
+    "release": "Release",
     "bill": "Bill and save",
 }
 """The timeline's lanes, from top to bottom, with their names on the page."""
@@ -180,9 +180,9 @@ def _token_span(token: TokenSampled, before: TokenSampled | None) -> Span:
     if token.is_special:
         name = f"token {token.position + 1}: control token"
     if before is None:
-        return Span("decode", name, token.at, None, token)
+        return Span("sampling", name, token.at, None, token)
     duration = token.at - before.at if token.step_us is None else token.step_us
-    return _lasting("decode", name, token, duration)
+    return _lasting("sampling", name, token, duration)
 
 
 def _of_its_own_duration(event: AnyEvent) -> Span | None:
@@ -191,13 +191,13 @@ def _of_its_own_duration(event: AnyEvent) -> Span | None:
             return _lasting("safety", "check of the message", event, event.duration_us)
         case SafetyChecked():
             whose = "answer" if event.layer == "output" else "tool's result"
-            return _lasting("guard", f"check of the {whose}", event, event.duration_us)
+            return _lasting("release", f"check of the {whose}", event, event.duration_us)
         case ContextAssembled():
             return _lasting("context", "context assembly", event, event.duration_us)
         case PromptTokenized():
-            return _lasting("prompt", "token table", event, event.duration_us)
+            return _lasting("tokens", "tokenization", event, event.duration_us)
         case ToolFinished():
-            return _lasting("decode", "tool", event, event.duration_us)
+            return _lasting("sampling", "tool", event, event.duration_us)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from inference.protocol.events import SamplerStage, StageName, TokenSampled
+from inference.protocol.events import ProcessorEffect, ProcessorName, TokenSampled
 from webapp.traces.file.columns import (
     FLOATS,
     INTEGERS,
@@ -17,9 +17,9 @@ from webapp.traces.file.columns import (
     MAX_CANDIDATES,
     MAX_EVENTS,
     MAX_PIECES,
-    MAX_STAGES,
+    MAX_PROCESSORS,
     OPTIONAL,
-    StageColumns,
+    ProcessorColumns,
     TokenColumns,
     expected_logprob,
 )
@@ -42,8 +42,8 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
     ids = list(_runs(_candidates(columns, list(pieces), sum(counts)), counts))
     logits = list(_runs(_floats(unpack(columns.candidate_logits, sum(counts))), counts))
     fields = _fields(columns, ids, logits)
-    stages = _chains(columns, logits, fields["log_normalizer"])
-    rows = zip(zip(*fields.values(), strict=True), fields["id"], ids, logits, stages, strict=True)
+    processors = _chains(columns, logits, fields["log_normalizer"])
+    rows = zip(zip(*fields.values(), strict=True), fields["id"], ids, logits, processors, strict=True)
     tokens = [
         TokenSampled(
             **dict(zip(fields, values, strict=True)),
@@ -51,9 +51,9 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
             candidate_ids=tuple(own_ids),
             candidate_logits=tuple(own_logits),
             candidate_pieces=tuple([pieces[token] for token in own_ids]),
-            stages=own_stages,
+            processors=own_processors,
         )
-        for values, chosen, own_ids, own_logits, own_stages in rows
+        for values, chosen, own_ids, own_logits, own_processors in rows
     ]
     return _with_later(columns.later, tokens)
 
@@ -122,34 +122,34 @@ def _candidates(columns: TokenColumns, ids: list[int], count: int) -> list[int]:
 
 def _chains(
     columns: TokenColumns, logits: list[list[float]], log_normalizers: list[float | None]
-) -> list[tuple[SamplerStage, ...] | None]:
-    """Each token's stages."""
+) -> list[tuple[ProcessorEffect, ...] | None]:
+    """Each token's processors."""
     kinds = _integers(unpack(columns.chain, columns.num_tokens), is_optional=True)
-    if sum(len(columns.chains[kind]) for kind in kinds if kind is not None) > MAX_STAGES:
-        raise ValueError("too many stages")
+    if sum(len(columns.chains[kind]) for kind in kinds if kind is not None) > MAX_PROCESSORS:
+        raise ValueError("too many processors")
     if len(columns.chains) > columns.num_tokens:
         raise ValueError("more chains than tokens")
-    found: list[tuple[SamplerStage, ...] | None] = [None if kind is None else () for kind in kinds]
+    found: list[tuple[ProcessorEffect, ...] | None] = [None if kind is None else () for kind in kinds]
     members: list[list[int]] = [[] for _ in columns.chains]
     for index, kind in enumerate(kinds):
         if kind is not None and kind < 0:
             raise ValueError("a chain that is none")
         if kind is not None:
             members[kind].append(index)
-    for places, stages in zip(members, columns.chains, strict=True):
+    for places, processors in zip(members, columns.chains, strict=True):
         before = [log_normalizers[index] for index in places]
-        for packed in stages:
-            own = _stage(packed, [logits[index] for index in places], before)
-            before = [stage.log_normalizer for stage in own]
-            for index, stage in zip(places, own, strict=True):
-                found[index] = (*(found[index] or ()), stage)
+        for packed in processors:
+            own = _processor(packed, [logits[index] for index in places], before)
+            before = [processor.log_normalizer for processor in own]
+            for index, processor in zip(places, own, strict=True):
+                found[index] = (*(found[index] or ()), processor)
     return found
 
 
-def _stage(packed: StageColumns, raw: list[list[float]], before: list[float | None]) -> list[SamplerStage]:
-    """One stage of each token. raw: the logits of the tokens' candidates."""
-    if packed.name not in get_args(StageName):
-        raise ValueError("a stage of an unknown name")
+def _processor(packed: ProcessorColumns, raw: list[list[float]], before: list[float | None]) -> list[ProcessorEffect]:
+    """One processor of each token. raw: the logits of the tokens' candidates."""
+    if packed.name not in get_args(ProcessorName):
+        raise ValueError("a processor of an unknown name")
     num = len(raw)
     num_masked = _counts(packed.num_masked, num, MAX_CANDIDATES)
     rows = zip(
@@ -157,12 +157,12 @@ def _stage(packed: StageColumns, raw: list[list[float]], before: list[float | No
         _floats(unpack(packed.mass, num)),
         _floats(unpack(packed.log_normalizer, num, before)),
         _integers(unpack(packed.first, num)),
-        _stage_logits(packed, raw),
+        _processor_logits(packed, raw),
         _runs(_integers(unpack(packed.masked, sum(num_masked))), num_masked),
         strict=True,
     )
     return [
-        SamplerStage(
+        ProcessorEffect(
             name=packed.name,  # type: ignore[arg-type]
             num_candidates=num_candidates,
             mass=mass,
@@ -175,7 +175,7 @@ def _stage(packed: StageColumns, raw: list[list[float]], before: list[float | No
     ]
 
 
-def _stage_logits(packed: StageColumns, raw: list[list[float]]) -> list[tuple[float, ...] | None]:
+def _processor_logits(packed: ProcessorColumns, raw: list[list[float]]) -> list[tuple[float, ...] | None]:
     counts = _integers(unpack(packed.num_logits, len(raw)), is_optional=True)
     sizes = [count or 0 for count in counts]
     if any(size < 0 for size in sizes) or sum(sizes) > MAX_CANDIDATES:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from inference.protocol.events import SamplerStage, TokenSampled
-from webapp.traces.file.columns import DELTAS, FLOATS, INTEGERS, LATER, StageColumns, TokenColumns, expected_logprob
+from inference.protocol.events import ProcessorEffect, TokenSampled
+from webapp.traces.file.columns import DELTAS, FLOATS, INTEGERS, LATER, ProcessorColumns, TokenColumns, expected_logprob
 from webapp.traces.file.numbers import pack
 
 
@@ -18,7 +18,9 @@ def to_columns(tokens: Sequence[TokenSampled]) -> TokenColumns:
     ids, num_repeated = _ordered_ids(tokens, listed)
     pieces = _pieces(tokens)
     place = {token: index + 1 for index, token in enumerate(ids[:num_repeated])}
-    names = [None if each.stages is None else tuple(stage.name for stage in each.stages) for each in tokens]
+    names = [
+        None if each.processors is None else tuple(processor.name for processor in each.processors) for each in tokens
+    ]
     kinds = list(dict.fromkeys(each for each in names if each is not None))
     fields = {name: pack([getattr(each, name) for each in tokens], is_delta=name in DELTAS) for name in INTEGERS}
     fields |= {name: pack([getattr(each, name) for each in tokens]) for name in FLOATS[:-1]}
@@ -62,34 +64,34 @@ def _expected(tokens: Sequence[TokenSampled]) -> list[float]:
     return [expected_logprob(t.id, t.candidate_ids, t.candidate_logits, t.log_normalizer) for t in tokens]
 
 
-def _pack_chain(tokens: Sequence[TokenSampled]) -> list[StageColumns]:
-    """The stages of tokens whose stages have the same names."""
+def _pack_chain(tokens: Sequence[TokenSampled]) -> list[ProcessorColumns]:
+    """The processors of tokens whose processors have the same names."""
     before: list[float | None] = [token.log_normalizer for token in tokens]
     found = []
-    for stages in zip(*(token.stages or () for token in tokens), strict=True):
-        found.append(_pack_stage(tokens, stages, before))
-        before = [stage.log_normalizer for stage in stages]
+    for processors in zip(*(token.processors or () for token in tokens), strict=True):
+        found.append(_pack_processor(tokens, processors, before))
+        before = [processor.log_normalizer for processor in processors]
     return found
 
 
-def _pack_stage(
-    tokens: Sequence[TokenSampled], stages: Sequence[SamplerStage], before: Sequence[float | None]
-) -> StageColumns:
+def _pack_processor(
+    tokens: Sequence[TokenSampled], processors: Sequence[ProcessorEffect], before: Sequence[float | None]
+) -> ProcessorColumns:
     raw: list[float] = []
     logits: list[float] = []
-    for token, stage in zip(tokens, stages, strict=True):
-        logits += stage.logits or ()
-        raw += token.candidate_logits[: len(stage.logits or ())]
-    return StageColumns(
-        name=stages[0].name,
-        num_candidates=pack([stage.num_candidates for stage in stages]),
-        mass=pack([stage.mass for stage in stages]),
-        log_normalizer=pack([stage.log_normalizer for stage in stages], before),
-        first=pack([stage.first for stage in stages]),
-        num_logits=pack([None if stage.logits is None else len(stage.logits) for stage in stages]),
+    for token, processor in zip(tokens, processors, strict=True):
+        logits += processor.logits or ()
+        raw += token.candidate_logits[: len(processor.logits or ())]
+    return ProcessorColumns(
+        name=processors[0].name,
+        num_candidates=pack([processor.num_candidates for processor in processors]),
+        mass=pack([processor.mass for processor in processors]),
+        log_normalizer=pack([processor.log_normalizer for processor in processors], before),
+        first=pack([processor.first for processor in processors]),
+        num_logits=pack([None if processor.logits is None else len(processor.logits) for processor in processors]),
         logits=pack(logits, raw if len(raw) == len(logits) else None),
-        num_masked=pack([len(stage.masked) for stage in stages]),
-        masked=pack([token for stage in stages for token in stage.masked]),
+        num_masked=pack([len(processor.masked) for processor in processors]),
+        masked=pack([token for processor in processors for token in processor.masked]),
     )
 
 

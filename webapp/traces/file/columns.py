@@ -18,29 +18,29 @@ MAX_EVENTS = 1 << 17
 """Above any trace's number: two per token of the longest answer. Lists are bounded before their objects are made."""
 MAX_CANDIDATES = MAX_EVENTS * 21
 """Each token's recorded candidates, plus the chosen token if it is not among them: every saved trace is readable."""
-MAX_STAGES = 1 << 18
+MAX_PROCESSORS = 1 << 18
 MAX_PIECES = 1 << 18
 INTEGERS = ("at", "position", "id", "is_special", "is_shown", "rank", "step_us", "batch_size")
 FLOATS = ("entropy", "u", "low", "high", "log_normalizer", "logprob")
 DELTAS = ("at", "position")
 OPTIONAL = ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "step_us", "batch_size")
 """Fields whose value may be unknown."""
-KNOWN = {*INTEGERS, *FLOATS, "piece", "candidate_ids", "candidate_logits", "candidate_pieces", "stages"}
+KNOWN = {*INTEGERS, *FLOATS, "piece", "candidate_ids", "candidate_logits", "candidate_pieces", "processors"}
 LATER = [name for name in TokenSampled.__struct_fields__ if name not in KNOWN]
 """Fields that were added after this form."""
 
 
-class StageColumns(msgspec.Struct, array_like=True):
-    """One stage of all the tokens whose stages have the same names."""
+class ProcessorColumns(msgspec.Struct, array_like=True):
+    """One processor of all the tokens whose processors have the same names."""
 
     name: str
     num_candidates: Numbers
     mass: Numbers
     log_normalizer: Numbers
-    """Relative to the previous stage's, or to the model's own."""
+    """Relative to the previous processor's, or to the model's own."""
     first: Numbers
     num_logits: Numbers
-    """Number of logits per token; unknown: the stage has none."""
+    """Number of logits per token; unknown: the processor has none."""
     logits: Numbers
     """Relative to the raw logits."""
     num_masked: Numbers
@@ -64,10 +64,12 @@ class TokenColumns(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     num_bytes: Numbers
     """Length of each id's piece."""
     pieces: bytes
-    chains: Annotated[list[Annotated[list[StageColumns], msgspec.Meta(max_length=16)]], msgspec.Meta(max_length=4096)]
-    """The distinct lists of stages, distinguished by the stages' names."""
+    chains: Annotated[
+        list[Annotated[list[ProcessorColumns], msgspec.Meta(max_length=16)]], msgspec.Meta(max_length=4096)
+    ]
+    """The distinct lists of processors, distinguished by the processors' names."""
     chain: Numbers
-    """Index of the token's list in `chains`; unknown: its stages are not reported."""
+    """Index of the token's list in `chains`; unknown: its processors are not reported."""
     later: bytes
     """JSON `[[index, {field: value}]]` of later fields that differ from their defaults."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from inference.protocol.events import SamplerStage, TokenSampled
+from inference.protocol.events import ProcessorEffect, TokenSampled
 from webapp.traces.file.columns import MAX_EVENTS
 
 _MAX_PIECES = 1 << 18
@@ -34,7 +34,7 @@ _LOGIT_SCALE = 10_000
 
 
 class _Stage(msgspec.Struct, array_like=True):
-    """A SamplerStage's fields in their order, the lists packed; older traces lack the last two."""
+    """A ProcessorEffect's fields in their order, the lists packed; older traces lack the last two."""
 
     name: str
     num_candidates: int
@@ -109,20 +109,20 @@ def from_columns(columns: TokenColumns) -> list[TokenSampled]:
                 candidate_ids=tuple(ids[span]),
                 candidate_logits=tuple(logits[span]),
                 candidate_pieces=tuple(pieces[token] for token in ids[span]),
-                stages=_unpack_stages(columns.stages[index]),
+                processors=_unpack_stages(columns.stages[index]),
             )
         )
     return tokens
 
 
-def _unpack_stages(stages: list[_Stage] | None) -> tuple[SamplerStage, ...] | None:
+def _unpack_stages(stages: list[_Stage] | None) -> tuple[ProcessorEffect, ...] | None:
     return None if stages is None else tuple(_unpack_stage(stage) for stage in stages)
 
 
-def _unpack_stage(stage: _Stage) -> SamplerStage:
+def _unpack_stage(stage: _Stage) -> ProcessorEffect:
     logits = None if stage.logits is None else np.frombuffer(stage.logits, "<f8").tolist()
     masked = np.frombuffer(stage.masked, "<u4").tolist()
-    return msgspec.convert(msgspec.structs.asdict(stage) | {"logits": logits, "masked": masked}, SamplerStage)
+    return msgspec.convert(msgspec.structs.asdict(stage) | {"logits": logits, "masked": masked}, ProcessorEffect)
 
 
 def _unpack(data: bytes, kind: str, count: int) -> list[Any]:

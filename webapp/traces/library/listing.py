@@ -123,7 +123,7 @@ def _text(value: object) -> str:
     return NOT_CHECKED if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def folded(rows: QuerySet[Request]) -> QuerySet[Request]:
+def grouped(rows: QuerySet[Request]) -> QuerySet[Request]:
     """The rows with each set of runs reduced to its last run among them."""
     later = rows.order_by().filter(run__rerun=OuterRef("run__rerun"), run__index__gt=OuterRef("run__index"))
     return rows.filter(~Exists(later))
@@ -190,10 +190,10 @@ def change_tags(requests: Iterable[Request], add: Iterable[str], remove: Iterabl
     ids = [request.pk for request in requests]
     with transaction.atomic():
         Tag.objects.filter(entry_id__in=ids, name__in=remove).delete()
-        room = dict.fromkeys(ids, MAX_TAGS)
+        num_left = dict.fromkeys(ids, MAX_TAGS)
         for entry_id, number in Tag.objects.filter(entry_id__in=ids).values_list("entry_id").annotate(Count("id")):
-            room[entry_id] -= number
-        new = [Tag(entry_id=entry_id, name=name) for entry_id in ids for name in list(add)[: room[entry_id]]]
+            num_left[entry_id] -= number
+        new = [Tag(entry_id=entry_id, name=name) for entry_id in ids for name in list(add)[: num_left[entry_id]]]
         Tag.objects.bulk_create(new, ignore_conflicts=True)
 
 

@@ -2,7 +2,7 @@
 const KEY = "sightglass-glass";
 
 class GlassSetting {
-  isOn = $state(kept());
+  isOn = $state(saved());
 
   toggle(): void {
     this.isOn = !this.isOn;
@@ -14,7 +14,7 @@ class GlassSetting {
   }
 }
 
-function kept(): boolean {
+function saved(): boolean {
   try {
     return localStorage.getItem(KEY) === "on";
   } catch {

@@ -14,10 +14,10 @@ export class Painted {
   /** Replaces the ranges before. A range that is the same object costs nothing. */
   set(ranges: AbstractRange[]): void {
     if (!canHighlight) return;
-    const kept = new Set(ranges);
+    const remaining = new Set(ranges);
     const known = new Set(this.ranges);
     const shared = sharedHighlight(this.name);
-    for (const range of this.ranges) if (!kept.has(range)) shared.delete(range);
+    for (const range of this.ranges) if (!remaining.has(range)) shared.delete(range);
     for (const range of ranges) if (!known.has(range)) shared.add(range);
     this.ranges = ranges;
   }

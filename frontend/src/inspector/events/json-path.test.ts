@@ -6,23 +6,23 @@ const EVENT = {
   type: "token.sampled",
   step_us: 9000,
   logprob: null,
-  stages: [{ name: "temperature" }, { name: "top_p" }],
+  processors: [{ name: "temperature" }, { name: "top_p" }],
   "odd name": { deep: [1, 2] },
 };
 
 describe("a path", () => {
   it.each([
     ["$.type", ["token.sampled"]],
-    ["$.stages[1].name", ["top_p"]],
-    ["$.stages[*].name", ["temperature", "top_p"]],
+    ["$.processors[1].name", ["top_p"]],
+    ["$.processors[*].name", ["temperature", "top_p"]],
     ["$['odd name'].deep[0]", [1]],
     ["$.*.deep[1]", [2]],
     ["$.step_us > 8000", [9000]],
     ["$.step_us>9000", []],
     ["$.logprob == null", [null]],
-    ['$.stages[*].name != "top_p"', ["temperature"]],
+    ['$.processors[*].name != "top_p"', ["temperature"]],
     ["$.type >= 3", []],
-    ["$.stages[7].name", []],
+    ["$.processors[7].name", []],
     ["$.constructor", []],
     ["$", [EVENT]],
   ])("%s", (path, found) => expect(follow(parsePath(path), EVENT)).toEqual(found));
@@ -30,8 +30,8 @@ describe("a path", () => {
   it.each([
     ["type", 0],
     ["$.", 1],
-    ["$.stages[-1]", 8],
-    ["$.stages[", 8],
+    ["$.processors[-1]", 8],
+    ["$.processors[", 8],
     ["$.a == ", 7],
     ["$.a == five", 7],
     ["$.a = 5", 4],

@@ -4,21 +4,21 @@ import type { PanelName } from "../panels";
 import type { Exhibit } from "../../trace/words/terms";
 
 const OF_SCENE: Record<SceneId, Exhibit> = {
-  message: "gate",
-  window: "context",
+  gateway: "gate",
+  context: "context",
   tokens: "tokenizer",
-  check: "safety",
+  safety: "safety",
   queue: "batching",
   cache: "cache",
   prefill: "prefill",
-  draw: "sampling",
-  stream: "streaming",
+  sampling: "sampling",
+  release: "streaming",
   bill: "economics",
 };
 
 const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
   Timing: "prefill",
-  Gate: "gate",
+  Gateway: "gate",
   Safety: "safety",
   Context: "context",
   Tokens: "tokenizer",

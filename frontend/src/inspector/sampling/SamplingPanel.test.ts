@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { FORKING, type Forking } from "../../state/conversation/forking";
 import { RequestTrace } from "../../state/request/request-trace.svelte";
-import { ACCEPTED, logSumExp, RELEASED, stage, token } from "../../trace/fixtures";
+import { ACCEPTED, logSumExp, RELEASED, processor, token } from "../../trace/fixtures";
 import type { ForkPlace } from "../../transport/api";
 import SamplingPanel from "./SamplingPanel.svelte";
 
@@ -57,13 +57,13 @@ it("walks to the next token with the arrow keys, and no further than the last", 
 });
 
 it("shows what a grammar masked, and what its mask cost", () => {
-  const stages = [stage("grammar", 2, 0.02, logSumExp([1, 0]), { masked: [10] })];
+  const processors = [processor("grammar", 2, 0.02, logSumExp([1, 0]), { masked: [10] })];
   const masked = { ...token(2, 400_000), id: 11, candidate_ids: [11, 12, 10], candidate_logits: [1, 0, 2] };
   trace.receive(
     { type: "grammar.masked", at: 399_000, position: 2, num_allowed: 2, duration_us: 31 },
     RELEASED_SEQ + 1,
   );
-  trace.receive({ ...masked, stages }, RELEASED_SEQ + 2);
+  trace.receive({ ...masked, processors }, RELEASED_SEQ + 2);
   trace.receive(RELEASED, RELEASED_SEQ + 3);
   trace.selected = 2;
   flushSync();

@@ -28,7 +28,7 @@ export const middle = ({ low, high }: Range): number => (low + high) / 2;
 export function recordedSpread(token: TokenSampled, params: SamplingParams): Spread | null {
   const final = finalProbabilities(token, params);
   if (!final) return null;
-  const others = token.stages?.length ? columns(token, params).at(-1)!.others : 0;
+  const others = token.processors?.length ? columns(token, params).at(-1)!.others : 0;
   const chances = token.candidate_ids.map((id, index) => {
     const share = final[index] ?? 0;
     const piece = token.candidate_pieces[index] ?? "";

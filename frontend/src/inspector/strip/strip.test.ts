@@ -26,7 +26,7 @@ beforeEach(() => {
   const target = document.body;
   parts = [
     mount(SceneStrip, { target, props: { trace, onScene: () => {} } }),
-    mount(Transport, { target, props: { trace, isFolded: true, onFold: () => {} } }),
+    mount(Transport, { target, props: { trace, isCollapsed: true, onCollapse: () => {} } }),
   ];
   flushSync();
 });
@@ -79,9 +79,9 @@ it("rests on nothing where the token that is looked at was sampled elsewhere", (
 });
 
 it("stands at what follows the last token when the release is chosen", () => {
-  trace.showScene("stream", false);
+  trace.showScene("release", false);
   flushSync();
-  expect(trace.scene).toBe("stream");
+  expect(trace.scene).toBe("release");
   expect(slider().getAttribute("aria-valuetext")).toContain("Release");
   expect(trace.view.tokens.length).toBe(2);
 });
@@ -127,7 +127,7 @@ describe("the strip's slider", () => {
 it("names every scene, and leads only to those that were reached", () => {
   const scenes = [...document.querySelectorAll<HTMLButtonElement>("ol button")];
   expect(scenes.map((each) => each.querySelector("b")!.textContent)).toEqual([
-    "Gate",
+    "Gateway",
     "Context",
     "Tokens",
     "Safety",

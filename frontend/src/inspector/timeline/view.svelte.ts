@@ -37,8 +37,8 @@ export class TimelineView {
   isCompressed = $state(false);
   hasPath = $state(true);
   focus = $state.raw<Span | null>(null);
-  /** The kept ones; `passing` is the one that the next replaces. */
-  kept = $state.raw<number[]>([]);
+  /** The placed ones; `passing` is the one that the next replaces. */
+  placed = $state.raw<number[]>([]);
   passing = $state<number | null>(null);
   hasDetails = $state(false);
   /** The search text. */
@@ -114,7 +114,7 @@ export class TimelineView {
       selectedRow: selected && STAGES.findIndex(({ id }) => id === selected) + 1,
       focus: this.focus,
       measured: this.measured,
-      marks: this.kept,
+      marks: this.placed,
       passing: this.passing,
     };
   }
@@ -255,8 +255,8 @@ export class TimelineView {
   /** A mark that stays beside others; the same again takes it away. */
   keepMark(): void {
     const at = this.moment;
-    const isThere = this.kept.includes(at);
-    this.kept = isThere ? this.kept.filter((each) => each !== at) : [...this.kept, at];
+    const isThere = this.placed.includes(at);
+    this.placed = isThere ? this.placed.filter((each) => each !== at) : [...this.placed, at];
     this.announced = `${isThere ? "Mark removed" : "Mark kept"} at ${duration(at)}.`;
   }
 
@@ -278,12 +278,12 @@ export class TimelineView {
       .sort((a, b) => a.start - b.start || a.end - b.end);
   }
 
-  /** Remove overlays, the latest first, kept marks last; false when there is none. */
+  /** Remove overlays, the latest first, placed marks last; false when there is none. */
   clear(): boolean {
     if (this.measured) this.measured = null;
     else if (this.focus) this.focus = null;
     else if (this.passing !== null) this.passing = null;
-    else if (this.kept.length) this.kept = [];
+    else if (this.placed.length) this.placed = [];
     else return false;
     this.announced = "Cleared.";
     return true;

@@ -1,4 +1,4 @@
-/** The stages of the sampler in their order, from the model to the draw; the one at work is marked. */
+/** The logits processors in their order, from the model to the draw; the one at work is marked. */
 import type { SamplingParams } from "../../protocol/events";
 import { count } from "../../trace/format";
 import type { Masses } from "./masses";
@@ -29,7 +29,7 @@ export interface ChainPlace {
   width: number;
 }
 
-/** The stages in their order, in as many rows as they need. */
+/** The processors in their order, in as many rows as they need. */
 export function chainPlaces({ steps }: Masses, params: SamplingParams, area: Area): ChainPlace[] {
   let [x, row] = [0, 0];
   return steps.map((step) => {
@@ -48,7 +48,7 @@ export function chainShapes(places: ChainPlace[], area: Area, now: number | null
     const y = area.y + 26 + row * CHAIN_ROW;
     const isNow = now === index;
     const ground = isNow
-      ? ({ fill: "decode-pale", stroke: "decode" } as const)
+      ? ({ fill: "sampling-pale", stroke: "sampling" } as const)
       : ({ stroke: "line" } as const);
     return [
       ...(index && x > area.x ? [text(`then-${index}`, x - 9, y + 13, "›", { size: 11, ink: "faint" })] : []),

@@ -3,14 +3,14 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, SafetyChecked, SamplingParams, TokenSampled } from "../../protocol/events";
 import { REDACTED_PIECE } from "../../trace/bytes";
-import { ACCEPTED, foldAll, PARAMS, RELEASED, stage, token, WITHHELD } from "../../trace/fixtures";
+import { ACCEPTED, foldAll, PARAMS, RELEASED, processor, token, WITHHELD } from "../../trace/fixtures";
 import { fold } from "../../trace/fold";
 import { sceneAt } from "../../trace/journey/scenes";
 import { emptyView, type TraceView } from "../../trace/view";
 import { massesOf } from "./masses";
 import { front, places, ribbon } from "./ribbon";
 import type { Shape } from "./shapes";
-import { LEAST_HEIGHT, stageShapes } from "./stage";
+import { LEAST_HEIGHT, sceneShapes } from "./scene";
 
 const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const NAMES = ["blocked", "finished", "lost", "remote", "second_turn", "stopped"];
@@ -57,13 +57,13 @@ const isWithin =
 describe.each(NAMES)("any moment of %s", (name) => {
   it("is finite, and each of its shapes has a key of its own", () => {
     let view = emptyView();
-    const found = faults(stageShapes(view, SIZE, 1, null));
+    const found = faults(sceneShapes(view, SIZE, 1, null));
     eventsOf(name).forEach((event, index) => {
       view = fold(view, event, index + 1);
       for (const beat of BEATS)
         for (const width of WIDTHS)
           for (const height of [LEAST_HEIGHT, FULL_HEIGHT])
-            found.push(...faults(stageShapes(view, { width, height }, beat, "A question?")));
+            found.push(...faults(sceneShapes(view, { width, height }, beat, "A question?")));
     });
     expect(found).toEqual([]);
   });
@@ -72,7 +72,7 @@ describe.each(NAMES)("any moment of %s", (name) => {
     let view = emptyView();
     eventsOf(name).forEach((event, index) => {
       view = fold(view, event, index + 1);
-      const shapes = stageShapes(view, { width: 700, height }, 1, "A question?");
+      const shapes = sceneShapes(view, { width: 700, height }, 1, "A question?");
       expect(faults(shapes, isWithin(height))).toEqual([]);
     });
   });
@@ -84,7 +84,7 @@ describe.each(NAMES)("any moment of %s", (name) => {
     events.forEach((event, index) => {
       view = fold(view, event, index + 1);
       const ahead = tokens.slice(view.tokens.length);
-      const shapes = stageShapes(view, SIZE, 1, null, { ahead, scene: "draw" });
+      const shapes = sceneShapes(view, SIZE, 1, null, { ahead, scene: "sampling" });
       expect(faults(shapes, isWithin(SIZE.height))).toEqual([]);
       const current = view.tokens.at(-1);
       if (current) expect(named(shapes, `token-${current.position}-bar`)).toBeDefined();
@@ -141,7 +141,7 @@ describe("the masses of every recorded token", () => {
       const row = massesOf(token, params, 9).rows.find(({ isDrawn }) => isDrawn)!;
       expect(token.u).toBeGreaterThanOrEqual(row.interval!.low);
       expect(token.u).toBeLessThan(row.interval!.high);
-      const shapes = stageShapes(view, SIZE, 1, null);
+      const shapes = sceneShapes(view, SIZE, 1, null);
       const u = named(shapes, "draw-u");
       const hit = shapes.find((shape) => shape.kind === "box" && shape.fill === "accent");
       if (u.kind !== "line" || hit?.kind !== "box") throw new Error("the draw is not drawn");
@@ -155,7 +155,7 @@ describe("the masses of every recorded token", () => {
 describe("a draw of four tokens, of which top-k leaves two", () => {
   const view = foldAll([ACCEPTED, token(0, 100_000)]);
   const bar = (beat: number, row: number) => {
-    const shape = named(stageShapes(view, SIZE, beat, null), `draw-row-${row}-mass`);
+    const shape = named(sceneShapes(view, SIZE, beat, null), `draw-row-${row}-mass`);
     if (shape.kind !== "box") throw new Error("no bar");
     return shape;
   };
@@ -171,22 +171,22 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
   });
 
   it("does not show the draw before it is made", () => {
-    expect(named(stageShapes(view, SIZE, 0.5, null), "draw-u")).toBeUndefined();
-    expect(named(stageShapes(view, SIZE, 1, null), "draw-u")).toBeDefined();
+    expect(named(sceneShapes(view, SIZE, 0.5, null), "draw-u")).toBeUndefined();
+    expect(named(sceneShapes(view, SIZE, 1, null), "draw-u")).toBeDefined();
   });
 
   it("is greedy with all on the first, and no draw", () => {
-    const greedy = { ...token(0, 1), u: null, low: 0, high: 1, stages: [] };
+    const greedy = { ...token(0, 1), u: null, low: 0, high: 1, processors: [] };
     const { rows, steps } = massesOf(greedy, { ...PARAMS, temperature: 0 }, 9);
     expect(steps.at(-1)).toEqual({ name: "greedy", numLeft: 1 });
     expect(rows.map(({ shares }) => shares.at(-1))).toEqual([1, 0, 0]);
-    expect(named(stageShapes(foldAll([ACCEPTED, greedy]), SIZE, 1, null), "draw-u")).toBeUndefined();
+    expect(named(sceneShapes(foldAll([ACCEPTED, greedy]), SIZE, 1, null), "draw-u")).toBeUndefined();
   });
 
   it("has nothing besides the only one that is left, whatever its rounded logit gives", () => {
     const rounded = { ...token(0, 1), low: 0, high: 1 };
-    const scaled = rounded.stages![0]!;
-    const only = { ...rounded, stages: [scaled, stage("top_p", 1, 1, 4.0004)] };
+    const scaled = rounded.processors![0]!;
+    const only = { ...rounded, processors: [scaled, processor("top_p", 1, 1, 4.0004)] };
     const { others, steps } = massesOf(only, PARAMS, 9);
     expect(others.at(-1)).toBe(0);
     expect(steps.at(-1)).toEqual({ name: "top_p", numLeft: 1 });
@@ -202,7 +202,7 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
       u: 0.9,
       low: 0.89,
       high: 0.91,
-      stages: [stage("temperature", 4000, 1, 5)],
+      processors: [processor("temperature", 4000, 1, 5)],
     };
     const { rows, rest } = massesOf(drawn, PARAMS, 2);
     expect(rows.map(({ id }) => id)).toEqual([1, 10]);
@@ -213,19 +213,19 @@ describe("a draw of four tokens, of which top-k leaves two", () => {
 
 it("shows of withheld tokens only how many there were, and what stands in their place", () => {
   const view = foldAll([ACCEPTED, token(0, 1), RELEASED, token(1, 2), WITHHELD]);
-  const shapes = stageShapes(view, SIZE, 1, null);
-  expect(named(shapes, "held-said")).toMatchObject({ ink: "danger" });
-  expect(shapes.some(({ key }) => key.startsWith("held-piece"))).toBe(false);
+  const shapes = sceneShapes(view, SIZE, 1, null);
+  expect(named(shapes, "buffered-said")).toMatchObject({ ink: "danger" });
+  expect(shapes.some(({ key }) => key.startsWith("buffered-piece"))).toBe(false);
   expect(named(shapes, "sent-instead-words")).toMatchObject({ text: "Gone." });
   for (const beat of BEATS)
-    expect(faults(stageShapes(view, { ...SIZE, width: 358 }, beat, null))).toEqual([]);
+    expect(faults(sceneShapes(view, { ...SIZE, width: 358 }, beat, null))).toEqual([]);
 });
 
 it("tells no number of bytes of a token that was redacted", () => {
   const redacted = { ...token(0, 1), piece: REDACTED_PIECE };
-  const shapes = stageShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "stream" });
-  expect(named(shapes, "held-said")).toMatchObject({ text: "Held in the worker: 1 token" });
-  expect(named(shapes, "held-bytes-0")).toMatchObject({ text: "" });
+  const shapes = sceneShapes(foldAll([ACCEPTED, redacted]), SIZE, 1, null, { scene: "release" });
+  expect(named(shapes, "buffered-said")).toMatchObject({ text: "Held in the worker: 1 token" });
+  expect(named(shapes, "buffered-bytes-0")).toMatchObject({ text: "" });
 });
 
 describe("a fork", () => {
@@ -245,21 +245,23 @@ describe("a fork", () => {
       ...(eventsOf("finished").find(({ type }) => type === "safety.checked") as SafetyChecked),
     };
     const at = foldAll([ACCEPTED, { ...check, layer: "output" }]);
-    expect(sceneAt(at)).toBe("check");
-    const said = named(stageShapes(at, SIZE, 1, null), "check-said");
+    expect(sceneAt(at)).toBe("safety");
+    const said = named(sceneShapes(at, SIZE, 1, null), "check-said");
     expect(said).toMatchObject({ text: expect.stringContaining("allowed") as string });
   });
 
   it("reads the tokens that it keeps after the prompt's, and has their text from the start", () => {
     const at = foldAll([...before, forked]);
     expect(sceneAt(at)).toBe("tokens");
-    const kept = named(stageShapes(at, SIZE, 1, null), "chip-42");
-    expect(kept).toMatchObject({ fill: "decode-pale" });
+    const kept = named(sceneShapes(at, SIZE, 1, null), "chip-42");
+    expect(kept).toMatchObject({ fill: "sampling-pale" });
     const later = foldAll([...before, forked, token(2, 100_000)]);
-    expect(named(stageShapes(later, SIZE, 1, null, { scene: "stream" }), "sent-before-words")).toMatchObject({
-      text: "The capital",
-    });
-    for (const beat of BEATS) expect(faults(stageShapes(later, SIZE, beat, null))).toEqual([]);
+    expect(named(sceneShapes(later, SIZE, 1, null, { scene: "release" }), "sent-before-words")).toMatchObject(
+      {
+        text: "The capital",
+      },
+    );
+    for (const beat of BEATS) expect(faults(sceneShapes(later, SIZE, beat, null))).toEqual([]);
   });
 });
 
@@ -282,5 +284,5 @@ describe("the prompt's ribbon", () => {
 
 it("ends each golden log where it ended", () => {
   const scenes = NAMES.map((name) => sceneAt(foldAll(eventsOf(name))));
-  expect(scenes).toEqual(["check", "bill", "stream", "bill", "bill", "bill"]);
+  expect(scenes).toEqual(["safety", "bill", "release", "bill", "bill", "bill"]);
 });

@@ -1,4 +1,4 @@
-/** A token's candidates as they lose and gain probability from stage to stage, and their places at the draw. */
+/** A token's candidates as they lose and gain probability from processor to processor, and their places at the draw. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { columns, isGreedy, type Column } from "../../trace/sampling/probability";
 
@@ -7,7 +7,7 @@ export interface Mass {
   index: number;
   id: number;
   isDrawn: boolean;
-  /** Its share after the model and after each stage; 0 once it is removed. */
+  /** Its share after the model and after each processor; 0 once it is removed. */
   shares: number[];
   /** Its interval of the last distribution, from 0 to 1; null where it has none or it is not known. */
   interval: { low: number; high: number } | null;
@@ -16,7 +16,7 @@ export interface Mass {
 export interface Masses {
   /** In candidate order: the most likely that are left, some that are not, and the drawn one always. */
   rows: Mass[];
-  /** The joint share of all others, after the model and after each stage. */
+  /** The joint share of all others, after the model and after each processor. */
   others: number[];
   /** The parts of the others before and behind; no row covers them. */
   rest: { low: number; high: number }[];
@@ -28,7 +28,7 @@ export interface Masses {
 
 export function massesOf(token: TokenSampled, params: SamplingParams, most: number): Masses {
   const table = columns(token, params);
-  const isKnown = isGreedy(token) || token.stages !== null;
+  const isKnown = isGreedy(token) || token.processors !== null;
   const shown = chosenRows(token, table, Math.max(1, most));
   const final = table.at(-1)!;
   const intervals = isKnown ? intervalsOf(token, final) : token.candidate_ids.map(() => null);
@@ -62,7 +62,7 @@ function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): num
   return isGreedy(token) ? [...found, 0] : found;
 }
 
-/** Logits are rounded: the mass that a stage removed may be too small to show. */
+/** Logits are rounded: the mass that a processor removed may be too small to show. */
 function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
   const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }, index) => ({
     name,

@@ -142,7 +142,7 @@ function chipShapes(chip: Chip, type: Type, area: Area, shown: number): Shape[] 
   const y = area.y + row * type.row;
   const ground = isSpecial
     ? ({ stroke: "faint" } as const)
-    : ({ fill: isKept ? "decode-pale" : index % 2 ? "prompt-pale" : "wash" } as const);
+    : ({ fill: isKept ? "sampling-pale" : index % 2 ? "tokens-pale" : "wash" } as const);
   return [
     box(`chip-${index}`, { x, y, width, height: type.chip }, { ...ground, opacity: shown, radius: 3 }),
     text(`piece-${index}`, x + mix(0, pad, shown), y + size * 1.13, label, {

@@ -13,13 +13,13 @@ it.each(GOLDEN)("learns what the tokenizers library learns: $text", ({ text, mer
   expect(learn(text, 1000).merges.map(({ left, right }) => [left, right])).toEqual(merges);
 });
 
-it("loses no byte at any stage, and has fewer pieces after each merge", () => {
+it("loses no byte at any round, and has fewer pieces after each merge", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 60 }), fc.nat(20), (text, most) => {
-      const { merges, stages } = learn(text, most);
-      expect(stages).toHaveLength(merges.length + 1);
+      const { merges, rounds } = learn(text, most);
+      expect(rounds).toHaveLength(merges.length + 1);
       let last = Infinity;
-      for (const { words } of stages) {
+      for (const { words } of rounds) {
         const bytes = fromByteAlphabet(words.flat().join(""));
         expect([...bytes]).toEqual([...new TextEncoder().encode(text)]);
         expect(words.flat().length).toBeLessThan(last + (last === Infinity ? 1 : 0));

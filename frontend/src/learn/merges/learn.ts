@@ -58,19 +58,19 @@ function firstPieces(): Map<string, number> {
 }
 
 /** The text after a number of merges. */
-export interface Stage {
+export interface Round {
   words: string[][];
   /** The pairs that come most often now, the next merge first. */
   pairs: Merge[];
 }
 
-/** The merges learnt from a text, at most `most`, until no pair comes twice; and each stage, from the bytes on. */
-export function learn(text: string, most: number): { merges: Merge[]; stages: Stage[] } {
+/** The merges learnt from a text, at most `most`, until no pair comes twice; and each round, from the bytes on. */
+export function learn(text: string, most: number): { merges: Merge[]; rounds: Round[] } {
   const age = firstPieces();
   let words = wordsOf(text);
   let pairs = pairsOf(words, age);
   const merges: Merge[] = [];
-  const stages: Stage[] = [{ words, pairs: pairs.slice(0, 6) }];
+  const rounds: Round[] = [{ words, pairs: pairs.slice(0, 6) }];
   while (merges.length < most && pairs[0] && pairs[0].num >= 2) {
     const merge = pairs[0];
     merges.push(merge);
@@ -78,9 +78,9 @@ export function learn(text: string, most: number): { merges: Merge[]; stages: St
     if (!age.has(piece)) age.set(piece, age.size);
     words = words.map((word) => joined(word, merge));
     pairs = pairsOf(words, age);
-    stages.push({ words, pairs: pairs.slice(0, 6) });
+    rounds.push({ words, pairs: pairs.slice(0, 6) });
   }
-  return { merges, stages };
+  return { merges, rounds };
 }
 
 /** The rank of each pair of a model's list, by the two pieces with a space between. */

@@ -1,6 +1,6 @@
 /** Walks through a trace sentence by sentence: one place in the text, and the trace's playhead goes along. */
 import { RequestTrace } from "../../state/request/request-trace.svelte";
-import { advance, isAtEnd, momentAt, type Line, type Place } from "./walk";
+import { advance, isAtEnd, momentAt, type Line, type Place } from "./reading-clock";
 
 export class Narrator {
   place = $state.raw<Place>({ index: 0, share: 1 });

@@ -1,17 +1,17 @@
 /** A reader's view of bytes that come token by token, with and without a decoder that waits. Pure. */
 import type { Piece } from "../../tokenizer/cutter";
 
-export interface Stage {
+export interface DecodedToken {
   piece: Piece;
   /** Decoded by itself: a part of a character becomes U+FFFD. */
   alone: string;
   /** The text that the waiting decoder releases with this token. */
   released: string;
   /** Bytes that it holds after this token. */
-  held: number[];
+  buffered: number[];
 }
 
-export function stagesOf(pieces: Piece[]): Stage[] {
+export function decodedTokens(pieces: Piece[]): DecodedToken[] {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let pending: number[] = [];
   return pieces.map((piece) => {
@@ -20,7 +20,7 @@ export function stagesOf(pieces: Piece[]): Stage[] {
     const numOut = new TextEncoder().encode(released).length;
     pending = [...pending, ...bytes].slice(numOut);
     const alone = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-    return { piece, alone, released, held: pending };
+    return { piece, alone, released, buffered: pending };
   });
 }
 

@@ -1,6 +1,6 @@
 /** One frame of a clip as shapes: the journey's own picture in a frame that names the question and the scene. */
 import { box, line, shifted, text, type Area, type Shape } from "../../layout/journey/shapes";
-import { stageShapes } from "../../layout/journey/stage";
+import { sceneShapes } from "../../layout/journey/scene";
 import { tokenLines, type WrittenToken } from "../../layout/token-lines";
 import { closestCall, oddestWord } from "../../trace/sampling/calls";
 import { endText } from "../../trace/compare/figures";
@@ -33,7 +33,7 @@ export function frameShapes(view: TraceView, whole: TraceView, moment: Moment): 
   return [
     ...shapes,
     ...stripShapes(moment.scene!),
-    ...sceneShapes(view, moment, question),
+    ...pictureShapes(view, moment, question),
     ...footShapes(view),
   ];
 }
@@ -61,10 +61,10 @@ function stripShapes(current: SceneId): Shape[] {
   });
 }
 
-function sceneShapes(view: TraceView, { kind, scene, beat }: Moment, question: string | null): Shape[] {
+function pictureShapes(view: TraceView, { kind, scene, beat }: Moment, question: string | null): Shape[] {
   if (kind === "words") return [...captionShapes(wordsCaption(view)), ...writtenShapes(view, STAGE)];
   const size = { width: STAGE.width / ZOOM, height: STAGE.height / ZOOM };
-  const shapes = enlarged(stageShapes(view, size, beat, question), ZOOM);
+  const shapes = enlarged(sceneShapes(view, size, beat, question), ZOOM);
   return [...captionShapes(caption(view, scene!, beat)), ...shifted(shapes, STAGE.x, STAGE.y)];
 }
 

@@ -20,7 +20,7 @@ const [TITLE, SCENE, FIRST_DRAW, WORDS, END] = [1000, 700, 1400, 2600, 1800];
 /** Share of a scene's time in which it moves; then it rests. */
 const MOVING = 0.7;
 /** While the answer is written they are one picture. */
-const WRITING: readonly SceneId[] = ["draw", "stream"];
+const WRITING: readonly SceneId[] = ["sampling", "release"];
 
 /** One moment for each frame at this rate, in order; empty: there is nothing to show. */
 export function clipPlan(log: Log, perSecond: number): Moment[] {
@@ -36,12 +36,12 @@ export function clipPlan(log: Log, perSecond: number): Moment[] {
   return [
     ...shares(TITLE).map((): Moment => ({ kind: "title", shown: 0, beat: 1, scene: null })),
     ...before.flatMap(({ scene: id, end }) => scene(id, end, SCENE)),
-    ...(words.length ? scene("draw", words[0]!, FIRST_DRAW) : []),
+    ...(words.length ? scene("sampling", words[0]!, FIRST_DRAW) : []),
     ...(words.length ? shares(WORDS) : []).map((share): Moment => ({
       kind: "words",
       shown: words[Math.round(share * (words.length - 1))]!,
       beat: 1,
-      scene: "draw",
+      scene: "sampling",
     })),
     ...after.flatMap(({ scene: id, end }) => scene(id, end, SCENE)),
     ...shares(END).map((): Moment => ({ kind: "end", shown: log.length, beat: 1, scene: null })),

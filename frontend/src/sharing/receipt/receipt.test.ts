@@ -6,7 +6,7 @@ import type { AnyEvent } from "../../protocol/events";
 import { closestCall } from "../../trace/sampling/calls";
 import { fold } from "../../trace/fold";
 import { count, money } from "../../trace/format";
-import { phaseTable } from "../../trace/timing/phases";
+import { intervalTable } from "../../trace/timing/intervals";
 import { emptyView, type TraceView } from "../../trace/view";
 import { receiptOf, UNKNOWN, type Receipt } from "./receipt";
 import { columns, cut, LETTER, slipOf, wrapped, WIDTH } from "./slip";
@@ -47,8 +47,8 @@ describe.each(readdirSync(LOGS))("%s", (file) => {
   });
 
   it("adds its stages up to all the time that there was", () => {
-    const { phases, unexplained, start, end } = phaseTable(view);
-    const onTheWay = phases.filter(({ isBeside }) => !isBeside).reduce((sum, { spent }) => sum + spent, 0);
+    const { intervals, unexplained, start, end } = intervalTable(view);
+    const onTheWay = intervals.filter(({ isBeside }) => !isBeside).reduce((sum, { spent }) => sum + spent, 0);
     expect(onTheWay + unexplained).toBeCloseTo(end - start, 3);
   });
 

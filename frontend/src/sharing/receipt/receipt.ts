@@ -6,7 +6,7 @@ import { surpriseOf } from "../../trace/sampling/surprise";
 import { closestCall, oddestWord } from "../../trace/sampling/calls";
 import { endText } from "../../trace/compare/figures";
 import { count, duration, money, percent } from "../../trace/format";
-import { phaseTable } from "../../trace/timing/phases";
+import { intervalTable } from "../../trace/timing/intervals";
 import { messageOf } from "../../trace/context/reading";
 import { isOver, numRead, type TraceView } from "../../trace/view";
 
@@ -110,23 +110,29 @@ const BESIDE = "*";
 
 /** The stages in the order of the request's path; stages that ran beside others count for nothing in the total. */
 function times(view: TraceView): Section {
-  const table = phaseTable(view);
+  const table = intervalTable(view);
   const items: Item[] = [];
   for (const { id, label } of STAGES)
     for (const isBeside of [false, true]) {
-      const spent = spentIn(table.phases, id, isBeside);
+      const spent = spentIn(table.intervals, id, isBeside);
       if (spent > 0) items.push({ name: label + (isBeside ? BESIDE : ""), figure: duration(spent) });
     }
   if (table.unexplained > 0)
     items.push({ name: "Between the stages", figure: duration(table.unexplained), isSmall: true });
-  const total = table.phases.reduce((sum, each) => sum + (each.isBeside ? 0 : each.spent), table.unexplained);
+  const total = table.intervals.reduce(
+    (sum, each) => sum + (each.isBeside ? 0 : each.spent),
+    table.unexplained,
+  );
   items.push({ name: "Total", figure: view.accepted ? duration(total) : UNKNOWN, isTotal: true });
-  const hasBeside = table.phases.some(({ isBeside }) => isBeside);
+  const hasBeside = table.intervals.some(({ isBeside }) => isBeside);
   return { title: "Time", items, ...(hasBeside && { note: "* beside another stage, not in the total" }) };
 }
 
-const spentIn = (phases: ReturnType<typeof phaseTable>["phases"], id: StageId, isBeside: boolean) =>
-  phases.reduce((sum, each) => sum + (each.stage === id && each.isBeside === isBeside ? each.spent : 0), 0);
+const spentIn = (intervals: ReturnType<typeof intervalTable>["intervals"], id: StageId, isBeside: boolean) =>
+  intervals.reduce(
+    (sum, each) => sum + (each.stage === id && each.isBeside === isBeside ? each.spent : 0),
+    0,
+  );
 
 function prices({ bill }: TraceView): Section {
   if (!bill) return { title: "Price", items: [{ name: "Total", figure: UNKNOWN, isTotal: true }] };

@@ -133,13 +133,13 @@ export function cut(words: string, most: number): string {
 
 /** As many of its letters as have room. */
 function beginning(words: string, most: number): string {
-  let [kept, width] = ["", 0];
+  let [fitted, width] = ["", 0];
   for (const letter of words) {
     width += columnsOf(letter);
     if (width > most) break;
-    kept += letter;
+    fitted += letter;
   }
-  return kept;
+  return fitted;
 }
 
 /** Lines that fit the slip, at most `most`. */

@@ -33,14 +33,14 @@ let chat: Chat;
 /** Says no to each message but these; null: to none. */
 let taken: string[] | null;
 /** The server's copy of the conversation. */
-let kept: { id: string; leaf_id: string; messages: Message[] };
+let stored: { id: string; leaf_id: string; messages: Message[] };
 /** Requests to these paths are answered when the test says so: they have been served until then. */
 let held: { path: string; answer: (response?: Response | Error) => void }[];
 let holding: string | null;
 
 /** A server that gives as many answers as were asked for. */
 function reply(path: string, method: string, body: { n?: number }): unknown {
-  if (method === "GET") return kept;
+  if (method === "GET") return stored;
   if (path.endsWith("/fork")) return { assistant_message: message("f", "q"), siblings: [] };
   if (path === "/api/conversations") return { id: "c", leaf_id: "", messages: [], ...body };
   const [first, ...siblings] = Array.from({ length: body.n ?? 0 }, (_, place) => message(`a${place}`, "q"));
@@ -75,7 +75,7 @@ beforeEach(async () => {
   asked = [];
   taken = holding = null;
   held = [];
-  kept = { id: "c", leaf_id: "", messages: [] };
+  stored = { id: "c", leaf_id: "", messages: [] };
   sessionStorage.clear();
   FakeSocket.all = [];
   vi.stubGlobal("WebSocket", FakeSocket);
@@ -201,8 +201,8 @@ it("shows a message that was sent from a page that was left on the one that has 
   await vi.waitFor(() => expect(held).toHaveLength(1));
   chat.close();
   holding = null;
-  kept.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
-  kept.leaf_id = "a0";
+  stored.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
+  stored.leaf_id = "a0";
   const back = newChat("c");
   await back.open("c");
   expect(left(back.outbox)).toEqual([["Later", undefined]]);
@@ -213,8 +213,8 @@ it("shows a message that was sent from a page that was left on the one that has 
     request_id: null,
     text: "Later",
   };
-  kept.messages = [...kept.messages, later, message("b", "r")];
-  kept.leaf_id = "b";
+  stored.messages = [...stored.messages, later, message("b", "r")];
+  stored.leaf_id = "b";
   held[0]!.answer();
   await sent;
   await vi.waitFor(() => expect(back.path.map(({ id }) => id)).toEqual(["q", "a0", "r", "b"]));
@@ -225,12 +225,12 @@ it("shows a message that was sent from a page that was left on the one that has 
 it.each([false, true])(
   "sends nothing before its conversation is there, and then in it (left: %s)",
   async (isLeft) => {
-    kept.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
-    kept.leaf_id = "a0";
-    Object.assign(kept, { params: { temperature: 0.25 }, n: 2 });
+    stored.messages = [message("q", null), { ...message("a0", "q"), status: "done" }];
+    stored.leaf_id = "a0";
+    Object.assign(stored, { params: { temperature: 0.25 }, n: 2 });
     const opened = newChat("d");
     holding = "/api/conversations/d";
-    kept.id = "d";
+    stored.id = "d";
     asked = [];
     const opening = opened.open("d");
     const sent = opened.send("Early", 0);
@@ -268,8 +268,8 @@ async function loseReply(lost: Chat, text: string, parentId: string | null) {
   await vi.waitFor(() => expect(held).toHaveLength(1));
   const id = `r-${text}`;
   const asks = { ...message(id, null), parent_id: parentId, text, key: asked.at(-1)!.key };
-  kept.leaf_id = `b-${text}`;
-  kept.messages = [...kept.messages, asks, { ...message(kept.leaf_id, id), status: "done" }];
+  stored.leaf_id = `b-${text}`;
+  stored.messages = [...stored.messages, asks, { ...message(stored.leaf_id, id), status: "done" }];
   held[0]!.answer(new TypeError("Failed to fetch"));
   expect(await sent).toBe(false);
   holding = null;
@@ -292,7 +292,7 @@ it("finds a message whose reply was lost before it would send it twice", async (
 it("sends again what has not arrived", async () => {
   const lost = newChat(null);
   await loseReply(lost, "Once", null);
-  kept.messages = [];
+  stored.messages = [];
   const key = lost.outbox.messages[0]!.id;
   expect(await lost.retry(lost.outbox.messages[0]!, "Once", 0)).toBe(true);
   expect(asked.map(({ path }) => path)).toEqual(["/api/conversations/c", "/api/conversations/c/messages"]);
@@ -306,13 +306,13 @@ const REUSED = '{"error": {"code": "key_reused", "message": "This key stands for
 it.each([true, false])("looks again where the server knows the key (found: %s)", async (isFound) => {
   const lost = newChat(null);
   await loseReply(lost, "Once", null);
-  const arrived = kept.messages;
-  kept.messages = [];
+  const arrived = stored.messages;
+  stored.messages = [];
   holding = "/messages";
   held = [];
   const sent = lost.retry(lost.outbox.messages[0]!, "Once", 0);
   await vi.waitFor(() => expect(held).toHaveLength(1));
-  if (isFound) kept.messages = arrived;
+  if (isFound) stored.messages = arrived;
   held[0]!.answer(new Response(REUSED, { status: 422 }));
   expect(await sent).toBe(isFound);
   expect(left(lost.outbox)).toEqual(isFound ? [] : [["Once", "This key stands for another message."]]);
@@ -323,7 +323,7 @@ it.each([true, false])("looks again where the server knows the key (found: %s)",
 
 it("has after a reload what was on its way and has arrived, in a new chat and in another", async () => {
   await loseReply(newChat(null), "Once", null);
-  Object.assign(kept, { params: { temperature: 0.25 }, n: 1 });
+  Object.assign(stored, { params: { temperature: 0.25 }, n: 1 });
   outboxes = new Outboxes(1);
   const reloaded = newChat(null);
   const onCreated = vi.fn();
@@ -350,8 +350,8 @@ it("has each answer once, and follows it once, whichever of reply and look was f
   const answered = { ...message("a9", "q") };
   const regenerated = chat.regenerate(chat.path[1]!, 0);
   await vi.waitFor(() => expect(held).toHaveLength(1));
-  kept.messages = [...chat.conversation!.messages, answered];
-  kept.leaf_id = "a9";
+  stored.messages = [...chat.conversation!.messages, answered];
+  stored.leaf_id = "a9";
   await chat.refresh();
   const first = chat.traces.req_a9!;
   const close = vi.spyOn(first, "close");
@@ -407,7 +407,7 @@ function endedAnswers(num: number): Message[] {
 
 it("lets go of the events of all but the last few answers, and fetches them again when they are looked at", async () => {
   [0, 1, 2].forEach(end);
-  kept.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
+  stored.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
   await chat.refresh();
   const looked = chat.conversation!.messages.filter(({ id }) => id.startsWith("b"));
   for (const each of looked.slice(0, 3)) chat.traceOf(each);
@@ -431,7 +431,7 @@ it("lets go of the events of all but the last few answers, and fetches them agai
 
 it("keeps the events where the server cannot say what else to show", async () => {
   [0, 1, 2].forEach(end);
-  kept.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
+  stored.messages = [...chat.conversation!.messages, ...endedAnswers(6)];
   await chat.refresh();
   for (const each of chat.conversation!.messages.filter(({ id }) => id.startsWith("b"))) chat.traceOf(each);
   await vi.waitFor(() => expect(follows()).toHaveLength(9));
@@ -492,7 +492,7 @@ it("goes on from an answer whose events were let go, once they are read again", 
   [0, 1, 2].forEach(end);
   const usage = { uncached_input: 6, cache_read: 0, cache_write_5m: 0, cache_write_1h: 0, output: 2 };
   const figures = { ...FIGURES, usage, finish_reason: "length", max_tokens: 2 } as Message["figures"];
-  kept.messages = [...chat.conversation!.messages, { ...endedAnswers(1)[0]!, figures }];
+  stored.messages = [...chat.conversation!.messages, { ...endedAnswers(1)[0]!, figures }];
   await chat.refresh();
   const cut = chat.conversation!.messages.find(({ id }) => id === "b0")!;
   expect(chat.canGoOn(cut)).toBe(true);
@@ -533,7 +533,7 @@ it("has another basis for the next request with other settings, another branch, 
 
 it("keeps the events of all answers in sight, however many, and lets go of those that leave it", async () => {
   [0, 1, 2].forEach(end);
-  kept.messages = [...chat.conversation!.messages, ...endedAnswers(8)];
+  stored.messages = [...chat.conversation!.messages, ...endedAnswers(8)];
   await chat.refresh();
   const answers = chat.conversation!.messages.filter(({ id }) => id.startsWith("b"));
   const ids = answers.map(({ request_id }) => request_id!);

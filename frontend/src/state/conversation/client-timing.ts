@@ -1,5 +1,5 @@
 /** The browser's own moments of one request, in µs since the epoch by this browser's clock. */
-import type { ClientTiming, ServerPhase } from "../../protocol/events";
+import type { ClientTiming, ServerInterval } from "../../protocol/events";
 
 export function unixUs(at = performance.now()): number {
   return Math.round((performance.timeOrigin + at) * 1000);
@@ -22,7 +22,7 @@ export function network(entries: PerformanceResourceTiming[]): Partial<ClientTim
 interface Reply {
   received_unix_us: number;
   responded_unix_us: number;
-  server_timing: ServerPhase[] | null;
+  server_timing: ServerInterval[] | null;
 }
 
 export class ClientClock {

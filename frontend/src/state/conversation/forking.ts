@@ -48,7 +48,7 @@ export function whyNoFork(
   if (candidate === undefined) return "";
   if (!token.candidate_pieces[candidate]) return "A control token: no answer goes on after it.";
   const id = token.candidate_ids[candidate]!;
-  const isMasked = token.stages?.some(({ name, masked }) => name === "grammar" && masked.includes(id));
+  const isMasked = token.processors?.some(({ name, masked }) => name === "grammar" && masked.includes(id));
   return isMasked ? "The form of the answer does not allow this token." : "";
 }
 

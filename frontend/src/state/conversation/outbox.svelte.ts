@@ -1,6 +1,6 @@
 /**
  * The text of a conversation that is stored nowhere else yet: its draft, and messages that the server has not taken.
- * It outlives the page that shows it and, kept for this tab and this user, a reload. It knows nothing of the network.
+ * It outlives the page that shows it and, saved for this tab and this user, a reload. It knows nothing of the network.
  */
 import type { Refusal } from "./settings";
 import type { SamplingParams } from "../../protocol/events";
@@ -13,7 +13,7 @@ export interface Unsent {
   text: string;
   /** The message of which it is another version; null: it goes to the end. */
   editedId: string | null;
-  /** Settings that hold for this message alone; null or, of one kept before there were any, absent: none. */
+  /** Settings that hold for this message alone; null or, of one saved before there were any, absent: none. */
   own?: Partial<SamplingParams> | null;
   /** Null: it is being sent. */
   refusal: Refusal | null;
@@ -111,7 +111,7 @@ export class Outbox {
     this.store.write(this.conversation, { draft: this.text, messages: this.messages });
   }
 
-  /** Delete the copy kept for a reload; text on the page stays there. */
+  /** Delete the copy saved for a reload; text on the page stays there. */
   forget(): void {
     this.store.write(this.conversation, null);
   }
@@ -162,8 +162,8 @@ export class Outboxes {
   }
 
   read(conversation: string | null): Written {
-    const kept = sessionStorage.getItem(this.keyOf(conversation));
-    return kept ? (JSON.parse(kept) as Written) : { draft: "", messages: [] };
+    const saved = sessionStorage.getItem(this.keyOf(conversation));
+    return saved ? (JSON.parse(saved) as Written) : { draft: "", messages: [] };
   }
 
   write(conversation: string | null, written: Written | null): void {

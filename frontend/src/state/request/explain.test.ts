@@ -43,13 +43,13 @@ describe("at the pace that explains", () => {
   it("shows each event for its time, and plays on from scene to scene", () => {
     trace.play();
     expect(trace.beat).toBe(0);
-    expect(sceneAt(trace.view)).toBe("message");
+    expect(sceneAt(trace.view)).toBe("gateway");
     pass(500);
     expect(trace.beat).toBeGreaterThan(0.2);
     expect(trace.beat).toBeLessThan(1);
     pass(2000);
     expect(trace.isPlaying).toBe(true);
-    expect(sceneAt(trace.view)).toBe("window");
+    expect(sceneAt(trace.view)).toBe("context");
   });
 
   it("comes through all scenes to the same end as the log itself", () => {
@@ -62,15 +62,15 @@ describe("at the pace that explains", () => {
     }
     // The check of the message ended after the prompt was cut into tokens: it has a scene of its own there.
     expect(seen).toEqual([
-      "message",
-      "window",
+      "gateway",
+      "context",
       "tokens",
-      "check",
+      "safety",
       "queue",
       "cache",
       "prefill",
-      "draw",
-      "stream",
+      "sampling",
+      "release",
       "bill",
     ]);
     expect(trace.view.text).toBe(trace.whole.text);
@@ -90,7 +90,7 @@ describe("at the pace that explains", () => {
         seen.add(sceneAt(trace.view));
       }
       expect([...seen]).toEqual(trace.story.chapters.map(({ scene }) => scene));
-      if (trace.whole.inputCheck) expect(seen).toContain("check");
+      if (trace.whole.inputCheck) expect(seen).toContain("safety");
     },
   );
 
@@ -109,7 +109,7 @@ describe("at the pace that explains", () => {
   });
 
   it("steps event by event, first to the end of what is being shown", () => {
-    trace.showScene("draw", true);
+    trace.showScene("sampling", true);
     pass(100);
     expect(trace.beat).toBeLessThan(1);
     trace.stepEvent(1);

@@ -1,10 +1,10 @@
-/** Probes of the model: each is awaited, kept, and shared by all panels that ask for it. */
+/** Probes of the model: each is awaited, stored, and shared by all panels that ask for it. */
 import { api, ApiError, type ProbeEvents, type ProbeKind } from "../../transport/api";
 
 const FIRST_WAIT_MS = 120;
 const LONGEST_WAIT_MS = 1000;
 
-export class Look<Kind extends ProbeKind> {
+export class Probe<Kind extends ProbeKind> {
   /** The probe's result; null: not yet, or `problem` says why not. */
   event = $state.raw<ProbeEvents[Kind] | null>(null);
   progress = $state<"queued" | "running">("queued");
@@ -12,46 +12,50 @@ export class Look<Kind extends ProbeKind> {
 }
 
 export class Probes {
-  private looks = new Map<string, Look<ProbeKind>>();
+  private probes = new Map<string, Probe<ProbeKind>>();
   private isClosed = false;
 
   constructor(private readonly requestId: string) {}
 
   /** Start the probe, unless it was started before. */
-  look<Kind extends ProbeKind>(kind: Kind, position: number): Look<Kind> {
+  start<Kind extends ProbeKind>(kind: Kind, position: number): Probe<Kind> {
     const key = `${kind}:${position}`;
-    const known = this.looks.get(key);
-    if (known) return known as Look<Kind>;
-    const look = new Look<Kind>();
-    this.looks.set(key, look as unknown as Look<ProbeKind>);
-    void this.wait(kind, position, look);
-    return look;
+    const known = this.probes.get(key);
+    if (known) return known as Probe<Kind>;
+    const probe = new Probe<Kind>();
+    this.probes.set(key, probe as unknown as Probe<ProbeKind>);
+    void this.wait(kind, position, probe);
+    return probe;
   }
 
   /** Once more, after a problem. */
-  retry<Kind extends ProbeKind>(kind: Kind, position: number, look: Look<Kind>): void {
-    look.problem = "";
-    look.progress = "queued";
-    void this.wait(kind, position, look);
+  retry<Kind extends ProbeKind>(kind: Kind, position: number, probe: Probe<Kind>): void {
+    probe.problem = "";
+    probe.progress = "queued";
+    void this.wait(kind, position, probe);
   }
 
   close(): void {
     this.isClosed = true;
   }
 
-  private async wait<Kind extends ProbeKind>(kind: Kind, position: number, look: Look<Kind>): Promise<void> {
+  private async wait<Kind extends ProbeKind>(
+    kind: Kind,
+    position: number,
+    probe: Probe<Kind>,
+  ): Promise<void> {
     try {
       for (let pause = FIRST_WAIT_MS; !this.isClosed; pause = Math.min(pause * 1.5, LONGEST_WAIT_MS)) {
         const answer = await api.probe(this.requestId, kind, position);
         if (!("state" in answer)) {
-          look.event = answer;
+          probe.event = answer;
           return;
         }
-        look.progress = answer.state;
+        probe.progress = answer.state;
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
     } catch (error) {
-      look.problem = error instanceof ApiError ? error.message : String(error);
+      probe.problem = error instanceof ApiError ? error.message : String(error);
     }
   }
 }

@@ -255,8 +255,8 @@ export class RequestTrace {
 
   /** The scene on the screen: while the answer is written the draw stays, whatever is released meanwhile. */
   get scene(): SceneId {
-    const scene = this.isSettled ? "draw" : sceneAt(this.view);
-    return scene === "stream" && this.isWriting ? "draw" : scene;
+    const scene = this.isSettled ? "sampling" : sceneAt(this.view);
+    return scene === "release" && this.isWriting ? "sampling" : scene;
   }
 
   /** The moment after the first `end` events; the reader has moved the playhead there. */
@@ -427,7 +427,7 @@ export class RequestTrace {
     if (!chapter) return;
     this.leave();
     // The answer's tokens and their releases alternate: the scene of the release follows the last token.
-    const after = scene === "stream" && this.story.segments().find((each) => each.scene === scene);
+    const after = scene === "release" && this.story.segments().find((each) => each.scene === scene);
     const [start, last] = after ? [after.start + 1, after.end] : [chapter.start, chapter.end];
     const end = isPlayed ? start : last;
     this.show(end, this.log[end - 1]!.time);

@@ -22,8 +22,8 @@ export class Library {
   wrongFilter = $state("");
   isLoaded = $state(false);
   isLoading = $state(false);
-  /** The runs of each set that is unfolded, in their order. */
-  readonly unfolded = new SvelteMap<string, ListedRequest[]>();
+  /** The runs of each set that is expanded, in their order. */
+  readonly expanded = new SvelteMap<string, ListedRequest[]>();
   readonly selected = new SvelteSet<string>();
   /** Not only those that are listed. */
   hasAllMatching = $state(false);
@@ -35,12 +35,12 @@ export class Library {
 
   /** Load the list again. A result overtaken by a later query is dropped. */
   async load(query = this.query): Promise<void> {
-    const open = query === this.query ? [...this.unfolded.keys()] : [];
+    const open = query === this.query ? [...this.expanded.keys()] : [];
     this.query = query;
     this.clearSelection();
     await this.loadPage(null);
-    this.unfolded.clear();
-    await Promise.all(open.map((set) => this.unfold(set)));
+    this.expanded.clear();
+    await Promise.all(open.map((set) => this.expand(set)));
   }
 
   async loadMore(): Promise<void> {
@@ -52,7 +52,7 @@ export class Library {
     this.isLoading = true;
     const asked = new URLSearchParams(this.query);
     if (cursor) asked.set("cursor", cursor);
-    if (!asked.has("rerun") && isByTime(asked)) asked.set("is_folded", "true");
+    if (!asked.has("rerun") && isByTime(asked)) asked.set("is_grouped", "true");
     try {
       const page = await api.requests(asked);
       if (load !== this.numLoads) return;
@@ -69,11 +69,11 @@ export class Library {
   }
 
   /** Show the runs of a set below its row: the runs that meet the filter. */
-  async unfold(set: string): Promise<void> {
+  async expand(set: string): Promise<void> {
     const { query } = this;
     await this.attempt(async () => {
       const runs = await this.runsOf(set);
-      if (query === this.query) this.unfolded.set(set, runs);
+      if (query === this.query) this.expanded.set(set, runs);
     });
   }
 
@@ -112,12 +112,12 @@ export class Library {
     await this.attempt(async () => {
       const asked = new URLSearchParams(query);
       asked.set("rerun", rerun);
-      asked.set("is_folded", "true");
+      asked.set("is_grouped", "true");
       const { requests } = await api.requests(asked);
       if (query !== this.query) return;
       this.list = this.list.flatMap((row) => (row.set && row.rerun_id === rerun ? requests : [row]));
-      if (!requests[0]?.set) this.unfolded.delete(rerun);
-      else if (this.unfolded.has(rerun)) await this.unfold(rerun);
+      if (!requests[0]?.set) this.expanded.delete(rerun);
+      else if (this.expanded.has(rerun)) await this.expand(rerun);
     });
   }
 
@@ -134,14 +134,14 @@ export class Library {
     return found.sort((a, b) => a.run!.index - b.run!.index);
   }
 
-  /** The selected rows; of a set that is folded its runs are fetched. Null: they could not be. */
+  /** The selected rows; of a collapsed set its runs are fetched. Null: they could not be. */
   async selectedRows(): Promise<ListedRequest[] | null> {
     let rows: ListedRequest[] = [];
     const isDone = await this.attempt(async () => {
-      const sets = this.list.filter(({ set, rerun_id }) => set && !this.unfolded.has(rerun_id!));
+      const sets = this.list.filter(({ set, rerun_id }) => set && !this.expanded.has(rerun_id!));
       const needed = sets.filter(({ set }) => set!.ids.some((id) => this.selected.has(id)));
       const fetched = await Promise.all(needed.map(({ rerun_id }) => this.runsOf(rerun_id!)));
-      const all = [...this.list, ...[...this.unfolded.values(), ...fetched].flat()];
+      const all = [...this.list, ...[...this.expanded.values(), ...fetched].flat()];
       rows = [...new Map(all.map((row) => [row.id, row])).values()].filter(({ id }) => this.selected.has(id));
     });
     return isDone ? rows : null;
@@ -172,7 +172,7 @@ export class Library {
       const row = await api.changeMarks(id, change);
       const changed = (trace: ListedRequest) => (trace.id === id ? { ...trace, ...row } : trace);
       this.list = this.list.map(changed);
-      for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
+      for (const [set, runs] of this.expanded) this.expanded.set(set, runs.map(changed));
       if (change.tags) this.tags = (await api.tags()).tags;
     });
   }
@@ -195,7 +195,7 @@ export class Library {
       return { ...row, marks: { ...row.marks, tags } };
     };
     this.list = this.list.map(changed);
-    for (const [set, runs] of this.unfolded) this.unfolded.set(set, runs.map(changed));
+    for (const [set, runs] of this.expanded) this.expanded.set(set, runs.map(changed));
   }
 
   toggle(id: string, isSelected: boolean): void {

@@ -43,7 +43,7 @@ function refused(path: string): Response | null {
 function rows(path: string): ListedRequest[] {
   const row = (id: string) =>
     ({ id, rerun_id: "r", run: { index: "abc".indexOf(id) }, set: null }) as unknown as ListedRequest;
-  if (!path.includes("is_folded")) return runs.map(row);
+  if (!path.includes("is_grouped")) return runs.map(row);
   const last = runs.at(-1);
   if (!last) return [];
   const set = { ids: runs, status: { done: runs.length }, cost_nano: runs.length * 10, currency: "USD" };
@@ -53,7 +53,7 @@ function rows(path: string): ListedRequest[] {
 async function loaded(): Promise<Library> {
   const library = new Library();
   await library.load();
-  await library.unfold("r");
+  await library.expand("r");
   return library;
 }
 
@@ -61,10 +61,10 @@ it("reads a set anew, and its runs where they are shown, when one of them was de
   const library = await loaded();
   await library.deleteTrace("c");
   expect(library.list.map(({ id, set }) => [id, set?.ids, set?.cost_nano])).toEqual([["b", ["a", "b"], 20]]);
-  expect(library.unfolded.get("r")!.map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(library.expanded.get("r")!.map(({ id }) => id)).toEqual(["a", "b"]);
   await library.deleteTraces({ ids: ["b"] }, ["b"]);
   expect(library.list.map(({ id, set }) => [id, set])).toEqual([["a", null]]);
-  expect(library.unfolded.has("r")).toBe(false);
+  expect(library.expanded.has("r")).toBe(false);
 });
 
 it("keeps what is selected meanwhile", async () => {

@@ -3,7 +3,7 @@ import type { SamplingParams, Usage } from "../../protocol/events";
 import type { StageId } from "../stages";
 import { count, duration, money } from "../format";
 import { outcomeOf, type Outcome } from "../outcome";
-import { phaseTable, type Phase } from "../timing/phases";
+import { intervalTable, type Interval } from "../timing/intervals";
 import { tokensPerSecond } from "../words/sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "../words/setting-names";
 import { tokenGaps } from "../timing/token-gaps";
@@ -85,23 +85,23 @@ function timeRows(views: TraceView[]): Row[] {
   ];
 }
 
-/** The phases of all requests in the order in which they come; one that ran beside others is marked so. */
-export function phaseRows(views: TraceView[]): Row[] {
-  const tables = views.map((view) => phaseTable(view).phases);
+/** The intervals of all requests in the order in which they come; one that ran beside others is marked so. */
+export function intervalRows(views: TraceView[]): Row[] {
+  const tables = views.map((view) => intervalTable(view).intervals);
   const all = tables.flat().sort((a, b) => a.start - b.start);
   const stages = new Map(all.map(({ label, stage }) => [label, stage]));
   return [...stages].map(([label, stage]) => {
-    const found = tables.map((phases) => phases.find((each) => each.label === label) ?? null);
+    const found = tables.map((intervals) => intervals.find((each) => each.label === label) ?? null);
     const first = found[0] && lengthOf(found[0]);
-    const cells = found.map((phase, index) => ({
-      text: phase ? duration(lengthOf(phase)) + (phase.isBeside ? ", beside others" : "") : "none",
-      ratio: index && phase && first ? lengthOf(phase) / first : null,
+    const cells = found.map((interval, index) => ({
+      text: interval ? duration(lengthOf(interval)) + (interval.isBeside ? ", beside others" : "") : "none",
+      ratio: index && interval && first ? lengthOf(interval) / first : null,
     }));
     return { label, stage, group: "time", cells, differs: new Set(cells.map(({ text }) => text)).size > 1 };
   });
 }
 
-const lengthOf = ({ spent }: Phase) => spent;
+const lengthOf = ({ spent }: Interval) => spent;
 
 function tokenRows(views: TraceView[]): Row[] {
   const kinds = KINDS.filter(([kind]) => {

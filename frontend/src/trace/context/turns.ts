@@ -2,14 +2,14 @@
 import type { CacheLookedUp, ContextAssembled, ContextCompared } from "../../protocol/events";
 import { count } from "../format";
 
-export type Change = "kept" | "added" | "changed";
+export type Change = "unchanged" | "added" | "changed";
 
 /** The change of each of this request's segments. */
 export function segmentChanges(context: ContextAssembled, { added, changed }: ContextCompared): Change[] {
   const isAdded = new Set(added);
   const isChanged = new Set(changed.map(({ index }) => index));
   return context.segments.map((_, index) =>
-    isAdded.has(index) ? "added" : isChanged.has(index) ? "changed" : "kept",
+    isAdded.has(index) ? "added" : isChanged.has(index) ? "changed" : "unchanged",
   );
 }
 
@@ -25,12 +25,12 @@ export function cachedOf(
   return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }
 
-/** Tokens of each kind of change; kept, added and changed segments together are the prompt. */
+/** Tokens of each kind of change; unchanged, added and changed segments together are the prompt. */
 export function totals(
   context: ContextAssembled,
   compared: ContextCompared,
 ): Record<Change | "removed", number> {
-  const sums = { kept: 0, added: 0, changed: 0 };
+  const sums = { unchanged: 0, added: 0, changed: 0 };
   segmentChanges(context, compared).forEach((change, index) => {
     const { start, end } = context.segments[index]!;
     sums[change] += end - start;

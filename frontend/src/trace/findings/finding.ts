@@ -14,7 +14,7 @@ export type FindingKind =
   | "wait-queue"
   | "wait-prefill"
   | "wait-check"
-  | "company"
+  | "batch"
   | "slow"
   | "long"
   | "stall"

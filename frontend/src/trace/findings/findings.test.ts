@@ -187,15 +187,15 @@ describe("the writing", () => {
     Array.from({ length: num }, (_, index) =>
       sampled(index, 100_000 + index * each, { step_us: each, batch_size: 1, id: index, ...rest }),
     );
-  it("was slowed by company, as far as it is known what it is like alone", () => {
+  it("was slowed by its batch, as far as its pace alone is known", () => {
     const alone = steady(20, 10_000);
     const crowded = Array.from({ length: 20 }, (_, index) =>
       sampled(20 + index, 300_000 + (index + 1) * 60_000, { step_us: 60_000, batch_size: 8, id: 20 + index }),
     );
-    expect(sentence("company", ...alone, ...crowded)).toBe(
+    expect(sentence("batch", ...alone, ...crowded)).toBe(
       "Writing was slowed by others in the same steps, up to 7: about 1\u00a0s of 1.40\u00a0s (a token took 60.0\u00a0ms beside others, 10.0\u00a0ms alone).",
     );
-    expect(sentence("company", ...steady(9, 10_000, { batch_size: 8 }))).toContain("it never wrote alone");
+    expect(sentence("batch", ...steady(9, 10_000, { batch_size: 8 }))).toContain("it never wrote alone");
     expect(kinds(...steady(9, 10_000, { batch_size: 2 }))).toEqual([]);
   });
   it("stood still at one token", () => {
@@ -326,7 +326,7 @@ describe("the wording", () => {
     expect(kinds(sampled(0, 1, { logprob: Math.log(0.02), entropy: 0.5, chosen_by: "person" }))).toEqual([]);
   });
   it("was not the model's own where something stood against that", () => {
-    const stages = [
+    const processors = [
       {
         name: "grammar",
         num_candidates: 1,
@@ -342,7 +342,7 @@ describe("the wording", () => {
       piece: btoa("c"),
       logprob: Math.log(0.001),
       entropy: 0.5,
-      stages,
+      processors,
     } as Partial<TokenSampled>;
     expect(sentence("odd", sampled(0, 1, bent))).toContain("but the grammar stood against that");
   });

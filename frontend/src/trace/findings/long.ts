@@ -20,7 +20,7 @@ export function longWriting(view: TraceView, writing: number): Finding[] {
   return [{ kind: "long", sentence, weight: Math.min(1, writing / total) }];
 }
 
-/** The first tenth of the steps against the last; the slowdown is reported where company cannot explain it. */
+/** The first tenth of the steps against the last; the slowdown is reported where the batch cannot explain it. */
 function growth(steps: EngineStep[]): string {
   const timed = steps.filter(({ us }) => us !== null);
   if (timed.length < TELLING_STEPS) return "";

@@ -1,6 +1,6 @@
 /** The parts of a long wait for the first text. */
 import { counted, duration } from "../format";
-import { CHOICE } from "../timing/phases";
+import { CHOICE } from "../timing/intervals";
 import { queueWaits } from "../timing/queue-waits";
 import type { TraceView } from "../view";
 import { BETWEEN, firstText, type Wait } from "../timing/waits";
@@ -52,7 +52,7 @@ const KINDS: Partial<Record<NonNullable<Wait["stage"]>, FindingKind>> = {
   queue: "wait-queue",
   prefill: "wait-prefill",
   safety: "wait-check",
-  guard: "wait-check",
+  release: "wait-check",
 };
 
 function whereSpent(view: TraceView, { stage, label }: Wait): string {
@@ -65,7 +65,7 @@ function whereSpent(view: TraceView, { stage, label }: Wait): string {
 const PLACES: Record<string, string> = {
   "Key press to send": "in the page, before anything was sent",
   "Network, up": "on the way to the server",
-  "Gate: sign-in, limits, records": "at the gate, on sign-in, limits and records",
+  "Gateway: sign-in, limits, records": "at the gate, on sign-in, limits and records",
   "Hand over to the lifecycle worker": "until a worker took it to prepare the prompt",
   "Safety check of the message": "on the safety check of the message",
   "Context assembly": "packing the context",

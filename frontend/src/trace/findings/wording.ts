@@ -59,7 +59,7 @@ function howChosen(view: TraceView, token: TokenSampled): string {
   const given = percent(Math.exp(token.logprob!));
   const rather = favourite(view, token);
   const than = rather ? `, and ${rather}` : "";
-  const bent = (token.stages ?? []).filter(
+  const bent = (token.processors ?? []).filter(
     ({ name, masked, logits }) => BENT[name] && (masked.length || logits),
   );
   if (isGreedy(token) || bent.length)

@@ -2,7 +2,7 @@
 import { counted, duration, roughly } from "../format";
 import { tokensPerSecond } from "../words/sentences";
 import { speculationOf } from "../sampling/speculation";
-import { companyCost, median, numOthers, stepsOf } from "../timing/steps";
+import { batchCost, median, numOthers, stepsOf } from "../timing/steps";
 import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
 import { longWriting } from "./long";
@@ -30,30 +30,30 @@ export function writing(view: TraceView): Finding[] {
   const us = writingUs(view);
   const preempted = preemptions(view, us);
   if (us === null || us <= 0) return preempted;
-  const found = [...preempted, ...company(view, us), ...standstill(view, us), ...asides(view, us)];
+  const found = [...preempted, ...batch(view, us), ...standstill(view, us), ...asides(view, us)];
   const paced = found.length ? found : slow(view);
   return paced.some(({ kind }) => kind === "slow") ? paced : [...paced, ...longWriting(view, us)];
 }
 
 /** The cost of other sequences in the steps, or that the request never was alone. */
-function company(view: TraceView, writing: number): Finding[] {
+function batch(view: TraceView, writing: number): Finding[] {
   const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
-  const { alone, inCompany, extra, numAlone } = companyCost(steps);
+  const { alone, batched, extra, numAlone } = batchCost(steps);
   const crowds = steps.flatMap((step) => numOthers(step) ?? []);
   const most = Math.max(0, ...crowds);
   const at = steps.find((step) => numOthers(step) === most)?.at ?? 0;
   if (extra !== null && extra >= NOTICED_US && extra / writing >= SHARE_OF_WRITING)
     return [
       {
-        kind: "company",
-        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${roughly(extra)} of ${duration(writing)} (a token took ${duration(inCompany!)} beside others, ${duration(alone!)} alone).`,
+        kind: "batch",
+        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${roughly(extra)} of ${duration(writing)} (a token took ${duration(batched!)} beside others, ${duration(alone!)} alone).`,
         weight: Math.min(1, extra / writing),
         at,
       },
     ];
   if (extra !== null || numAlone || (median(crowds) ?? 0) < CROWD) return [];
   const sentence = `Each step was shared with others, up to ${most}: what that cost is not known, since it never wrote alone.`;
-  return [{ kind: "company", sentence, weight: SHARE_OF_WRITING, at }];
+  return [{ kind: "batch", sentence, weight: SHARE_OF_WRITING, at }];
 }
 
 function standstill(view: TraceView, writing: number): Finding[] {

@@ -18,9 +18,9 @@ export const FIRST_CUE: Cue = { shown: 0, heldMs: 0, lengthMs: 0 };
 export const SCENE_MS = 700;
 /** These have more to read. */
 const LONG_SCENES_MS: Partial<Record<SceneId, number>> = {
-  window: 1000,
+  context: 1000,
   tokens: 1000,
-  stream: 1200,
+  release: 1200,
   bill: 1200,
 };
 /** The first draws are shown one by one: the first slowly enough for each of its steps to be seen. */
@@ -55,13 +55,13 @@ export const isFast = (story: Story, { shown }: Cue): boolean =>
 /** A scene's later events are shown with it while it is on the screen. Tokens are cues of their own. */
 function grown(story: Story, shown: number): number {
   const here = story.segments().find(({ start, end }) => shown > start && shown <= end);
-  return here && here.scene !== "draw" ? here.end : shown;
+  return here && here.scene !== "sampling" ? here.end : shown;
 }
 
 function cueAfter(story: Story, shown: number): Cue | null {
   const next = story.segments().find(({ end }) => end > shown);
   if (!next) return null;
-  if (next.scene !== "draw")
+  if (next.scene !== "sampling")
     return { shown: next.end, heldMs: 0, lengthMs: LONG_SCENES_MS[next.scene] ?? SCENE_MS };
   const num = story.numTokens(shown);
   const left = story.tokenEnds.length - num;

@@ -35,13 +35,13 @@ it("gives a long check of the message to the check, though the queue ended later
     { type: "generation.started", at: 138_100, queued_us: 0 },
   ] as unknown as AnyEvent[];
   const view = foldAll(events);
-  expect(longestWait(view)).toEqual({ scene: "check", title: "Safety", spent: 134_000 });
+  expect(longestWait(view)).toEqual({ scene: "safety", title: "Safety", spent: 134_000 });
   expect(longestWait(foldAll(events.slice(0, 1)))).toBeNull();
 });
 
 it("counts only what comes before the first token", () => {
   const before = VIEWS.flatMap(([, view]) => longestWait(view)?.scene ?? []);
-  const late = SCENES.slice(SCENES.findIndex(({ id }) => id === "draw")).map(({ id }) => id as string);
+  const late = SCENES.slice(SCENES.findIndex(({ id }) => id === "sampling")).map(({ id }) => id as string);
   expect(before.length).toBeGreaterThan(2);
   for (const scene of before) expect(late).not.toContain(scene);
 });

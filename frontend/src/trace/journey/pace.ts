@@ -9,7 +9,7 @@ export function shownMs(event: AnyEvent): number {
   return first ?? SHOWN[event.type]?.replay_ms ?? 0;
 }
 
-/** The shares of a token's showing: its candidates rise, the stages work, the rest lines up, u falls on one. */
+/** The shares of a token's showing: its candidates rise, the processors work, the rest lines up, u falls on one. */
 export const DRAW_PARTS = { risen: 0.16, cut: 0.52, lined: 0.72, drawn: 0.9 };
 
 /** Below this a movement is a flicker: the event is shown as it ends. */

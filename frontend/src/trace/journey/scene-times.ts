@@ -8,10 +8,10 @@ export function sceneTime(view: TraceView, id: SceneId): number | null {
 }
 
 const TIMES: Partial<Record<SceneId, (view: TraceView) => number | undefined>> = {
-  message: ({ gateway }) => gateway?.duration_us,
-  window: ({ context }) => context?.duration_us,
+  gateway: ({ gateway }) => gateway?.duration_us,
+  context: ({ context }) => context?.duration_us,
   tokens: ({ prompt }) => prompt?.duration_us,
-  check: (view) => checkAtGate(view)?.duration_us,
+  safety: (view) => checkAtGate(view)?.duration_us,
   queue: ({ queued, started }) => (started && queued ? started.at - queued.at : undefined),
   prefill: (view) => {
     const chunks = readings(view);

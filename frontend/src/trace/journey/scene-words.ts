@@ -14,7 +14,7 @@ import { isOver, numKept, type TraceView } from "../view";
 /** The scene's one sentence; for a token being shown, on the part shown at this beat (0 to 1). */
 export function caption(view: TraceView, id: SceneId, beat = 1): string {
   if (view.failed) return story(view);
-  if (id === "draw" && view.tokens.length) return drawCaption(view, beat);
+  if (id === "sampling" && view.tokens.length) return samplingCaption(view, beat);
   return CAPTIONS[id](view) ?? sentence(view, SCENES[sceneIndex(id)]!.stage);
 }
 
@@ -29,8 +29,8 @@ export function closestCaption(view: TraceView, position: number): string | null
 
 /** Null: the stage's own sentence says it. */
 const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
-  message: messageCaption,
-  window: ({ context }) => {
+  gateway: gatewayCaption,
+  context: ({ context }) => {
     if (!context) return null;
     const { num_prompt_tokens, window, dropped, segments } = context;
     const left = dropped.length ? `; ${counted(dropped.length, "old message")} left out` : "";
@@ -46,7 +46,7 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
     if (!prompt || prompt.lossy_bytes) return null;
     return `The tokenizer cut the prompt into ${counted(prompt.ids.length, "token")}.`;
   },
-  check: () => null,
+  safety: () => null,
   queue: (view) => {
     const { queued, started } = view;
     if (!queued || !started || started.server || queued.queue_depth === null) return null;
@@ -63,18 +63,18 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
     const whole = cached ? `the other ${counted(num, "token")}` : `all ${counted(num, "token")}`;
     return `The model read ${whole} of the prompt in ${duration(us)}.`;
   },
-  draw: () => null,
-  stream: streamCaption,
+  sampling: () => null,
+  release: releaseCaption,
   bill: (view) => (view.bill ? null : runningBill(view)),
 };
 
-function messageCaption({ gateway }: TraceView): string {
+function gatewayCaption({ gateway }: TraceView): string {
   if (!gateway) return "The message has arrived; the gate looks at it first.";
   return `Signed in and within limits (${duration(gateway.duration_us)}).`;
 }
 
 function forkCaption(view: TraceView): string {
-  return `${sentence(view, "prompt")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;
+  return `${sentence(view, "tokens")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;
 }
 
 function cacheCaption(view: TraceView): string {
@@ -89,13 +89,13 @@ function cacheCaption(view: TraceView): string {
 }
 
 /** The words on the shown part of the draw: `beat` as in DRAW_PARTS. */
-function drawCaption({ tokens, accepted }: TraceView, beat: number): string {
+function samplingCaption({ tokens, accepted }: TraceView, beat: number): string {
   const token = tokens.at(-1)!;
   if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted)
     return drawnCaption(token, accepted?.params);
   if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
   if (isGreedy(token)) return "No draw: the most likely is taken.";
-  if (token.stages === null) return drawnCaption(token, accepted.params);
+  if (token.processors === null) return drawnCaption(token, accepted.params);
   if (beat < DRAW_PARTS.cut) {
     const left = columns(token, accepted.params).at(-1)!.numCandidates;
     return left === null
@@ -128,20 +128,20 @@ function removerOf(token: TokenSampled, params: SamplingParams | undefined): str
   return SETTING_NAMES[name as SettingName] ?? words[0]!.toUpperCase() + words.slice(1);
 }
 
-function streamCaption(view: TraceView): string {
+function releaseCaption(view: TraceView): string {
   const { withheld, tokens, outputChecks } = view;
-  if (withheld) return sentence(view, "guard");
-  const numHeld = tokens.length - numReleased(view);
-  const held = numHeld
-    ? `${counted(numHeld, "token")} wait${numHeld === 1 ? "s" : ""} for the safety check`
+  if (withheld) return sentence(view, "release");
+  const numBuffered = tokens.length - numReleased(view);
+  const buffered = numBuffered
+    ? `${counted(numBuffered, "token")} wait${numBuffered === 1 ? "s" : ""} for the safety check`
     : "";
   if (!outputChecks.length || !numReleased(view))
-    return held
-      ? `${held} before the browser gets ${numHeld === 1 ? "it" : "them"}.`
-      : sentence(view, "guard");
-  return numHeld && !view.generation
-    ? `${counted(numReleased(view), "token")} left for the browser; ${held}.`
-    : sentence(view, "guard");
+    return buffered
+      ? `${buffered} before the browser gets ${numBuffered === 1 ? "it" : "them"}.`
+      : sentence(view, "release");
+  return numBuffered && !view.generation
+    ? `${counted(numReleased(view), "token")} left for the browser; ${buffered}.`
+    : sentence(view, "release");
 }
 
 function runningBill(view: TraceView): string {
@@ -156,8 +156,9 @@ const NUM_NAMED = 5;
 /** A scene's picture in words, for readers who do not see it. */
 export function pictureWords(view: TraceView, scene: SceneId): string {
   const said = caption(view, scene);
-  if (scene === "draw" || scene === "stream") return [said, drawWords(view)].filter(Boolean).join(" ");
-  if (scene === "window")
+  if (scene === "sampling" || scene === "release")
+    return [said, samplingWords(view)].filter(Boolean).join(" ");
+  if (scene === "context")
     return [
       said,
       ...(view.context?.segments ?? [])
@@ -167,7 +168,7 @@ export function pictureWords(view: TraceView, scene: SceneId): string {
   return said;
 }
 
-function drawWords({ tokens, accepted }: TraceView): string {
+function samplingWords({ tokens, accepted }: TraceView): string {
   const token = tokens.at(-1);
   if (!token || !accepted) return "";
   const name = quotedName(token);

@@ -66,23 +66,23 @@ describe.each(["blocked", "finished", "lost", "remote", "second_turn", "stopped"
 it("tells of each scene only what is recorded", () => {
   for (const { id } of SCENES) expect(stripFigure(emptyView(), id)).toBeNull();
   const view = foldAll([ACCEPTED, token(0, 1), token(1, 2), RELEASED, ...ended("stop")]);
-  expect(stripFigure(view, "draw")).toBe("2 tokens · 1\u00a0µs");
-  expect(stripFigure(view, "stream")).toBe("0 checks");
+  expect(stripFigure(view, "sampling")).toBe("2 tokens · 1\u00a0µs");
+  expect(stripFigure(view, "release")).toBe("0 checks");
   expect(stripFigure(view, "bill")).toBeNull();
   expect(caption(view, "bill")).toBe("Nothing was computed, so there is nothing to pay.");
 });
 
-it("tells of held tokens that they wait, and of withheld ones that they never left", () => {
-  const held = foldAll([ACCEPTED, token(0, 1)]);
-  expect(caption(held, "stream")).toBe("1 token waits for the safety check before the browser gets it.");
-  expect(stripFigure(foldAll([ACCEPTED, token(0, 1), WITHHELD]), "stream")).toBe("withheld");
+it("tells of buffered tokens that they wait, and of withheld ones that they never left", () => {
+  const buffered = foldAll([ACCEPTED, token(0, 1)]);
+  expect(caption(buffered, "release")).toBe("1 token waits for the safety check before the browser gets it.");
+  expect(stripFigure(foldAll([ACCEPTED, token(0, 1), WITHHELD]), "release")).toBe("withheld");
 });
 
 it("ends a failed request in the scene in which it failed, with the reason", () => {
   const view = foldAll([ACCEPTED, failed("safety", "blocked")]);
-  expect(sceneAt(view)).toBe("check");
-  expect(caption(view, "check")).toContain("did not reach the model");
-  expect(sceneAt(foldAll([ACCEPTED, token(0, 1), failed("generation", "worker_lost")]))).toBe("draw");
+  expect(sceneAt(view)).toBe("safety");
+  expect(caption(view, "safety")).toContain("did not reach the model");
+  expect(sceneAt(foldAll([ACCEPTED, token(0, 1), failed("generation", "worker_lost")]))).toBe("sampling");
 });
 
 it("does not take what follows silently for a step", () => {

@@ -11,15 +11,15 @@ export interface Scene {
 }
 
 export const SCENES = [
-  { id: "message", title: "Gate", stage: "gateway" },
-  { id: "window", title: "Context", stage: "context" },
-  { id: "tokens", title: "Tokens", stage: "prompt" },
-  { id: "check", title: "Safety", stage: "safety" },
+  { id: "gateway", title: "Gateway", stage: "gateway" },
+  { id: "context", title: "Context", stage: "context" },
+  { id: "tokens", title: "Tokens", stage: "tokens" },
+  { id: "safety", title: "Safety", stage: "safety" },
   { id: "queue", title: "Queue", stage: "queue" },
   { id: "cache", title: "Cache", stage: "prefill" },
   { id: "prefill", title: "Prefill", stage: "prefill" },
-  { id: "draw", title: "Sampling", stage: "decode" },
-  { id: "stream", title: "Release", stage: "guard" },
+  { id: "sampling", title: "Sampling", stage: "sampling" },
+  { id: "release", title: "Release", stage: "release" },
   { id: "bill", title: "Bill", stage: "bill" },
 ] as const satisfies { id: string; title: string; stage: StageId }[];
 
@@ -28,9 +28,9 @@ export type SceneId = (typeof SCENES)[number]["id"];
 export const sceneIndex = (id: SceneId): number => SCENES.findIndex((scene) => scene.id === id);
 
 const SCENE_OF_FAILURE: Record<string, SceneId> = {
-  gateway: "message",
-  safety: "check",
-  context: "window",
+  gateway: "gateway",
+  safety: "safety",
+  context: "context",
   prompt: "tokens",
   settle: "bill",
 };
@@ -38,7 +38,7 @@ const SCENE_OF_FAILURE: Record<string, SceneId> = {
 /** The scene of an event; null: it is no step of the journey, and the scene before goes on. */
 export function sceneOf(event: AnyEvent, hasTokens: boolean): SceneId | null {
   // A fork's inherited answer is checked before anything is computed.
-  if (event.type === "safety.checked") return event.layer === "output" && hasTokens ? "stream" : "check";
+  if (event.type === "safety.checked") return event.layer === "output" && hasTokens ? "release" : "safety";
   if (event.type === "request.failed") return SCENE_OF_FAILURE[event.stage] ?? null;
   // A prompt that is computed again after a preemption is no reading of the prompt.
   if (hasTokens && !isOfAnswer(event)) return null;
@@ -58,7 +58,7 @@ export function latestStep(view: TraceView): { scene: SceneId; entry: NumberedEv
   return null;
 }
 
-export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "message";
+export const sceneAt = (view: TraceView): SceneId => latestStep(view)?.scene ?? "gateway";
 
 /** True when the view is at a step of the journey itself: silent events after it are not shown moving. */
 export function isAtStep(view: TraceView): boolean {

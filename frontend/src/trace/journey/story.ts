@@ -71,11 +71,11 @@ export class Story {
       start = end;
     };
     for (const { scene, end } of this.chapters) if (!IN_ANSWER.has(scene)) push(scene, end);
-    push("draw", this.tokenEnds.at(-1) ?? 0);
+    push("sampling", this.tokenEnds.at(-1) ?? 0);
     const isWritten = this.generated !== null || this.isOver;
-    const isLetOut = this.chapters.some(({ scene }) => scene === "stream");
+    const isLetOut = this.chapters.some(({ scene }) => scene === "release");
     if (isWritten && isLetOut)
-      push("stream", this.billed ? this.billed - 1 : (this.generated ?? this.length));
+      push("release", this.billed ? this.billed - 1 : (this.generated ?? this.length));
     if (this.billed) push("bill", this.length);
     return found;
   }
@@ -88,4 +88,4 @@ export function storyOf(log: readonly { event: AnyEvent }[]): Story {
   return story;
 }
 
-const IN_ANSWER = new Set<SceneId>(["draw", "stream", "bill"]);
+const IN_ANSWER = new Set<SceneId>(["sampling", "release", "bill"]);

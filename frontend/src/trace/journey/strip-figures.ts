@@ -15,20 +15,20 @@ function took(view: TraceView, id: SceneId): string | null {
 }
 
 const FIGURES: Record<SceneId, (view: TraceView) => string | null> = {
-  message: (view) => took(view, "message") ?? (view.accepted && "sent"),
-  window: (view) => took(view, "window"),
+  gateway: (view) => took(view, "gateway") ?? (view.accepted && "sent"),
+  context: (view) => took(view, "context"),
   tokens: (view) => took(view, "tokens"),
-  check: (view) => took(view, "check"),
+  safety: (view) => took(view, "safety"),
   queue: (view) => took(view, "queue") ?? (view.queued ? "waiting" : null),
   cache: (view) =>
     view.cache && `${count(view.cache.num_cached_tokens)}${view.prompt ? ` of ${count(numRead(view))}` : ""}`,
   prefill: (view) => took(view, "prefill"),
-  draw: ({ tokens }) => {
+  sampling: ({ tokens }) => {
     const [first, last] = [tokens[0], tokens.at(-1)];
     if (!first || !last) return null;
     return `${counted(tokens.length, "token")} · ${duration(last.at - first.at)}`;
   },
-  stream: ({ withheld, outputChecks, releases }) => {
+  release: ({ withheld, outputChecks, releases }) => {
     if (withheld) return "withheld";
     return releases.length ? counted(outputChecks.length, "check") : null;
   },

@@ -61,8 +61,8 @@ it("keeps the marks where only they tell two candidates apart", () => {
 });
 
 it("is the model's own where the settings left one candidate", () => {
-  const stages = token(0, 0).stages!.map((each) => ({ ...each, num_candidates: 1 }));
-  const call = closestCall(foldAll([ACCEPTED, { ...token(0, 100_000), stages }]))!;
+  const processors = token(0, 0).processors!.map((each) => ({ ...each, num_candidates: 1 }));
+  const call = closestCall(foldAll([ACCEPTED, { ...token(0, 100_000), processors }]))!;
   expect(call.isAfterSettings).toBe(false);
 });
 

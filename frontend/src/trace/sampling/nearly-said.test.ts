@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { logSumExp, stage, token } from "../fixtures";
+import { logSumExp, processor, token } from "../fixtures";
 import { nearlySaid } from "./nearly-said";
 
 /** A vocabulary of which the first are recorded, in the order given. */
@@ -14,7 +14,7 @@ function sampled(logits: number[], numRecorded: number, chosen: number) {
     candidate_ids: ids,
     candidate_logits: ids.map((id) => logits[id]!),
     candidate_pieces: ids.map((id) => btoa(String(id))),
-    stages: [stage("temperature", logits.length, 1, 0)],
+    processors: [processor("temperature", logits.length, 1, 0)],
   };
 }
 
@@ -43,12 +43,12 @@ it.each(["logit_bias", "penalties", "dry", "temperature"] as const)(
   "says how many others there are where %s came first, which takes none away",
   (name) => {
     const one = sampled([2, 1, 0], 3, 0);
-    expect(nearlySaid({ ...one, stages: [stage(name, 9, 1, 1)] })!.rest.num).toBe(6);
+    expect(nearlySaid({ ...one, processors: [processor(name, 9, 1, 1)] })!.rest.num).toBe(6);
   },
 );
 
 it("does not say how many others there are where a stage took some away first, nor anything without candidates", () => {
   const one = sampled([2, 1, 0], 3, 0);
-  expect(nearlySaid({ ...one, stages: [stage("top_k", 2, 0.9, 1)] })!.rest.num).toBeNull();
+  expect(nearlySaid({ ...one, processors: [processor("top_k", 2, 0.9, 1)] })!.rest.num).toBeNull();
   expect(nearlySaid({ ...one, candidate_ids: [], candidate_logits: [], candidate_pieces: [] })).toBeNull();
 });

@@ -49,8 +49,8 @@ export function nearlySaid(token: TokenSampled): Nearly | null {
   };
 }
 
-/** Known where the first stage says how many tokens it had, and took none away. */
-function vocabularySize({ stages }: TokenSampled): number | null {
-  const first = stages?.[0];
+/** Known where the first processor says how many tokens it had, and took none away. */
+function vocabularySize({ processors }: TokenSampled): number | null {
+  const first = processors?.[0];
   return first && KEEPS_ALL.includes(first.name) ? first.num_candidates : null;
 }

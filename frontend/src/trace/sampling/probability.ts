@@ -1,11 +1,11 @@
-/** Probabilities after every sampler stage, from recorded values: raw logits and each stage's normaliser. */
-import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
+/** Probabilities after every logits processor, from recorded values: raw logits and each processor's normaliser. */
+import type { ProcessorEffect, SamplingParams, TokenSampled } from "../../protocol/events";
 
 export interface Column {
-  name: SamplerStage["name"] | "model";
+  name: ProcessorEffect["name"] | "model";
   numCandidates: number | null;
   mass: number;
-  /** Per recorded token; null where the stage (or one before) removed it. */
+  /** Per recorded token; null where the processor (or one before) removed it. */
   probabilities: (number | null)[];
   /** The joint probability of all candidates that are not listed. */
   others: number;
@@ -21,29 +21,31 @@ export function hasLogits(token: TokenSampled): boolean {
   return token.log_normalizer !== null;
 }
 
-/** One column for the model's own distribution, then one per stage that was on, as far as the stages are known. */
+/** One column for the model's own distribution, then one per processor that was on, as far as the processors are known. */
 export function columns(token: TokenSampled, params: SamplingParams): Column[] {
   // Masked tokens stand after the candidates and have no place in their order.
-  const numMasked = (token.stages ?? []).reduce((sum, stage) => sum + stage.masked.length, 0);
+  const numMasked = (token.processors ?? []).reduce((sum, processor) => sum + processor.masked.length, 0);
   const numCandidates = token.candidate_ids.length - numMasked;
   let logits: (number | null)[] = token.candidate_logits;
   const result = [column("model", null, 1, logits, token.log_normalizer ?? 0)];
-  for (const stage of token.stages ?? []) {
+  for (const processor of token.processors ?? []) {
     logits = logits.map((logit, index) => {
       const id = token.candidate_ids[index]!;
-      if (logit === null || stage.masked.includes(id)) return null;
-      if (index < numCandidates && id !== token.id && !isInRun(stage, index)) return null;
-      if (stage.name === "temperature") return logit / params.temperature;
-      return stage.logits?.[index] ?? logit;
+      if (logit === null || processor.masked.includes(id)) return null;
+      if (index < numCandidates && id !== token.id && !isInRun(processor, index)) return null;
+      if (processor.name === "temperature") return logit / params.temperature;
+      return processor.logits?.[index] ?? logit;
     });
-    result.push(column(stage.name, stage.num_candidates, stage.mass, logits, stage.log_normalizer));
+    result.push(
+      column(processor.name, processor.num_candidates, processor.mass, logits, processor.log_normalizer),
+    );
   }
   return result;
 }
 
 /** The chosen token may stand after the first candidates, at a place that is not recorded; it is in every run. */
-function isInRun(stage: SamplerStage, index: number): boolean {
-  return index >= stage.first && index < stage.first + stage.num_candidates;
+function isInRun(processor: ProcessorEffect, index: number): boolean {
+  return index >= processor.first && index < processor.first + processor.num_candidates;
 }
 
 function column(
@@ -68,6 +70,6 @@ function column(
 /** The distribution from which the token was drawn, null where unknown; greedy decoding puts all on the first. */
 export function finalProbabilities(token: TokenSampled, params: SamplingParams): (number | null)[] | null {
   if (isGreedy(token)) return token.candidate_ids.map((id) => (id === token.id ? 1 : null));
-  if (token.stages === null) return null;
+  if (token.processors === null) return null;
   return columns(token, params).at(-1)!.probabilities;
 }

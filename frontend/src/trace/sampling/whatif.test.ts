@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { AnyEvent, SamplingParams, TokenSampled } from "../../protocol/events";
-import { foldAll, logSumExp, PARAMS, stage, token } from "../fixtures";
+import { foldAll, logSumExp, PARAMS, processor, token } from "../fixtures";
 import type { TraceView } from "../view";
 import { dryPenalties } from "./dry";
 import { course, piecesOf, redraw, spread, type Settings } from "./whatif";
@@ -95,7 +95,7 @@ function recorded(logits: number[], ids: number[], temperature: number, u: numbe
     candidate_ids: ids.slice(0, 20),
     candidate_logits: logits.slice(0, 20).map((logit) => Math.round(logit * 1e4) / 1e4),
     candidate_pieces: [],
-    stages: temperature === 1 ? [] : [stage("temperature", SIZE, 1, scaled)],
+    processors: temperature === 1 ? [] : [processor("temperature", SIZE, 1, scaled)],
   };
 }
 
@@ -176,8 +176,8 @@ function recordedWithDry(logits: number[], ids: number[], own: SamplingParams, o
   const rounded = (values: number[]) => values.slice(0, 20).map((value) => Math.round(value * 1e4) / 1e4);
   const after = all.map((each) => each.after);
   const before = all.map((each) => each.penalised);
-  const penalties = stage("penalties", SIZE, 1, logSumExp(before), { logits: rounded(before) });
-  const dry = stage("dry", SIZE, 1, logSumExp(after), { logits: rounded(after) });
+  const penalties = processor("penalties", SIZE, 1, logSumExp(before), { logits: rounded(before) });
+  const dry = processor("dry", SIZE, 1, logSumExp(after), { logits: rounded(after) });
   const scaled = logSumExp(after.map((logit) => logit / own.temperature));
   return {
     ...token(0, 1),
@@ -186,10 +186,10 @@ function recordedWithDry(logits: number[], ids: number[], own: SamplingParams, o
     candidate_ids: all.slice(0, 20).map(({ id }) => id),
     candidate_logits: rounded(all.map(({ raw }) => raw)),
     candidate_pieces: [],
-    stages: [
+    processors: [
       ...(own.frequency_penalty ? [penalties] : []),
       dry,
-      ...(own.temperature === 1 ? [] : [stage("temperature", SIZE, 1, scaled)]),
+      ...(own.temperature === 1 ? [] : [processor("temperature", SIZE, 1, scaled)]),
     ],
   } as TokenSampled;
 }
@@ -251,11 +251,11 @@ it("says that the draw may lie beyond the recorded candidates, and does not gues
 
 it("does not tell what rising penalties, typical-p or the request's own penalties hide", () => {
   const one = token(0, 1);
-  const reason = (own: Partial<SamplingParams>, wanted: Partial<Settings>, stages = one.stages) =>
-    redraw({ ...one, stages }, { ...PARAMS, ...own }, { ...PARAMS, ...own, ...wanted }, [], []);
+  const reason = (own: Partial<SamplingParams>, wanted: Partial<Settings>, processors = one.processors) =>
+    redraw({ ...one, processors }, { ...PARAMS, ...own }, { ...PARAMS, ...own, ...wanted }, [], []);
   expect(reason({ typical_p: 0.9 }, {}).kind).toBe("unknown");
   expect(reason({}, { presence_penalty: -1 }).kind).toBe("unknown");
-  const penalty = stage("penalties", 4, 1, logSumExp([2, 1, 0, -1]), { logits: [2, 1, 0] });
+  const penalty = processor("penalties", 4, 1, logSumExp([2, 1, 0, -1]), { logits: [2, 1, 0] });
   expect(reason({ presence_penalty: 1 }, { presence_penalty: 0.5 }, [penalty]).kind).toBe("unknown");
 });
 

@@ -6,7 +6,7 @@
  * a range. Everything is therefore computed in ranges, and a token counts as drawn only where each value in them draws
  * it.
  */
-import type { SamplerStage, SamplingParams, TokenSampled } from "../../protocol/events";
+import type { ProcessorEffect, SamplingParams, TokenSampled } from "../../protocol/events";
 import { dryPenalties, type DrySettings, type PieceOf } from "./dry";
 import { isGreedy } from "./probability";
 
@@ -50,11 +50,11 @@ interface Weighed {
   error: number;
 }
 
-interface Kept {
-  /** Number of known candidates that are kept. */
+interface Survivors {
+  /** Number of known candidates that survive. */
   num: Range;
   mass: Range;
-  /** True when others may be kept. */
+  /** True when others may survive. */
   isOpen: boolean;
 }
 
@@ -92,9 +92,10 @@ export function redraw(
   output: readonly number[],
   pieceOf: PieceOf = () => undefined,
 ): Outcome {
-  const { stages, log_normalizer } = token;
-  if (stages === null || log_normalizer === null) return unknown("this server reports no logits and no draw");
-  const problem = unfit(stages, own, wanted);
+  const { processors, log_normalizer } = token;
+  if (processors === null || log_normalizer === null)
+    return unknown("this server reports no logits and no draw");
+  const problem = unfit(processors, own, wanted);
   if (problem) return unknown(problem);
   const isCold = wanted.temperature < MIN_TEMPERATURE;
   const ordered = weighAll(token, own, wanted, { prompt, output, pieceOf });
@@ -134,7 +135,8 @@ export function spread(
   output: readonly number[] = [],
   pieceOf: PieceOf = () => undefined,
 ): Spread | null {
-  if (token.stages === null || token.log_normalizer === null || unfit(token.stages, own, wanted)) return null;
+  if (token.processors === null || token.log_normalizer === null || unfit(token.processors, own, wanted))
+    return null;
   const isCold = wanted.temperature < MIN_TEMPERATURE;
   const weighed = weighAll(token, own, wanted, { prompt, output, pieceOf });
   if (typeof weighed === "string" || !weighed.known.length) return null;
@@ -209,15 +211,15 @@ function isSamePenalties(own: SamplingParams, wanted: Settings): boolean {
   return PENALTIES.every((name) => own[name] === wanted[name]);
 }
 
-/** True when the stages that change logits are the request's own: then the candidates stand in their order. */
+/** True when the processors that change logits are the request's own: then the candidates stand in their order. */
 function isSameOrder(own: SamplingParams, wanted: Settings): boolean {
   return isSamePenalties(own, wanted) && isSameDry(own, wanted);
 }
 
-function unfit(stages: SamplerStage[], own: SamplingParams, wanted: Settings): string | null {
+function unfit(processors: ProcessorEffect[], own: SamplingParams, wanted: Settings): string | null {
   if (own.typical_p < 1) return "the request used typical-p, which needs the entropy of all candidates";
   if (isSamePenalties(own, wanted)) return null;
-  if (stages.some(({ name }) => CHANGES_LOGITS.includes(name)))
+  if (processors.some(({ name }) => CHANGES_LOGITS.includes(name)))
     return "the candidates were recorded in the order of the request's own penalties and biases";
   if (wanted.repetition_penalty < 1 || wanted.frequency_penalty < 0 || wanted.presence_penalty < 0)
     return "a penalty that raises logits may raise candidates that are not recorded";
@@ -236,17 +238,17 @@ function weighAll(
 }
 
 function weigh(token: TokenSampled, own: SamplingParams, temperature: number): Weighed {
-  const stages = token.stages!;
-  const numMasked = stages.reduce((sum, stage) => sum + stage.masked.length, 0);
+  const processors = token.processors!;
+  const numMasked = processors.reduce((sum, processor) => sum + processor.masked.length, 0);
   const count = Math.min(NUM_RECORDED, token.candidate_ids.length - numMasked);
-  const changed = stages.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
+  const changed = processors.findLast(({ logits }) => logits !== null)?.logits ?? token.candidate_logits;
   const logits = changed.slice(0, count) as number[];
-  const before = stages.findLast(({ name }) => CHANGES_LOGITS.includes(name));
+  const before = processors.findLast(({ name }) => CHANGES_LOGITS.includes(name));
   const first = logits[0]!;
   const beta = 1 / temperature;
   const weights = logits.map((logit) => Math.exp(beta * (logit - first)));
-  const processed = stages.findLast(({ name }) => isProcessor(name));
-  const scaled = stages.find(({ name }) => name === "temperature");
+  const processed = processors.findLast(({ name }) => isBeforeTemperature(name));
+  const scaled = processors.find(({ name }) => name === "temperature");
   const numAll = (scaled ?? processed)?.num_candidates ?? Infinity;
   const anchors = [{ beta: 1, normalizer: processed?.log_normalizer ?? token.log_normalizer! }];
   if (scaled) anchors.push({ beta: 1 / own.temperature, normalizer: scaled.log_normalizer });
@@ -270,7 +272,7 @@ function weigh(token: TokenSampled, own: SamplingParams, temperature: number): W
   };
 }
 
-function isProcessor(name: SamplerStage["name"]): boolean {
+function isBeforeTemperature(name: ProcessorEffect["name"]): boolean {
   return ["grammar", "banned_tokens", "dry", ...CHANGES_LOGITS].includes(name);
 }
 
@@ -354,62 +356,67 @@ function cumulative({ known }: Weighed): number[] {
   return sums;
 }
 
-/** The stages in their order, as in inference/sampling/candidates.py. */
-function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Kept {
+/** The processors in their order, as in inference/sampling/candidates.py. */
+function cut(weighed: Weighed, { top_k, top_p, min_p }: Settings): Survivors {
   const sums = cumulative(weighed);
   const count = weighed.known.length;
   const total = sums[count]!;
-  let kept: Kept = {
+  let survivors: Survivors = {
     num: { low: count, high: count },
     mass: { low: total + weighed.others.low, high: total + weighed.others.high },
     isOpen: weighed.others.high > 0,
   };
-  if (top_k > 0) kept = cutTopK(kept, weighed, sums, top_k);
-  if (top_p < 1) kept = cutTopP(kept, weighed, sums, top_p);
-  if (min_p > 0) kept = cutMinP(kept, weighed, sums, min_p);
-  return kept;
+  if (top_k > 0) survivors = cutTopK(survivors, weighed, sums, top_k);
+  if (top_p < 1) survivors = cutTopP(survivors, weighed, sums, top_p);
+  if (min_p > 0) survivors = cutMinP(survivors, weighed, sums, min_p);
+  return survivors;
 }
 
-function cutTopK(kept: Kept, { known, heaviest }: Weighed, sums: number[], k: number): Kept {
+function cutTopK(survivors: Survivors, { known, heaviest }: Weighed, sums: number[], k: number): Survivors {
   const more = k - known.length;
   if (more <= 0) return closed(sums, k, k);
-  if (!kept.isOpen) return kept;
+  if (!survivors.isOpen) return survivors;
   const total = sums.at(-1)!;
-  return { ...kept, mass: { low: total, high: Math.min(kept.mass.high, total + more * heaviest) } };
+  return { ...survivors, mass: { low: total, high: Math.min(survivors.mass.high, total + more * heaviest) } };
 }
 
-function cutTopP(kept: Kept, { heaviest, error }: Weighed, sums: number[], p: number): Kept {
+function cutTopP(survivors: Survivors, { heaviest, error }: Weighed, sums: number[], p: number): Survivors {
   const reach = (target: number, scale: number) => sums.findIndex((sum, n) => n > 0 && sum * scale >= target);
-  const least = reach(p * kept.mass.low, 1 + error);
-  const most = reach(p * kept.mass.high, 1 - error);
-  const low = least < 0 ? kept.num.low : Math.min(kept.num.low, least);
-  // A closed kept set reaches its last one at the latest.
-  if (most >= 0 || !kept.isOpen)
-    return closed(sums, low, most < 0 ? kept.num.high : Math.min(kept.num.high, most));
+  const least = reach(p * survivors.mass.low, 1 + error);
+  const most = reach(p * survivors.mass.high, 1 - error);
+  const low = least < 0 ? survivors.num.low : Math.min(survivors.num.low, least);
+  // A closed survivors set reaches its last one at the latest.
+  if (most >= 0 || !survivors.isOpen)
+    return closed(sums, low, most < 0 ? survivors.num.high : Math.min(survivors.num.high, most));
   return {
-    num: { low, high: kept.num.high },
+    num: { low, high: survivors.num.high },
     mass: {
-      low: least < 0 ? Math.max(sums[low]!, p * kept.mass.low) : sums[low]!,
-      high: Math.min(kept.mass.high, p * kept.mass.high + heaviest),
+      low: least < 0 ? Math.max(sums[low]!, p * survivors.mass.low) : sums[low]!,
+      high: Math.min(survivors.mass.high, p * survivors.mass.high + heaviest),
     },
     isOpen: true,
   };
 }
 
-function cutMinP(kept: Kept, { known, heaviest, error }: Weighed, sums: number[], share: number): Kept {
+function cutMinP(
+  survivors: Survivors,
+  { known, heaviest, error }: Weighed,
+  sums: number[],
+  share: number,
+): Survivors {
   const bound = share * known[0]!.weight;
   const numAbove = (scale: number) => known.filter(({ weight }) => weight * scale >= bound).length;
-  const low = Math.min(kept.num.low, numAbove(1 - error));
-  const high = Math.min(kept.num.high, numAbove(1 + error));
-  if (!kept.isOpen || heaviest * (1 + error) < bound) return closed(sums, low, high);
-  return { num: { low, high }, mass: { low: sums[low]!, high: kept.mass.high }, isOpen: true };
+  const low = Math.min(survivors.num.low, numAbove(1 - error));
+  const high = Math.min(survivors.num.high, numAbove(1 + error));
+  if (!survivors.isOpen || heaviest * (1 + error) < bound) return closed(sums, low, high);
+  return { num: { low, high }, mass: { low: sums[low]!, high: survivors.mass.high }, isOpen: true };
 }
 
-function closed(sums: number[], low: number, high: number): Kept {
+function closed(sums: number[], low: number, high: number): Survivors {
   return { num: { low, high }, mass: { low: sums[low]!, high: sums[high]! }, isOpen: false };
 }
 
-function drawFrom(weighed: Weighed, { num, mass, isOpen }: Kept, u: number): Outcome {
+function drawFrom(weighed: Weighed, { num, mass, isOpen }: Survivors, u: number): Outcome {
   const sums = cumulative(weighed);
   const place = (target: number) => sums.findIndex((sum, n) => n > 0 && sum > target);
   const low = place(u * mass.low * (1 - weighed.error));

@@ -1,11 +1,11 @@
 /**
  * token.sampled events from a saved trace's columns; webapp/traces/file/columns.py describes the form. Candidates and
- * stages become objects when a reader selects a token: in a long answer few ever are.
+ * processors become objects when a reader selects a token: in a long answer few ever are.
  */
-import type { SamplerStage, TokenSampled } from "../../protocol/events";
+import type { ProcessorEffect, TokenSampled } from "../../protocol/events";
 import { orNull, starts, unpack, type Numbers } from "./numbers";
 
-type PackedStage = [
+type PackedProcessor = [
   name: string,
   numCandidates: Numbers,
   mass: Numbers,
@@ -28,7 +28,7 @@ export interface TokenColumns {
   num_repeated: number;
   num_bytes: Numbers;
   pieces: Uint8Array;
-  chains: PackedStage[][];
+  chains: PackedProcessor[][];
   chain: Numbers;
   later: Uint8Array;
 }
@@ -41,7 +41,7 @@ interface Candidates {
 }
 
 /** Stages by the place of the token among those of its chain. */
-type StageAt = (place: number) => SamplerStage;
+type ProcessorAt = (place: number) => ProcessorEffect;
 
 export function tokensOf(columns: TokenColumns): TokenSampled[] {
   const field = (name: string, base?: ArrayLike<number>) =>
@@ -49,7 +49,7 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
   const pieces = piecesById(columns);
   const candidates = candidatesOf(columns);
   const [id, logNormalizer] = [field("id"), field("log_normalizer")];
-  const stagesAt = stagesOf(columns, candidates, logNormalizer);
+  const processorsAt = processorsOf(columns, candidates, logNormalizer);
   const [at, position, isSpecial, isShown] = [
     field("at"),
     field("position"),
@@ -71,7 +71,7 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
     let ids: number[] | undefined;
     let logits: number[] | undefined;
     let listed: string[] | undefined;
-    let stages: SamplerStage[] | null | undefined;
+    let processors: ProcessorEffect[] | null | undefined;
     return {
       type: "token.sampled",
       at: at[index]!,
@@ -96,8 +96,8 @@ export function tokensOf(columns: TokenColumns): TokenSampled[] {
       get candidate_pieces() {
         return (listed ??= this.candidate_ids.map((each) => pieces.get(each)!));
       },
-      get stages() {
-        return stages === undefined ? (stages = stagesAt(index)) : stages;
+      get processors() {
+        return processors === undefined ? (processors = processorsAt(index)) : processors;
       },
       step_us: orNull(stepUs[index]!),
       batch_size: orNull(batchSize[index]!),
@@ -144,12 +144,12 @@ function expectedLogprobs(
   });
 }
 
-/** The stages of the token at an index; null where they are not reported. */
-function stagesOf(
+/** The processors of the token at an index; null where they are not reported. */
+function processorsOf(
   columns: TokenColumns,
   candidates: Candidates,
   logNormalizer: Float64Array,
-): (index: number) => SamplerStage[] | null {
+): (index: number) => ProcessorEffect[] | null {
   const chain = unpack(columns.chain, columns.num_tokens);
   const places = new Uint32Array(columns.num_tokens);
   const membersOf: number[][] = columns.chains.map(() => []);
@@ -159,23 +159,23 @@ function stagesOf(
   const chains = columns.chains.map((packed, number) => {
     const members = membersOf[number]!;
     let before: ArrayLike<number> = members.map((index) => logNormalizer[index]!);
-    return packed.map((stage): StageAt => {
-      const normalizers = unpack(stage[3], members.length, before);
+    return packed.map((processor): ProcessorAt => {
+      const normalizers = unpack(processor[3], members.length, before);
       before = normalizers;
-      return stageOf(stage, normalizers, members, candidates);
+      return processorOf(processor, normalizers, members, candidates);
     });
   });
   return (index) =>
-    Number.isNaN(chain[index]!) ? null : chains[chain[index]!]!.map((stage) => stage(places[index]!));
+    Number.isNaN(chain[index]!) ? null : chains[chain[index]!]!.map((processor) => processor(places[index]!));
 }
 
-/** members: the indices of the tokens that have this stage. */
-function stageOf(
-  packed: PackedStage,
+/** members: the indices of the tokens that have this processor. */
+function processorOf(
+  packed: PackedProcessor,
   normalizers: Float64Array,
   members: number[],
   candidates: Candidates,
-): StageAt {
+): ProcessorAt {
   const num = members.length;
   const [name, numCandidates, mass, , first, numLogits, logits, numMasked, masked] = packed;
   const [lefts, masses, firsts] = [unpack(numCandidates, num), unpack(mass, num), unpack(first, num)];
@@ -189,7 +189,7 @@ function stageOf(
   const maskStarts = starts(unpack(numMasked, num));
   const masks = unpack(masked, maskStarts.at(-1)!);
   return (place) => ({
-    name: name as SamplerStage["name"],
+    name: name as ProcessorEffect["name"],
     num_candidates: lefts[place]!,
     mass: masses[place]!,
     log_normalizer: normalizers[place]!,

@@ -1,4 +1,4 @@
-/** A saved trace as it is kept: the same events as on the wire. Knows nothing of its packing. */
+/** A saved trace as it is stored: the same events as on the wire. Knows nothing of its packing. */
 import type { AnyEvent } from "../../protocol/events";
 import { tokensOf, type TokenColumns } from "./columns";
 

@@ -22,10 +22,10 @@ it("holds the bytes of a character until it is whole, and every text until its r
   ];
   const tokens = pieces.map((piece, index) => ({ ...token(index, 1000 * (index + 1)), piece }));
   const lane = laneOf(foldAll([...tokens.slice(0, 2), released(2500, "a😺", 2), tokens[2]!]));
-  expect(lane.map(({ numHeld }) => numHeld)).toEqual([2, 0, 0]);
+  expect(lane.map(({ numBuffered }) => numBuffered)).toEqual([2, 0, 0]);
   expect(lane.map(({ text }) => text)).toEqual(["a", "😺", "b"]);
   expect(lane.map(({ release }) => release)).toEqual([0, 0, null]);
-  expect(lane.map(({ heldUs, seq }) => [heldUs, seq])).toEqual([
+  expect(lane.map(({ bufferedUs, seq }) => [bufferedUs, seq])).toEqual([
     [1500, 3],
     [500, 3],
     [null, null],

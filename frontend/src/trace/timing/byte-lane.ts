@@ -1,4 +1,4 @@
-/** The way of each generated token's bytes: held until a character is whole, then until its text is let out. */
+/** The way of each generated token's bytes: buffered until a character is whole, then until its text is let out. */
 import type { TokenSampled } from "../../protocol/events";
 import { decodeBase64 } from "../bytes";
 import type { TraceView } from "../view";
@@ -7,13 +7,13 @@ export interface LaneToken {
   token: TokenSampled;
   bytes: number[];
   /** Bytes that wait for the rest of their character once this token has come, its own last ones included. */
-  numHeld: number;
+  numBuffered: number;
   /** The characters that became whole with this token. */
   text: string;
   /** Index of the release of its text, from 0; null: none (it is withheld, cut off at a stop text, or not out yet). */
   release: number | null;
   /** From its draw to its release, µs. */
-  heldUs: number | null;
+  bufferedUs: number | null;
   /** seq of the release's event, which says in which frame it travelled. */
   seq: number | null;
 }
@@ -31,10 +31,10 @@ export function laneOf(view: TraceView): LaneToken[] {
     return {
       token,
       bytes,
-      numHeld: rest.length,
+      numBuffered: rest.length,
       text: decoder.decode(Uint8Array.from(whole)),
       release: out ? release : null,
-      heldUs: out ? Math.max(0, out.at - token.at) : null,
+      bufferedUs: out ? Math.max(0, out.at - token.at) : null,
       seq: releases[release]?.seq ?? null,
     };
   });

@@ -51,11 +51,11 @@ const STAGE_MEANINGS: Record<StageId, string> = {
   gateway: "The gate signs the request in, checks its limits and records it.",
   safety: "A classifier reads the message before any model does.",
   context: "System prompt, history and message are packed into one block that fits the window.",
-  prompt: "The prompt becomes the tokens that the model reads.",
+  tokens: "The prompt becomes the tokens that the model reads.",
   queue: "The request waits until the engine has room for it.",
   prefill: "The model reads the prompt, many tokens in one step.",
-  decode: "One pass of the model gives the next token.",
-  guard: "A classifier reads the answer before you do; text is held until then.",
+  sampling: "One pass of the model gives the next token.",
+  release: "A classifier reads the answer before you do; text is held until then.",
   bill: "The tokens are priced, and the trace is saved.",
 };
 

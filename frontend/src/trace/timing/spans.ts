@@ -42,7 +42,7 @@ export function stageSpans(view: TraceView): Span[] {
   add("gateway", "sign-in, limits, records", accepted?.received_at, gateway?.at);
   add("safety", "check of the message", inputCheck && inputCheck.at - inputCheck.duration_us, inputCheck?.at);
   add("context", "context assembly", context && context.at - context.duration_us, context?.at);
-  add("prompt", "token table", prompt && prompt.at - prompt.duration_us, prompt?.at);
+  add("tokens", "tokenization", prompt && prompt.at - prompt.duration_us, prompt?.at);
   for (const { where, start, end, isOpen } of queueWaits(view))
     add("queue", WAIT_WORDS[where], start, end, isOpen);
   if (started?.server && !prefill.length)
@@ -50,7 +50,7 @@ export function stageSpans(view: TraceView): Span[] {
   if (started && !tokens.length && isRunning)
     add("prefill", "reading the prompt", prefill.at(-1)?.at ?? started.at, view.at, true);
   if (tokens.length && !generation && isRunning)
-    add("decode", "the next token", tokens.at(-1)!.at, view.at, true);
+    add("sampling", "the next token", tokens.at(-1)!.at, view.at, true);
   add("bill", "bill", generation?.at, bill?.at);
   if (generation && !bill && isRunning) add("bill", "bill", generation.at, view.at, true);
   add("bill", "saving the trace", bill?.at, over?.at);
@@ -81,7 +81,7 @@ export class SpanReader {
     else if (event.type === "prefill.advanced")
       found.push(lasting("prefill", event, event.at - event.step_us, event.at));
     else if (event.type === "safety.checked" && event.layer !== "input")
-      found.push(lasting("guard", event, event.at - event.duration_us, event.at));
+      found.push(lasting("release", event, event.at - event.duration_us, event.at));
     else if (event.type === "token.sampled") found.push(this.token(event));
     return found;
   }
@@ -93,7 +93,7 @@ export class SpanReader {
     // A step of unknown duration begins at the arrival of the token before.
     const start = event.step_us === null ? (before?.at ?? event.at) : event.at - event.step_us;
     return {
-      ...lasting("decode", event, before ? start : event.at, event.at, !before),
+      ...lasting("sampling", event, before ? start : event.at, event.at, !before),
       position: event.position,
     };
   }

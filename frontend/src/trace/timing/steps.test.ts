@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { AnyEvent, BatchComposed } from "../../protocol/events";
 import { foldAll, token } from "../fixtures";
-import { companyCost, median, numOthers, stepsOf } from "./steps";
+import { batchCost, median, numOthers, stepsOf } from "./steps";
 
 const chunk = (at: number, start: number, end: number): AnyEvent => ({
   type: "prefill.advanced",
@@ -13,7 +13,7 @@ const chunk = (at: number, start: number, end: number): AnyEvent => ({
   num_sequences: 1,
   num_batched_tokens: end - start,
 });
-const company = (at: number, decoding: number[], prefilling: number[] = []): BatchComposed => ({
+const batch = (at: number, decoding: number[], prefilling: number[] = []): BatchComposed => ({
   type: "batch.composed",
   at,
   decoding,
@@ -50,16 +50,16 @@ it("counts a pass as one step, and a prompt's last chunk and its token as one", 
   ]);
 });
 
-it("gives each step the company that was last told before it", () => {
+it("gives each step the batch that was recorded last before it", () => {
   const events = [
-    company(1, [1, 1]),
+    batch(1, [1, 1]),
     chunk(10_000, 0, 40),
     sampled(0, 10_100),
-    company(15_000, [], [64]),
+    batch(15_000, [], [64]),
     sampled(1, 20_000),
     sampled(2, 30_000),
   ];
-  expect(stepsOf(foldAll(events)).map((step) => step.company?.prefilling)).toEqual([[], [64], [64]]);
+  expect(stepsOf(foldAll(events)).map((step) => step.batch?.prefilling)).toEqual([[], [64], [64]]);
   expect(stepsOf(foldAll(events)).map(numOthers)).toEqual([2, 1, 1]);
 });
 
@@ -72,28 +72,28 @@ it("tells of a trace without it only what the steps themselves say", () => {
       { ...sampled(2, 30_000), batch_size: null },
     ]),
   );
-  expect(steps.map(({ company }) => company)).toEqual([null, null, null]);
+  expect(steps.map(({ batch }) => batch)).toEqual([null, null, null]);
   expect(steps.map(numOthers)).toEqual([0, 2, null]);
 });
 
-it("knows what company cost only where the request was alone too", () => {
+it("knows the cost of a batch only where the request was alone too", () => {
   const alone = [
-    company(1, []),
+    batch(1, []),
     chunk(10_000, 0, 40),
     sampled(0, 10_100),
     sampled(1, 20_000, 8000),
     sampled(2, 30_000, 10_000),
   ];
-  expect(companyCost(stepsOf(foldAll(alone)))).toMatchObject({
+  expect(batchCost(stepsOf(foldAll(alone)))).toMatchObject({
     numAlone: 3,
-    numInCompany: 0,
+    numBatched: 0,
     alone: 9000,
     extra: null,
   });
-  const both = [...alone, company(31_000, [1]), sampled(3, 45_000, 14_000), sampled(4, 60_000, 15_000)];
-  expect(companyCost(stepsOf(foldAll(both)))).toMatchObject({
-    numInCompany: 2,
-    inCompany: 14_500,
+  const both = [...alone, batch(31_000, [1]), sampled(3, 45_000, 14_000), sampled(4, 60_000, 15_000)];
+  expect(batchCost(stepsOf(foldAll(both)))).toMatchObject({
+    numBatched: 2,
+    batched: 14_500,
     extra: 11_000,
   });
 });

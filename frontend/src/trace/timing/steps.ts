@@ -1,4 +1,4 @@
-/** The engine's steps that computed a request, and the company it had in each. */
+/** The engine's steps that computed a request, and the other sequences in the batch of each. */
 import type { BatchComposed, PrefillAdvanced, TokenSampled } from "../../protocol/events";
 import type { TraceView } from "../view";
 
@@ -14,19 +14,18 @@ export interface EngineStep {
   numGiven: number;
   /** Sequences in it, this one included; null: not reported. */
   numSequences: number | null;
-  /** Null: not recorded. */
-  company: BatchComposed | null;
+  /** The other sequences in its batch; null: not recorded. */
+  batch: BatchComposed | null;
 }
 
 /** In the order of time. */
 export function stepsOf(view: TraceView): EngineStep[] {
   const steps = [...view.prefill.map(chunkStep), ...decodeSteps(view)].sort((a, b) => a.at - b.at);
   let next = 0;
-  let company: BatchComposed | null = null;
+  let batch: BatchComposed | null = null;
   for (const step of steps) {
-    while (next < view.companies.length && view.companies[next]!.at <= step.at)
-      company = view.companies[next++]!;
-    step.company = company;
+    while (next < view.batches.length && view.batches[next]!.at <= step.at) batch = view.batches[next++]!;
+    step.batch = batch;
   }
   return steps;
 }
@@ -40,7 +39,7 @@ function chunkStep({ at, step_us, start, end, total, num_sequences }: PrefillAdv
     numOwn: end - start,
     numGiven,
     numSequences: num_sequences,
-    company: null,
+    batch: null,
   };
 }
 
@@ -65,7 +64,7 @@ function decodeSteps({ tokens, prefill, drafts }: TraceView): EngineStep[] {
       numOwn: 1 + (pass?.numGuesses ?? 0),
       numGiven: 1,
       numSequences: token.batch_size,
-      company: null,
+      batch: null,
     });
   }
   return found;
@@ -78,38 +77,38 @@ function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled):
 }
 
 export const numOthers = (step: EngineStep): number | null =>
-  step.company
-    ? step.company.decoding.length + step.company.prefilling.length
+  step.batch
+    ? step.batch.decoding.length + step.batch.prefilling.length
     : step.numSequences === null
       ? null
       : step.numSequences - 1;
 
-export interface CompanyCost {
+export interface BatchCost {
   numAlone: number;
-  numInCompany: number;
+  numBatched: number;
   /** Median duration of a decode step that gave one token, µs; null: there was none. */
   alone: number | null;
-  inCompany: number | null;
-  /** Extra time of the steps in company over as many alone, µs; null: one of the two was never seen. */
+  batched: number | null;
+  /** Extra time of the batched steps over as many alone, µs; null: one of the two was never seen. */
   extra: number | null;
 }
 
 /** From this request's own decode steps without guesses: the time alone is known only if it ever ran alone. */
-export function companyCost(steps: EngineStep[]): CompanyCost {
+export function batchCost(steps: EngineStep[]): BatchCost {
   const known = steps.filter((step) => numOthers(step) !== null);
   const plain = known.filter(({ kind, numOwn, us }) => kind === "decode" && numOwn === 1 && us !== null);
   const alone = plain.filter((step) => numOthers(step) === 0).map(({ us }) => us!);
-  const inCompany = plain.filter((step) => numOthers(step)! > 0).map(({ us }) => us!);
+  const batched = plain.filter((step) => numOthers(step)! > 0).map(({ us }) => us!);
   const usual = median(alone);
   return {
     numAlone: known.filter((step) => numOthers(step) === 0).length,
-    numInCompany: known.filter((step) => numOthers(step)! > 0).length,
+    numBatched: known.filter((step) => numOthers(step)! > 0).length,
     alone: usual,
-    inCompany: median(inCompany),
+    batched: median(batched),
     extra:
-      usual === null || !inCompany.length
+      usual === null || !batched.length
         ? null
-        : Math.max(0, inCompany.reduce((sum, us) => sum + us, 0) - usual * inCompany.length),
+        : Math.max(0, batched.reduce((sum, us) => sum + us, 0) - usual * batched.length),
   };
 }
 

@@ -49,7 +49,7 @@ it("names what no event covers", () => {
     { type: "text.released", at: 9000, text: "a", num_tokens: 1 },
   ]);
   expect(firstText(view)!.parts.map(({ label, start, end }) => [label, end - start])).toEqual([
-    ["Gate: sign-in, limits, records", 3000],
+    ["Gateway: sign-in, limits, records", 3000],
     [BETWEEN, 8000],
   ]);
 });

@@ -1,7 +1,7 @@
-/** The user's wait, moment by moment: the phases end to end, with the stretches that no event covers named. */
+/** The user's wait, moment by moment: the intervals end to end, with the stretches that no event covers named. */
 import type { StageId } from "../stages";
 import { browserMoments } from "../browser-clock";
-import { CHOICE, phaseTable } from "./phases";
+import { CHOICE, intervalTable } from "./intervals";
 import { firstTextUs, type Choice, type TraceView } from "../view";
 
 export const BETWEEN = "Between stages";
@@ -17,13 +17,13 @@ export interface Wait {
 
 /** Without holes and without overlaps, from the key press (or the arrival) to the last paint (or the last text). */
 export function criticalPath(view: TraceView): Wait[] {
-  const { start, end, phases } = phaseTable(view);
+  const { start, end, intervals } = intervalTable(view);
   const path: Wait[] = [];
   const reach = (moment: number) => {
     const from = path.at(-1)?.end ?? start;
     if (moment > from) path.push({ stage: null, label: BETWEEN, start: from, end: moment });
   };
-  for (const { stage, label, start: from, end: to, isBeside } of phases) {
+  for (const { stage, label, start: from, end: to, isBeside } of intervals) {
     if (isBeside || label === CHOICE) continue;
     reach(from);
     path.push({ stage, label, start: from, end: to });

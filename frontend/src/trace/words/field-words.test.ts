@@ -16,11 +16,11 @@ it("tells a token as its text and its place from 1, with names in words and unit
 
 it("tells the scores of a check, and where its text begins", () => {
   const score = { category: "self_harm", score: 0.12345, threshold: 0.5, verdict: "allow" };
-  const event = { type: "safety.checked", at: 1, start: 0, end: 9, held_us: 1500, scores: [score] };
+  const event = { type: "safety.checked", at: 1, start: 0, end: 9, buffered_us: 1500, scores: [score] };
   expect(fieldWords(event as unknown as AnyEvent)).toEqual([
     ["start", "1"],
     ["end", "9"],
-    ["held", "1.5\u00a0ms"],
+    ["buffered", "1.5\u00a0ms"],
     ["scores", "self harm: score 0.1235; threshold 0.5; verdict allow"],
   ]);
 });

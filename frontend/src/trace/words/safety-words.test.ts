@@ -22,7 +22,7 @@ const check = (verdict: SafetyChecked["verdict"], ...scores: SafetyScore[]): Saf
   start: 0,
   end: 9,
   duration_us: 68_000,
-  held_us: 0,
+  buffered_us: 0,
 });
 const said = (inputCheck: SafetyChecked) => sentence({ ...emptyView(), inputCheck }, "safety");
 

@@ -27,14 +27,14 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
     view.started && !view.prefill.length
       ? "The engine is reading the prompt."
       : sentence(view, stageAtWork(view)),
-  done: (view) => sentence(view, "decode"),
+  done: (view) => sentence(view, "sampling"),
   length: (view) => {
     const cut = cutOf(view);
     return cut
       ? cutSentence(cut)
       : `The answer was cut at the length limit, after ${counted(view.tokens.length, "token")}.`;
   },
-  repetition: (view) => `${sentence(view, "decode")} Then it was ended, because it repeated itself.`,
+  repetition: (view) => `${sentence(view, "sampling")} Then it was ended, because it repeated itself.`,
   stopped: ({ tokens, cancelledBy }) =>
     cancelledBy !== "user"
       ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
@@ -48,10 +48,10 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
 };
 
 function stageAtWork(view: TraceView): StageId {
-  if (view.tokens.length) return "decode";
+  if (view.tokens.length) return "sampling";
   if (view.prefill.length) return "prefill";
   if (view.queued) return "queue";
-  if (view.prompt) return "prompt";
+  if (view.prompt) return "tokens";
   return view.inputCheck ? "safety" : "gateway";
 }
 
@@ -84,7 +84,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
       (context.dropped.length
         ? `; ${counted(context.dropped.length, "old message")} had to be left out.`
         : "; nothing was dropped."),
-  prompt: ({ prompt }) =>
+  tokens: ({ prompt }) =>
     prompt &&
     `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
       (prompt.lossy_bytes ? `; ${prompt.lossy_bytes} bytes have no token and were lost.` : "."),
@@ -105,13 +105,13 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     const saved = savedTime(cache);
     return `${count(cache.num_cached_tokens)} of ${count(chunks[0].total)} ${what} were in the cache${saved ? ` (saved ${saved})` : ""}; ${count(computed)} were ${how}.`;
   },
-  decode: (view) => {
+  sampling: (view) => {
     const speed = tokensPerSecond(view);
     if (!view.tokens.length) return null;
     const kept = view.forked ? `, after ${keptWords(view.forked)}` : "";
     return `${counted(view.tokens.length, "token")} ${view.tokens.length === 1 ? "was" : "were"} sampled${speed ? `, ${speed.toFixed(0)} a second` : ""}${kept}.`;
   },
-  guard: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
+  release: ({ outputChecks }) => (outputChecks.length ? verdictSentence("The answer", outputChecks) : null),
   bill: ({ bill }) => bill && billSentence(bill),
 };
 

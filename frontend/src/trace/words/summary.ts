@@ -1,14 +1,14 @@
-/** The line below an answer: its state and figures, from its trace or from the figures kept with the message. */
+/** The line below an answer: its state and figures, from its trace or from the figures saved with the message. */
 import type { SafetyChecked } from "../../protocol/events";
 import { count, counted, duration, seconds } from "../format";
-import { endOf, endOfMessage, type Ending, type KeptAnswer, type Outcome } from "../outcome";
+import { endOf, endOfMessage, type Ending, type SavedAnswer, type Outcome } from "../outcome";
 import { categoryWords } from "./safety-words";
 import { tokensPerSecond } from "./sentences";
 import { firstTextUs, waitedForChoice, type TraceView } from "../view";
 
 export interface Summary {
   /** The request's activity, or its end when it did not end by itself. */
-  phase: string | null;
+  state: string | null;
   isWrong: boolean;
   figures: string[];
 }
@@ -31,7 +31,7 @@ export function summaryOfTrace(view: TraceView): Summary {
   const speed = tokensPerSecond(view);
   const waited = waitedForChoice(view, 0, view.at);
   const ending = endOf(view);
-  return summary(ending, ending.outcome === "running" ? phaseOf(view) : phaseAfter(ending), [
+  return summary(ending, ending.outcome === "running" ? stateOf(view) : stateAfter(ending), [
     num > 0 && counted(num, "token"),
     firstTextAfter(firstTextUs(view)),
     speed !== null && `${speed.toFixed(0)} tokens/s`,
@@ -42,7 +42,7 @@ export function summaryOfTrace(view: TraceView): Summary {
 
 const firstTextAfter = (us: number | null) => us !== null && `${seconds(us)} to first text`;
 
-function phaseAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
+function stateAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
   if (outcome === "running") return null;
   if (cut && cut.by !== "setting") return NO_ROOM;
   return isAllWithheld ? ALL_WITHHELD : ENDINGS[outcome];
@@ -62,14 +62,14 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
 }
 
 /** The summary of a message whose trace was not read: less is known, and nothing is guessed. */
-export function summaryOfMessage(message: KeptAnswer): Summary | null {
+export function summaryOfMessage(message: SavedAnswer): Summary | null {
   const { status, figures, text } = message;
   // Its text came with the conversation, before its events.
-  if (status === "streaming" && text) return { phase: "writing", isWrong: false, figures: [] };
+  if (status === "streaming" && text) return { state: "writing", isWrong: false, figures: [] };
   if (!figures) return null;
   const { usage, first_text_us } = figures;
   const ending = endOfMessage(message);
-  return summary(ending, phaseAfter(ending), [
+  return summary(ending, stateAfter(ending), [
     ending.outcome !== "withheld" && usage !== null && usage.output > 0 && counted(usage.output, "token"),
     firstTextAfter(first_text_us),
   ]);
@@ -77,14 +77,14 @@ export function summaryOfMessage(message: KeptAnswer): Summary | null {
 
 function summary(
   { outcome }: Ending,
-  phase: string | null,
+  state: string | null,
   figures: (string | false | null | undefined)[],
 ): Summary {
   const isWrong = ["withheld", "blocked", "failed"].includes(outcome);
-  return { phase, isWrong, figures: figures.filter((text): text is string => !!text) };
+  return { state, isWrong, figures: figures.filter((text): text is string => !!text) };
 }
 
-function phaseOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {
+function stateOf({ cancelledAt, proposed, tokens, prefill, started, queued, inputCheck }: TraceView): string {
   const chunk = prefill.at(-1);
   if (cancelledAt !== null) return "stopping";
   if (proposed) return "waiting for your choice";

@@ -78,7 +78,7 @@ export const TERMS = {
       "One pass of the model for all running requests together: a token for each that writes, and chunks of prompts.",
     exhibit: "batching",
   },
-  company: {
+  batch: {
     sentence: "Other requests whose tokens were computed in the same step; who they are is not recorded.",
     exhibit: "batching",
   },
@@ -187,7 +187,7 @@ export const TERMS = {
       "From each token to the next. Tokens that were guessed ahead come at once, with nothing between.",
     exhibit: "batching",
   },
-  allPhases: {
+  allIntervals: {
     sentence:
       "From the first to the last moment known; the rows that are not in parallel, and Unexplained, add up to it.",
     exhibit: null,
@@ -198,7 +198,7 @@ export const TERMS = {
     exhibit: "safety",
   },
   checkTime: { sentence: "What the classifier took for this piece of text.", exhibit: "safety" },
-  heldTime: {
+  bufferedTime: {
     sentence: "How long the oldest text of this piece waited in the worker before the check had passed it.",
     exhibit: "safety",
   },
@@ -250,7 +250,7 @@ export const TERMS = {
     sentence: "Text travels as UTF-8: one to four bytes a character; a token may hold a part of one.",
     exhibit: "streaming",
   },
-  heldBytes: {
+  bufferedBytes: {
     sentence: "Bytes of a character that is not whole yet: nobody can show half a character, so they wait.",
     exhibit: "streaming",
   },
@@ -277,15 +277,15 @@ export const TERMS = {
       "A header in which the server tells how long each part of its answer took; DevTools shows it too.",
     exhibit: "streaming",
   },
-  authPhase: {
+  authInterval: {
     sentence: "From the request's arrival until the server knew who asks.",
     exhibit: "gate",
   },
-  validatePhase: {
+  validateInterval: {
     sentence: "Reading the body, finding the conversation and checking the settings.",
     exhibit: "gate",
   },
-  startPhase: {
+  startInterval: {
     sentence: "Taking a place among the open requests, writing the rows, and handing the work to the queue.",
     exhibit: "gate",
   },

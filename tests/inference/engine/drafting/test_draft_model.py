@@ -27,7 +27,7 @@ def greedy(name: str, ids: tuple[int, ...], num_output: int) -> GenerationReques
         prompt_ids=ids,
         params=SamplingParams(temperature=0.0, max_tokens=num_output),
         accepted_unix_us=0,
-        cache_salt="alice",
+        principal="alice",
     )
 
 

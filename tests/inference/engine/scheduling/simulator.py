@@ -61,7 +61,7 @@ def to_request(index: int, answer: int, arrival: Arrival) -> GenerationRequest:
         f"r{index}.{answer}",
         ids,
         arrival.num_output,
-        cache_salt=arrival.user,
+        principal=arrival.user,
         priority=arrival.priority,
         cache_ttl=arrival.ttl,
     )

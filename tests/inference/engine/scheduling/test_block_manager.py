@@ -16,10 +16,10 @@ SIZE, NUM_BLOCKS = 4, 12
 TTL = st.sampled_from(["none", "5m", "1h"])
 
 
-def keys_of(text: str, tenant: str = "alice") -> list[bytes]:
+def keys_of(text: str, principal: str = "alice") -> list[bytes]:
     keys: list[bytes] = []
     for start in range(0, len(text) - SIZE + 1, SIZE):
-        parent = keys[-1] if keys else root_key(tenant, "m")
+        parent = keys[-1] if keys else root_key(principal, "m")
         keys.append(next_key(parent, [ord(letter) for letter in text[start : start + SIZE]]))
     return keys
 

@@ -38,7 +38,7 @@ def test_a_key_is_of_all_tokens_from_the_start() -> None:
     assert key("EFGH") != key("ABCDEFGH")
 
 
-def test_tenants_models_and_adapters_have_keys_of_their_own() -> None:
+def test_principals_models_and_adapters_have_keys_of_their_own() -> None:
     keys = {
         key("ABCD", *root) for root in [("a", "m"), ("b", "m"), ("a", "n"), ("a", "m", "x"), ("am", ""), ("", "am")]
     }

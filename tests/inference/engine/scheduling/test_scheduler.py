@@ -157,7 +157,7 @@ def test_a_short_prompt_of_another_user_does_not_wait_for_a_long_one() -> None:
 
 def served(stories: list[Story], user: str, until: float) -> int:
     """Weighted tokens that this user's requests had by then; prompts count when they are read."""
-    mine = [story for story in stories if story.sequence.request.cache_salt == user]
+    mine = [story for story in stories if story.sequence.request.principal == user]
     decoded = sum(sum(at <= until for at in story.token_times) for story in mine)
     prompts = sum(s.sequence.num_prompt_tokens for s in mine if s.token_times and s.token_times[0] <= until)
     return prompts + 2 * decoded
@@ -167,7 +167,7 @@ def test_a_user_with_a_hundred_requests_is_given_no_more_than_one_with_a_few() -
     many = [Arrival(0, 40, 20, "alice") for _ in range(200)]
     few = [Arrival(0.5, 40, 20, "bob") for _ in range(40)]
     stories = Simulator(200, LIMITS).run(many + few)
-    over = max(story.token_times[-1] for story in stories if story.sequence.request.cache_salt == "bob")
+    over = max(story.token_times[-1] for story in stories if story.sequence.request.principal == "bob")
     start = served(stories, "alice", 0.5)
     alice, bob = served(stories, "alice", over) - start, served(stories, "bob", over)
     # VTC's bound: what a full batch may hold of one user's, either way.
@@ -281,9 +281,9 @@ def test_who_waits_goes_on_alone_when_the_reader_ends(reason: FinishReason) -> N
     assert run_step(busy) == [("b", 64)]
 
 
-def test_other_tenants_neither_wait_nor_share() -> None:
+def test_other_principals_neither_wait_nor_share() -> None:
     busy, first = scheduler(LIMITS), sequence("a", 20)
-    for each in (first, like("b", first, cache_salt="bob")):
+    for each in (first, like("b", first, principal="bob")):
         busy.add(each)
     assert run_step(busy) == [("a", 20), ("b", 20)]
 

@@ -86,7 +86,7 @@ def request(ids: list[int], **params: object) -> GenerationRequest:
         prompt_ids=tuple(ids),
         params=SamplingParams(**params),  # type: ignore[arg-type]
         accepted_unix_us=0,
-        cache_salt="",
+        principal="",
     )
 
 

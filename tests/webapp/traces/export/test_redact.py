@@ -37,7 +37,7 @@ SECRET_ID = 31_337
 LOGS = Path(__file__).parents[3] / "golden" / "logs"
 SCHEMA = Path(__file__).parents[4] / "docs" / "protocol.schema.json"
 WORDS_OF_THE_FORMAT = set(re.findall(r"[A-Za-z]{5,}", SCHEMA.read_text("utf-8")))
-"""Names of fields and stages, which people say too."""
+"""Names of fields and processors, which people say too."""
 
 
 def full_of_secrets(kind: Any) -> Any:

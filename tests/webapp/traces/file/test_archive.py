@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from inference.protocol.codec import encode_events
 from inference.protocol.events import (
     Frame,
+    ProcessorEffect,
     RequestFinished,
-    SamplerStage,
     TextReleased,
     TokenSampled,
 )
@@ -46,12 +46,12 @@ def token(position: int) -> TokenSampled:
         candidate_ids=ids,
         candidate_logits=logits,
         candidate_pieces=tuple(b" tok%d" % (i % 100) for i in ids),
-        stages=(
-            SamplerStage(name="grammar", num_candidates=9, mass=0.5, log_normalizer=2.5, masked=ids[2:4]),
-            SamplerStage(name="penalties", num_candidates=9, mass=1.0, log_normalizer=2.5, logits=logits[:2]),
-            SamplerStage(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=29.5),
-            SamplerStage(name="top_p", num_candidates=17, mass=0.9, log_normalizer=29.4),
-            SamplerStage(name="typical_p", num_candidates=7, mass=0.8, log_normalizer=29.2, first=1),
+        processors=(
+            ProcessorEffect(name="grammar", num_candidates=9, mass=0.5, log_normalizer=2.5, masked=ids[2:4]),
+            ProcessorEffect(name="penalties", num_candidates=9, mass=1.0, log_normalizer=2.5, logits=logits[:2]),
+            ProcessorEffect(name="temperature", num_candidates=49152, mass=1.0, log_normalizer=29.5),
+            ProcessorEffect(name="top_p", num_candidates=17, mass=0.9, log_normalizer=29.4),
+            ProcessorEffect(name="typical_p", num_candidates=7, mass=0.8, log_normalizer=29.2, first=1),
         ),
         step_us=9_000 + position,
         batch_size=1,
@@ -67,7 +67,7 @@ def frames(num_tokens: int) -> list[Frame]:
 
 
 UNKNOWN = dict.fromkeys(
-    ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "stages", "step_us", "batch_size"), None
+    ("logprob", "rank", "entropy", "u", "low", "high", "log_normalizer", "processors", "step_us", "batch_size"), None
 )
 
 
@@ -88,11 +88,11 @@ def test_round_trip_is_exact(num_tokens: int) -> None:
 
 
 def some_tokens() -> st.SearchStrategy[list[TokenSampled]]:
-    """Tokens of any shape that the protocol allows: unknown values, no stages or other ones, ids in any number."""
+    """Tokens of any shape that the protocol allows: unknown values, no processors or other ones, ids in any number."""
     floats = st.none() | st.floats(-1e3, 1e3) | st.floats(0, 1).map(lambda value: round(value, 7))
     ids = st.lists(st.integers(0, 400), max_size=5, unique=True)
-    stage = st.builds(
-        SamplerStage,
+    processor = st.builds(
+        ProcessorEffect,
         name=st.sampled_from(["penalties", "temperature", "top_p"]),
         num_candidates=st.integers(0, 9),
         mass=st.floats(0, 1),
@@ -122,7 +122,7 @@ def some_tokens() -> st.SearchStrategy[list[TokenSampled]]:
             position=st.integers(0, 10**4),
             is_special=st.booleans(),
             is_shown=st.booleans(),
-            stages=st.none() | st.lists(stage, max_size=3).map(tuple),
+            processors=st.none() | st.lists(processor, max_size=3).map(tuple),
             rank=st.none() | st.integers(1, 2**31),
             step_us=st.none() | st.integers(0, 2**31),
             **dict.fromkeys(("logprob", "entropy", "u", "low", "high", "log_normalizer"), floats),

@@ -68,19 +68,19 @@ def test_an_archive_comes_back_with_what_was_put_to_its_traces() -> None:
 
     answer = upload(bob, data)
     assert answer.status_code == 201
-    kept = {trace["title"]: trace["id"] for trace in answer.json()["requests"]}
-    assert kept.keys() == {"one", "two"}
-    assert store.load_frames(kept["one"]) == made_at(0)
-    entry = Entry.objects.get(pk=kept["one"])
+    saved = {trace["title"]: trace["id"] for trace in answer.json()["requests"]}
+    assert saved.keys() == {"one", "two"}
+    assert store.load_frames(saved["one"]) == made_at(0)
+    entry = Entry.objects.get(pk=saved["one"])
     assert (entry.is_pinned, entry.note, {tag.name for tag in entry.tags.all()}) == (True, "why?", {"a", "b"})
 
-    bob.patch(f"/api/requests/{kept['one']}", {"note": "now I know"}, "application/json")
+    bob.patch(f"/api/requests/{saved['one']}", {"note": "now I know"}, "application/json")
     again = upload(bob, data)
     assert again.status_code == 200
     assert [(each["id"], each["is_known"]) for each in again.json()["requests"]] == [
         (each["id"], True) for each in answer.json()["requests"]
     ]
-    assert Entry.objects.get(pk=kept["one"]).note == "now I know"
+    assert Entry.objects.get(pk=saved["one"]).note == "now I know"
 
     status, data = archive(alice, {"query": "q=two"}, redact="true")
     (trace,) = manifest(data)["traces"]
@@ -176,19 +176,19 @@ def test_an_archive_that_is_wrong_anywhere_is_refused_whole(data: bytes, said: s
 @pytest.mark.django_db
 def test_an_import_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the disk is full; what would fail of itself is found before anything is written."""
-    keep, kept = store.keep, list[str]()
+    save, saved = store.save_packed, list[str]()
 
-    def keep_one(request: Request, blob: bytes) -> None:
-        if kept:
+    def save_one(request: Request, blob: bytes) -> None:
+        if saved:
             raise DatabaseError("the disk is full")
-        keep(request, blob)
-        kept.append(request.pk)
+        save(request, blob)
+        saved.append(request.pk)
 
-    monkeypatch.setattr(store, "keep", keep_one)
+    monkeypatch.setattr(store, "save_packed", save_one)
     alice = signed_in("alice")
     with pytest.raises(DatabaseError):
         upload(alice, WHOLE)
-    assert kept
+    assert saved
     assert not Request.objects.exists()
 
 

@@ -33,7 +33,7 @@ from webapp.traces import store
 from webapp.traces.export.redact import redact
 from webapp.traces.file.archive import encode
 from webapp.traces.file.jsonfile import encode_json
-from webapp.traces.library import known
+from webapp.traces.library import copies
 from webapp.traces.library.retention import due
 from webapp.traces.models import Import, Trace
 
@@ -188,7 +188,7 @@ def test_a_copy_that_cannot_be_read_is_none(alice: Client) -> None:
 def test_no_file_keeps_other_writers_waiting(monkeypatch: pytest.MonkeyPatch, alice: Client) -> None:
     """However many say that they are of the same time: none of them is read again, and what takes long has no lock."""
     reads, is_locked = list[str](), list[bool]()
-    load_frames, pack, digest = store.load_frames, store.pack, known.digests
+    load_frames, pack, digest = store.load_frames, store.pack, copies.digests
 
     def load(request_id: str) -> Any:
         reads.append(request_id)
@@ -235,7 +235,7 @@ def test_events_that_contradict_themselves_are_refused(alice: Client) -> None:
         candidate_ids=(1, 2),
         candidate_pieces=(b"a",),
         candidate_logits=(0.0, 0.0),
-        stages=None,
+        processors=None,
         step_us=1,
         batch_size=1,
     )

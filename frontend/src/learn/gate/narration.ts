@@ -1,0 +1,32 @@
+/** The request's way through the gate. */
+import { count, duration } from "../../trace/format";
+import { line, missing, type Line, type Narration } from "../own/reading-clock";
+
+export const narrateGate: Narration = (view) => {
+  const { accepted, gateway, events, at } = view;
+  const refused = events.flatMap(({ event }) => (event.type === "gateway.refused" ? [event] : []))[0];
+  if (refused) return [line(`The gate refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];
+  if (!gateway) return missing(view, "The gate");
+  const lines: Line[] = [
+    line(
+      `It came as ${gateway.principal.startsWith("key:") ? "a client with a key" : "a signed-in person"}${accepted?.http_version ? `, over HTTP ${accepted.http_version}` : ""}.`,
+      0,
+      gateway.at,
+    ),
+    line(`The gate was done ${duration(gateway.duration_us)} after it had arrived.`, 0, gateway.at),
+  ];
+  for (const { name, limit, remaining } of gateway.limits)
+    if (name === "concurrency")
+      lines.push(
+        line(
+          `${count(remaining)} of ${count(limit)} places for open requests were free, and it took one.`,
+          gateway.at,
+          gateway.at,
+        ),
+      );
+  const end = events.at(-1)?.at ?? gateway.at;
+  lines.push(
+    line("It gave its place back when it ended.", gateway.at, Math.min(Math.max(end, gateway.at), at)),
+  );
+  return lines;
+};

@@ -1,0 +1,73 @@
+/** A person's words for a trace: the answer or run that it is, its fork, its time. */
+import type { SamplingParams } from "../../protocol/events";
+import { differingSettings, settingWords, type SettingName } from "../../trace/words/setting-names";
+import type { PlacedRequest } from "../../protocol/api";
+
+type Placed = Pick<
+  PlacedRequest,
+  "id" | "title" | "created_at" | "answer" | "run" | "fork_position" | "surface"
+>;
+
+/** One of those that stand beside each other: its letter, and a few words. */
+export interface Column {
+  name: string;
+  label: string;
+}
+
+/** Words that tell a trace from those with the same question; empty for one that stands alone. */
+export function distinguishingWords(trace: Placed): string[] {
+  const { answer, run, fork_position: fork } = trace;
+  const parts = [];
+  if (run) parts.push(`Run ${run.index + 1} of ${run.num}`, ...settingsOf(run.settings));
+  else if (trace.surface === "replay") parts.push("Run again");
+  if (answer && answer.num > 1) parts.push(`Answer ${answer.index + 1} of ${answer.num}`);
+  if (fork !== null) parts.push(`forked at token ${fork + 1}`);
+  return parts;
+}
+
+function settingsOf(settings: object): string[] {
+  return Object.entries(settings).map(([name, value]) => settingWords(name as SettingName, value));
+}
+
+/** Each request's settings, but for the seed, that not all of them share; null is one not known. */
+export function ownSettings(all: (SamplingParams | null)[]): string[][] {
+  const names = differingSettings(all.flatMap((params) => params ?? [])).filter((name) => name !== "seed");
+  return all.map((params) => (params ? names.map((name) => settingWords(name, params[name])) : []));
+}
+
+const MOST_CHARS = 40;
+
+/** A few words for each of several, as different as they are known to be; null is one not read yet. */
+export function shortNames(traces: (Placed | null)[], settings: string[][] = []): string[] {
+  const titles = new Set(traces.flatMap((trace) => trace?.title ?? []));
+  const titled = titles.size > 1;
+  const names = traces.map((trace) => (trace ? (titled ? shortTitle(trace) : shortPlace(trace)) : ""));
+  const withPlace = titled ? toldApart(names, (index) => traces[index] && shortPlace(traces[index])) : names;
+  const withSetting = toldApart(withPlace, (index) => settings[index]?.[0]);
+  return toldApart(withSetting, (index) => traces[index] && timeOf(traces[index]));
+}
+
+/** Names with further facts where two names are equal. */
+function toldApart(names: string[], more: (index: number) => string | null | undefined): string[] {
+  return names.map((name, index) => {
+    const isAlone = names.filter((other) => other === name).length === 1;
+    return isAlone ? name : [name, more(index)].filter(Boolean).join(", ");
+  });
+}
+
+function shortTitle({ title, id }: Placed): string {
+  const name = title || id;
+  return name.length > MOST_CHARS ? `${name.slice(0, MOST_CHARS - 1).trimEnd()}…` : name;
+}
+
+/** Empty for one that stands alone. */
+function shortPlace(trace: Placed): string {
+  if (trace.run) return `Run ${trace.run.index + 1}`;
+  if (trace.answer && trace.answer.num > 1)
+    return `Answer ${trace.answer.index + 1}${trace.fork_position === null ? "" : ", a fork"}`;
+  return trace.surface === "replay" ? "Run again" : "";
+}
+
+function timeOf({ created_at }: Placed): string {
+  return new Date(created_at).toLocaleTimeString(undefined, { timeStyle: "medium" });
+}

@@ -1,0 +1,52 @@
+"""The preparation of a re-run: takes over the saved prompt's ids and, of a fork, its answer's first tokens."""
+
+from __future__ import annotations
+
+import msgspec
+
+from inference.protocol.events import GenerationForked, SafetyChecked
+from inference.protocol.request import GenerationRequest
+from webapp.context.assemble import Assembled, ContextTooLarge
+from webapp.lifecycle.fork import shown_text
+from webapp.lifecycle.prepare import Packed, Preparation, Prepared
+from webapp.requests import services
+from webapp.requests.failure import Failure
+from webapp.requests.input import SavedInput
+from webapp.requests.models import Request
+
+
+class RerunPreparation(Preparation):
+    """Prepares a request that already has its context and prompt and, for a fork, its answer's first tokens."""
+
+    def __init__(self, request: Request, source: SavedInput) -> None:
+        super().__init__(request, source)
+        self._saved = source
+
+    def _assemble(self) -> Assembled:
+        assembler = services.prompt_services().assembler
+        try:
+            return assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
+        except ContextTooLarge as error:
+            raise Failure("context", "prompt_too_long", str(error)) from None
+
+    def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
+        if self._saved.forked is None:
+            return super()._prepared(checked, packed)
+        return self._prepared_fork(checked, packed, self._saved.forked)
+
+    def _prepared_fork(self, checked: SafetyChecked, packed: Packed, given: GenerationForked) -> Prepared:
+        """Check the fork's given tokens as an answer: the policy may have changed."""
+        pieces = tuple(map(services.prompt_services().tokenizer.piece, given.ids))
+        text = b"".join(pieces).decode("utf-8", "replace")
+        check = services.guard().check(text, "output")
+        kept = check.event(self._clock.at(), "output", 0, len(text))
+        done = [*self._in_order(checked, packed), kept]
+        if check.verdict == "block":
+            return Prepared(done, Failure("safety", "blocked", check.replacement))
+        shown = shown_text(pieces, self._params.stop)
+        forked = msgspec.structs.replace(given, at=self._clock.at(), pieces=pieces, text=shown)
+        return Prepared([*done, forked], self._fork(packed, given.ids, shown))
+
+    def _fork(self, packed: Packed, ids: tuple[int, ...], shown: str) -> GenerationRequest:
+        generation = self._generation(packed.assembled)
+        return msgspec.structs.replace(generation, kept_ids=ids, kept_text=shown)

@@ -1,0 +1,156 @@
+"""Reads the model's input from a saved trace, and compares it with today's tokenizer and template.
+
+A re-run uses the trace's ids, so that it repeats the saved request even after the template has changed.
+Knows nothing of databases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    GenerationForked,
+    PromptTokenized,
+    RequestAccepted,
+    first,
+)
+from inference.protocol.request import SamplingParams
+from inference.safety.sentences import MAX_CHARS
+from inference.tokenization.chat_template import ChatMessage
+from inference.tokenization.template_process import TemplateError
+from webapp.context.assemble import SourceMessage
+from webapp.gateway.structs import Result
+from webapp.requests.input import SavedInput
+from webapp.requests.services import PromptServices
+
+WHOLE = "trace"
+"""Source of a message that holds the whole prompt."""
+
+
+class CannotRerun(Exception):
+    """`code` is for programs: no_prompt, too_long, other_model, other_tokenizer, no_seed."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class SavedPrompt:
+    """The model's input in a saved trace."""
+
+    model: str
+    params: SamplingParams
+    context: ContextAssembled
+    prompt: PromptTokenized
+    forked: GenerationForked | None = None
+    """The beginning of a fork's answer."""
+
+    def messages(self) -> list[SourceMessage]:
+        """The messages of the prompt's segments, in order."""
+        return [
+            SourceMessage(segment.role, segment.text, segment.source)
+            for segment in self.context.segments
+            if segment.kind != "template"
+        ]
+
+    def as_input(self, is_imported: bool) -> SavedInput:
+        """Return the input of a run. The pieces follow from the ids and are left out.
+
+        The segments of an imported trace may differ from the text of its ids, and no check has seen either. Then the
+        text of the ids becomes the only message, so that all of it is checked. The same holds where no segment has a
+        message.
+
+        Raises CannotRerun where that is more than can be checked.
+        """
+        messages = [] if is_imported else self.messages()
+        return SavedInput(
+            messages=tuple(messages) or (self._whole(),),
+            context=self.context,
+            prompt=msgspec.structs.replace(self.prompt, pieces=()),
+            forked=None if self.forked is None else msgspec.structs.replace(self.forked, pieces=()),
+        )
+
+    def _whole(self) -> SourceMessage:
+        given = self.forked.pieces if self.forked is not None else ()
+        text = b"".join([*self.prompt.pieces, *given]).decode(errors="replace").replace("\x00", "\ufffd")
+        if len(text) > MAX_CHARS:
+            message = (
+                f"The trace's prompt has {len(text):,} characters; at most {MAX_CHARS:,} can be checked for safety."
+            )
+            raise CannotRerun("too_long", f"{message} Ask the question anew in a chat, with less text.")
+        return SourceMessage("user", text, WHOLE)
+
+
+class PromptCheck(Result):
+    """The saved prompt compared with today's prompt of the same messages."""
+
+    num_tokens: int
+    num_tokens_now: int | None
+    """None: today's template cannot render the messages."""
+    first_difference: int | None
+    """Index of the first token that differs; None: all are equal."""
+    is_tokenizer_changed: bool
+    """True if the tokenizer's definition has changed, though these ids still mean the same."""
+
+
+def read(events: Iterable[AnyEvent]) -> SavedPrompt:
+    """Read the input from a trace's events. Raises CannotRerun."""
+    found = list(events)
+    accepted = first(found, RequestAccepted)
+    context = first(found, ContextAssembled)
+    prompt = first(found, PromptTokenized)
+    if accepted is None or context is None or prompt is None or not prompt.ids:
+        raise CannotRerun(
+            "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
+        )
+    return SavedPrompt(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
+
+
+def check(saved: SavedPrompt, services: PromptServices, model: str) -> PromptCheck:
+    """Compare with today's prompt.
+
+    Raises CannotRerun where the ids would mean something else to the model that is here.
+    """
+    if saved.model != model:
+        raise CannotRerun("other_model", f"The trace is of {saved.model}; the model here is {model}.")
+    tokenizer, ids = services.tokenizer, saved.prompt.ids
+    _check_meaning(ids, saved.prompt.pieces, tokenizer.label, services.num_ids)
+    if saved.forked is not None:
+        if any(map(tokenizer.is_special, saved.forked.ids)):
+            raise CannotRerun("other_tokenizer", "The fork was given control tokens, which come from templates alone.")
+        _check_meaning(saved.forked.ids, saved.forked.pieces, tokenizer.piece, services.num_ids)
+    now = _render(saved, services)
+    return PromptCheck(
+        num_tokens=len(ids),
+        num_tokens_now=None if now is None else len(now),
+        first_difference=0 if now is None else first_difference(ids, now),
+        is_tokenizer_changed=tokenizer.version != saved.prompt.version,
+    )
+
+
+def _check_meaning(ids: Sequence[int], pieces: Sequence[bytes], piece_of: Callable[[int], bytes], num_ids: int) -> None:
+    if len(ids) != len(pieces):
+        raise CannotRerun("other_tokenizer", "The trace does not say what each of its ids stands for.")
+    for index, (token, piece) in enumerate(zip(ids, pieces, strict=True)):
+        if not 0 <= token < num_ids or piece_of(token) != piece:
+            message = f"Token {index}, id {token}, is {piece!r} in the trace and not in today's tokenizer"
+            raise CannotRerun("other_tokenizer", f"{message}: the saved ids would be another text.")
+
+
+def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:
+    """Index of the first place where the two differ; None: nowhere."""
+    differing = (index for index, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    return next(differing, None if len(a) == len(b) else min(len(a), len(b)))
+
+
+def _render(saved: SavedPrompt, services: PromptServices) -> list[int] | None:
+    try:
+        return services.template.render([ChatMessage(each.role, each.content) for each in saved.messages()]).ids
+    except (TemplateError, ValueError):
+        return None
