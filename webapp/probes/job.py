@@ -1,4 +1,4 @@
-"""Questions from the web site to workers: one Redis hash per question. Knows nothing of their content."""
+"""Jobs that the site asks of workers: one Redis hash per job. Knows nothing of their content."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MAX_WAITING = 32
 
 
 class Overloaded(Exception):
-    """The queue of questions is full."""
+    """The queue of jobs is full."""
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of one answer."""
+    """The state of one job."""
 
     state: str
     waited_s: float
@@ -33,7 +33,7 @@ class JobStatus:
 
 
 class WorkerJob:
-    """One question's hash in Redis."""
+    """One job's hash in Redis."""
 
     def __init__(self, key: str, task: str = "inference.probe", queue: str = "probes") -> None:
         self._key = key
@@ -41,7 +41,7 @@ class WorkerJob:
         self._queue = queue
 
     def status(self) -> JobStatus | None:
-        """Return the answer's state; None: the question was not asked."""
+        """Return the job's state; None: it was not queued."""
         row: Any = _client().hgetall(self._key)
         if b"state" not in row:
             return None
@@ -54,7 +54,7 @@ class WorkerJob:
         )
 
     def enqueue(self, payload: str) -> None:
-        """Queue the question for a worker, unless it is queued already. Raises Overloaded."""
+        """Queue the job for a worker, unless it is queued already. Raises Overloaded."""
         client = _client()
         if client.llen(self._queue) >= _MAX_WAITING:
             raise Overloaded
@@ -66,7 +66,7 @@ class WorkerJob:
             app.send_task(self._task, args=[payload], queue=self._queue)
 
     def clear(self) -> None:
-        """Delete the question: the next one begins anew, and a late worker finds nothing to answer."""
+        """Delete the job: the next one begins anew, and a late worker finds nothing to answer."""
         _client().delete(self._key)
 
 
