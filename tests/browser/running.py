@@ -14,6 +14,8 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from tests.environment import share_made
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,6 +33,7 @@ class Running:
 
     def __init__(self, data: Path, port: int, **settings: str) -> None:
         self.data = data
+        share_made(data)
         environment = os.environ | {"SIGHTGLASS_DATA": str(data), "PORT": str(port), **settings}
         environment.pop("SIGHTGLASS_REDIS_URL", None)
         self.process = subprocess.Popen(

@@ -18,6 +18,7 @@ import httpx
 import pytest
 from django.conf import settings
 
+from tests.environment import share_made
 from tests.ports import free_port
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
@@ -39,6 +40,7 @@ class Processes:
     """A site whose workers are started and killed one by one."""
 
     def __init__(self, data: Path, **environment: str) -> None:
+        share_made(data)
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (SETTINGS | environment).items():
