@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
+BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TEST = """
 from pathlib import Path
 import pytest
@@ -41,10 +45,10 @@ def run(folder: Path, num_failures: int, *options: str) -> subprocess.CompletedP
         folder,
         *options,
     ]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, env=os.environ | BARE, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("options", [[], ["-n", "2"]], ids=["one process", "two processes"])
+@pytest.mark.parametrize("options", [[], ["-p", "xdist", "-n", "2"]], ids=["one process", "two processes"])
 def test_a_browser_test_that_fails_once_passes_and_is_named(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path / "browser", 1, *options)
     assert done.returncode == 0

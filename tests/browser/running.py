@@ -69,7 +69,7 @@ class Running:
         return {name: pid for pid, command in self.pids.items() for mark, name in marks.items() if mark in command}
 
     def wait_until_all_gone(self) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while left := [pid for pid in self.pids if is_alive(pid)]:
             assert time.monotonic() < deadline, left
             time.sleep(0.05)
@@ -77,7 +77,7 @@ class Running:
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
+            self.process.wait(120)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

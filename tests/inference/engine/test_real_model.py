@@ -23,6 +23,8 @@ from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.engine.fakes import Run, run
 
+pytestmark = pytest.mark.slow
+
 STORY = "The keeper of the old lighthouse counted forty-two ships that night, and wrote each name into his book. " * 4
 
 

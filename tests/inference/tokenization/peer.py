@@ -37,7 +37,7 @@ def llama_cpp(model: Path, is_float: bool = False, num_slots: int = 1) -> Iterat
     assert process.stdout is not None
     try:
         address = next(line for line in process.stdout if line.startswith("http")).strip()
-        with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=address, timeout=240, trust_env=False) as client:
             yield client
     finally:
         process.kill()

@@ -120,7 +120,7 @@ def job(tokenizer: Tokenizer, request_id: str, **params: object) -> Job:
 
 def end_of(job: Job) -> StepOutput:
     while True:
-        output = job.outputs.get(timeout=20)
+        output = job.outputs.get(timeout=120)
         if output.finish_reason is not None:
             return output
 
@@ -147,7 +147,7 @@ def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledL
 def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
     running = job(tokenizer, "a", max_tokens=4000)
     thread.submit(running)
-    seen = running.outputs.get(timeout=20).usage.output
+    seen = running.outputs.get(timeout=120).usage.output
     log.cancel("a")
     seen += running.outputs.qsize()
     ended = end_of(running)

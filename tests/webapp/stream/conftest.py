@@ -38,7 +38,7 @@ class Site:
         self.manage("migrate", "--verbosity", "0")
         command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
-        self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
+        self.client = httpx.Client(base_url=f"http://{self.host}", timeout=120)
         self._wait_until_up()
 
     def sign_in(self) -> None:
@@ -54,7 +54,7 @@ class Site:
         return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=True).stdout
 
     def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 240
         while True:
             try:
                 self.client.get("/healthz")

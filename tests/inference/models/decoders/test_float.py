@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import pytest
 import torch
 from numpy.typing import NDArray
 
@@ -17,6 +18,8 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.divergence import log_probabilities
 from tests.inference.models.rewrite import rewrite
 from tests.inference.tokenization.peer import llama_cpp
+
+pytestmark = pytest.mark.slow
 
 NUM_TOKENS = 64
 NUM_SLOTS = 5
