@@ -62,8 +62,10 @@ def side_by_side(checks: list[Check], environment: dict[str, str]) -> list[str]:
 
 def run(check: Check, environment: dict[str, str], is_quiet: bool = False) -> bool:
     start = time.monotonic()
-    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if is_quiet else {}
-    done = subprocess.run(check.command, cwd=check.folder, env=environment, check=False, text=True, **output)
+    out, err = (subprocess.PIPE, subprocess.STDOUT) if is_quiet else (None, None)
+    done = subprocess.run(
+        check.command, cwd=check.folder, env=environment, check=False, text=True, stdout=out, stderr=err
+    )
     if done.returncode and is_quiet:
         print(done.stdout)
     end = "passed" if done.returncode == 0 else "FAILED"
