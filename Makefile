@@ -1,8 +1,9 @@
 # make up: set up what is missing, then start Sightglass and print its address.
 # make test: set up what is missing, then run every check and test.
+# make test-fast: the same without what needs started processes, a browser or long computing.
 PYTHON ?= python3
 
-.PHONY: up test lint
+.PHONY: up test test-fast lint
 up:
 	@$(PYTHON) scripts/bootstrap.py
 	@exec .venv/bin/python manage.py up
@@ -10,6 +11,10 @@ up:
 test:
 	@$(PYTHON) scripts/bootstrap.py --dev
 	@exec .venv/bin/python scripts/check.py --all
+
+test-fast:
+	@$(PYTHON) scripts/bootstrap.py --dev
+	@exec .venv/bin/python scripts/check.py --fast
 
 lint:
 	@$(PYTHON) scripts/bootstrap.py --dev

@@ -27,5 +27,5 @@ export default defineConfig({
     rollupOptions: { input: ["src/main.ts", "src/api-docs.ts"] },
   },
   resolve: { conditions: ["browser"], alias: [ALIAS] },
-  test: { environment: "jsdom", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
+  test: { environment: "node", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
 });

@@ -69,10 +69,17 @@ class GenerationFailure:
 class Generation:
     """Runs one GenerationRequest to its end."""
 
-    def __init__(self, services: WorkerServices, request: GenerationRequest, arrived_ns: int) -> None:
-        """Raises GrammarError."""
+    def __init__(
+        self,
+        services: WorkerServices,
+        request: GenerationRequest,
+        arrived_ns: int,
+        alive_check_s: float = _ALIVE_CHECK_S,
+    ) -> None:
+        """Raises GrammarError. alive_check_s: interval between looks at the back end while it sends nothing."""
         self._services = services
         self._request = request
+        self._alive_check_s = alive_check_s
         clock = RequestClock(request.accepted_unix_us)
         self._clock = clock
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
@@ -124,7 +131,8 @@ class Generation:
     def _next(self) -> StepOutput:
         while True:
             try:
-                return self._job.outputs.get(timeout=_COMMANDS_S if self._request.is_stepped else _ALIVE_CHECK_S)
+                timeout_s = _COMMANDS_S if self._request.is_stepped else self._alive_check_s
+                return self._job.outputs.get(timeout=timeout_s)
             except Empty:
                 self._apply_step_commands()
                 if not self._services.backend.is_alive():
@@ -151,7 +159,7 @@ class Generation:
         """Report the number of requests in front while the back end moves: a silent request would count as lost."""
         backend, request = self._services.backend, self._request
         pulse, now = backend.pulse, self._clock.at()
-        if not self._is_waiting or pulse == self._last_pulse or now < self._reported_at + _ALIVE_CHECK_S * 1e6:
+        if not self._is_waiting or pulse == self._last_pulse or now < self._reported_at + self._alive_check_s * 1e6:
             return
         self._last_pulse, self._reported_at = pulse, now
         depth = backend.num_ahead(request.request_id)

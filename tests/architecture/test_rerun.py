@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
+BARE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 TEST = """
 from pathlib import Path
 import pytest
@@ -23,15 +29,28 @@ def test_it(attempts):
 """
 
 
-def run(folder: Path, num_failures: int) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, num_failures: int, *options: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir()
     (folder / "test_it.py").write_text(TEST.format(num_failures=num_failures))
-    command = [sys.executable, "-m", "pytest", "-p", "tests.rerun", "-c", "/dev/null", "--rootdir", folder, folder]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.rerun",
+        "-c",
+        "/dev/null",
+        "--rootdir",
+        folder,
+        folder,
+        *options,
+    ]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | BARE, capture_output=True, text=True, check=False)
 
 
-def test_a_browser_test_that_fails_once_passes_and_is_named(tmp_path: Path) -> None:
-    done = run(tmp_path / "browser", num_failures=1)
+@pytest.mark.parametrize("options", [[], ["-p", "xdist", "-n", "2"]], ids=["one process", "two processes"])
+def test_a_browser_test_that_fails_once_passes_and_is_named(tmp_path: Path, options: list[str]) -> None:
+    done = run(tmp_path / "browser", 1, *options)
     assert done.returncode == 0
     assert "passed only when run once more" in done.stdout and "test_it.py::test_it: " in done.stdout
     assert (tmp_path / "browser" / "attempts").read_text() == "2"

@@ -14,6 +14,8 @@ from typing import Any
 
 from playwright.sync_api import Page
 
+from tests.environment import share_made
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,6 +33,7 @@ class Running:
 
     def __init__(self, data: Path, port: int, **settings: str) -> None:
         self.data = data
+        share_made(data)
         environment = os.environ | {"SIGHTGLASS_DATA": str(data), "PORT": str(port), **settings}
         environment.pop("SIGHTGLASS_REDIS_URL", None)
         self.process = subprocess.Popen(
@@ -66,7 +69,7 @@ class Running:
         return {name: pid for pid, command in self.pids.items() for mark, name in marks.items() if mark in command}
 
     def wait_until_all_gone(self) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while left := [pid for pid in self.pids if is_alive(pid)]:
             assert time.monotonic() < deadline, left
             time.sleep(0.05)
@@ -74,7 +77,7 @@ class Running:
     def end(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(30)
+            self.process.wait(120)
         assert self.process.stdout is not None
         self.process.stdout.close()
 

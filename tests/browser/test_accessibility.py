@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,9 @@ from webapp.traces.file.archive import encode
 EXHIBITS = ("", *(f"/{name}" for name in sorted(site.EXHIBITS)))
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def scheme(request: pytest.FixtureRequest, page: Page) -> Iterator[str]:
-    page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-    yield request.param
+@pytest.fixture(scope="module", autouse=True)
+def still(page: Page) -> None:
+    page.emulate_media(reduced_motion="reduce")
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +71,7 @@ def in_all_panels(page: Page, shown: Locator) -> dict[str, list[str]]:
     return {name: rows for name, rows in found.items() if rows}
 
 
-def test_an_empty_chat_and_its_settings(page: Page, base: str, scheme: str) -> None:
+def test_an_empty_chat_and_its_settings(page: Page, base: str) -> None:
     page.goto(f"{base}/")
     expect(page.get_by_role("textbox", name="Message")).to_be_visible(timeout=30_000)
     assert findings(page) == []
@@ -83,7 +81,7 @@ def test_an_empty_chat_and_its_settings(page: Page, base: str, scheme: str) -> N
     page.keyboard.press("Escape")
 
 
-def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -> None:
+def test_an_answer_with_the_inspector_open(page: Page, base: str) -> None:
     page.goto(f"{base}/")
     page.get_by_role("textbox", name="Message").fill("Name one colour.")
     page.keyboard.press("Enter")
@@ -94,7 +92,7 @@ def test_an_answer_with_the_inspector_open(page: Page, base: str, scheme: str) -
     assert findings(page) == []
 
 
-def test_step_mode_and_its_candidates(page: Page, base: str, scheme: str) -> None:
+def test_step_mode_and_its_candidates(page: Page, base: str) -> None:
     page.goto(f"{base}/")
     page.get_by_role("button", name="Step", exact=True).click()
     page.get_by_role("textbox", name="Message").fill("Name one colour.")
@@ -218,13 +216,13 @@ def test_nothing_shifts_from_one_token_to_the_next(page: Page, base: str) -> Non
     assert sum(shift["value"] for shift in shifts) < MOST_SHIFT, shifts
 
 
-def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str, scheme: str) -> None:
+def test_every_panel_of_a_recorded_request(page: Page, base: str, recorded: str) -> None:
     page.goto(base + recorded)
     expect(page.get_by_role("button", name="Export")).to_be_visible()
     assert in_all_panels(page, page.get_by_role("tabpanel")) == {}
 
 
-def test_what_opens_over_a_request(page: Page, base: str, recorded: str, scheme: str) -> None:
+def test_what_opens_over_a_request(page: Page, base: str, recorded: str) -> None:
     page.goto(base + recorded)
     for opener, opened in (
         ("Export", page.get_by_role("list", name="Export as")),
@@ -287,7 +285,7 @@ def test_a_conversation_is_printed_whole_and_without_its_controls(page: Page, ba
     page.emulate_media(media="screen")
 
 
-def test_the_library(page: Page, base: str, recorded: str, scheme: str) -> None:
+def test_the_library(page: Page, base: str, recorded: str) -> None:
     page.goto(f"{base}/library")
     expect(page.locator(f'a[href="{recorded}"]')).to_be_visible()
     assert findings(page) == []
@@ -296,14 +294,14 @@ def test_the_library(page: Page, base: str, recorded: str, scheme: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/learn" + each for each in EXHIBITS] + ["/nowhere", "/c/conv_none", "/requests/req_none"]
 )
-def test_a_page_by_its_address(page: Page, base: str, scheme: str, path: str) -> None:
+def test_a_page_by_its_address(page: Page, base: str, path: str) -> None:
     page.goto(base + path)
     page.get_by_role("heading", level=1).first.wait_for()
     page.wait_for_load_state("networkidle")
     assert findings(page) == []
 
 
-def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str, scheme: str) -> None:
+def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str) -> None:
     page.goto(base + rerun)
     compared = page.get_by_role("link", name="Compare with the saved request")
     expect(compared).to_be_visible()
@@ -315,36 +313,36 @@ def test_a_set_of_runs_and_two_traces_compared(page: Page, base: str, rerun: str
 
 
 @pytest.mark.parametrize("is_redacted", [False, True])
-def test_a_shared_trace(page: Page, base: str, recorded: str, scheme: str, is_redacted: bool) -> None:
+def test_a_shared_trace(page: Page, base: str, recorded: str, is_redacted: bool) -> None:
     body = {"expires_in_s": 3600, "is_redacted": is_redacted}
     link = post(page, base, f"/api/requests/{recorded.rpartition('/')[2]}/shares", body)["path"]
-    stranger = page.context.browser.new_page(color_scheme=scheme, bypass_csp=True)  # type: ignore[union-attr,arg-type]
+    stranger = page.context.browser.new_page(bypass_csp=True)  # type: ignore[union-attr]
     stranger.goto(base + link)
     expect(stranger.get_by_text("Shared read-only until")).to_be_visible()
     assert findings(stranger) == []
     stranger.close()
 
 
-def test_the_pages_outside_the_app(page: Page, base: str, scheme: str) -> None:
-    stranger = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]
+def test_the_pages_outside_the_app(page: Page, base: str) -> None:
+    stranger = page.context.browser.new_page()  # type: ignore[union-attr]
     for path in ("/accounts/login/", "/signin/used", "/shared/none", "/no/such/page"):
         stranger.goto(base + path)
         assert findings(stranger) == [], path
     stranger.close()
 
 
-def test_a_request_that_replays_from_a_file(page: Page, base: str, recorded: str, scheme: str, tmp_path: Path) -> None:
+def test_a_request_that_replays_from_a_file(page: Page, base: str, recorded: str, tmp_path: Path) -> None:
     answer = page.request.get(f"{base}/api/requests/{recorded.rpartition('/')[2]}/export?format=html")
     file = tmp_path / "replay.html"
     file.write_bytes(answer.body())
-    alone = page.context.browser.new_page(color_scheme=scheme)  # type: ignore[union-attr,arg-type]
+    alone = page.context.browser.new_page()  # type: ignore[union-attr]
     alone.goto(file.as_uri())
     expect(alone.get_by_role("tabpanel")).to_be_visible()
     assert findings(alone) == []
     alone.close()
 
 
-def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, base: str, scheme: str) -> None:
+def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, base: str) -> None:
     page.goto(f"{base}/library")
     search = page.get_by_role("searchbox", name="Search conversations")
     search.press("?")
@@ -361,7 +359,7 @@ def test_the_sheet_of_keys_comes_by_key_and_gives_the_focus_back(page: Page, bas
     expect(link).to_be_focused()
 
 
-def test_the_sheet_has_the_keys_of_the_page_first(page: Page, base: str, recorded: str, scheme: str) -> None:
+def test_the_sheet_has_the_keys_of_the_page_first(page: Page, base: str, recorded: str) -> None:
     for path, here, elsewhere in (
         ("/library", "List of traces", "Timelines on one axis"),
         ("/compare", "Timelines on one axis", "List of traces"),
@@ -376,7 +374,7 @@ def test_the_sheet_has_the_keys_of_the_page_first(page: Page, base: str, recorde
         page.keyboard.press("Escape")
 
 
-def test_the_timeline_is_searched_and_tells_details_by_keys(page: Page, base: str, recorded: str, scheme: str) -> None:
+def test_the_timeline_is_searched_and_tells_details_by_keys(page: Page, base: str, recorded: str) -> None:
     page.evaluate("localStorage.setItem('sightglass-timeline', 'open')")
     page.goto(base + recorded)
     plot = page.get_by_test_id("timeline-plot")

@@ -13,6 +13,8 @@ import pytest
 from tests.browser.running import ROOT, Running
 from tests.ports import free_port
 
+pytestmark = pytest.mark.slow
+
 PERSON = re.compile(r'\{\s*"name"\s*:\s*"[^"]{0,12}"\s*,\s*"age"\s*:\s*-?\d+\s*\}')
 
 
@@ -25,7 +27,7 @@ def answers(tmp_path: Path) -> list[str]:
     environment = os.environ | {"SITE": product.link.partition("/signin/")[0], "LINK": product.link}
     try:
         run = subprocess.run(
-            ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120, check=False
+            ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False
         )
     finally:
         product.end()

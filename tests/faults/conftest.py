@@ -18,6 +18,7 @@ import httpx
 import pytest
 from django.conf import settings
 
+from tests.environment import share_made
 from tests.ports import free_port
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
@@ -39,6 +40,7 @@ class Processes:
     """A site whose workers are started and killed one by one."""
 
     def __init__(self, data: Path, **environment: str) -> None:
+        share_made(data)
         self._environment = dataclasses.replace(settings.ENVIRONMENT, data=data, port=free_port())
         with pytest.MonkeyPatch.context() as patch:
             for name, value in (SETTINGS | environment).items():
@@ -58,7 +60,7 @@ class Processes:
         self._keep(self._product.start_redis())
         self.lifecycle = self.start_lifecycle()
         self._keep(self._product.start_web())
-        self.client = httpx.Client(base_url=self._environment.address, timeout=60)
+        self.client = httpx.Client(base_url=self._environment.address, timeout=240)
         self.wait_for("/healthz")
         self.client.get(self._manage("signin_link").strip())
         self.client.get("/accounts/login/")
@@ -70,7 +72,7 @@ class Processes:
     def start_inference(self, state: str = "ready") -> Child:
         """Returns when its model is loaded, or whatever else is expected of it."""
         child = self._keep(self._product.start_inference())
-        until(lambda: any(worker["state"] == state for worker in self.workers()), 60)
+        until(lambda: any(worker["state"] == state for worker in self.workers()), 240)
         return child
 
     def workers(self) -> list[dict[str, str]]:
@@ -84,10 +86,10 @@ class Processes:
 
     def wait_until_unready(self) -> None:
         """Until the site has forgotten a dead worker, so that its successor is not taken for ready too soon."""
-        until(lambda: self.status("/readyz") == 503, 30)
+        until(lambda: self.status("/readyz") == 503, 120)
 
     def wait_for(self, path: str) -> None:
-        until(lambda: self.status(path) == 200, 60)
+        until(lambda: self.status(path) == 200, 240)
 
     def status(self, path: str) -> int | None:
         try:
@@ -132,7 +134,7 @@ class Processes:
             found.update(self.client.get(path).json())
             return found["status"] not in ("queued", "running")
 
-        until(is_settled, 30)
+        until(is_settled, 120)
         return found
 
     def ledger_total(self, request_id: str) -> int:

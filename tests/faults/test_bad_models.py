@@ -46,7 +46,7 @@ def test_a_setting_of_the_worker_that_cannot_be_used_is_said_too(tmp_path: Path)
 def refusal(**own: str) -> str:
     """What `manage.py up` says when it does not start: one line."""
     command, environment = [sys.executable, "manage.py", "up"], os.environ | {"PORT": str(free_port())} | own
-    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 1
     assert run.stderr.count("\n") == 1
     return run.stderr

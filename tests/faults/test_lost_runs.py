@@ -15,12 +15,12 @@ def test_a_set_outlives_its_worker(processes: Processes) -> None:
         found: list[dict[str, object]] = processes.client.get(f"/api/reruns/{made['id']}").json()["runs"]
         return found
 
-    until(lambda: any(run["state"] == "running" for run in runs()), 30)
+    until(lambda: any(run["state"] == "running" for run in runs()), 120)
     kill(worker)
     processes.wait_until_unready()
     assert any(run["state"] != "done" for run in runs())
     processes.start_inference()
-    until(lambda: all(run["state"] == "done" for run in runs()), 90)
+    until(lambda: all(run["state"] == "done" for run in runs()), 240)
     texts = {answer(processes, str(run["request"]["id"])) for run in runs()}  # type: ignore[index]
     assert texts == {answer(processes, original)}
 

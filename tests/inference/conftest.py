@@ -6,12 +6,20 @@ import pytest
 
 from inference.kernels.compiler import NoKernels
 from inference.kernels.library import Kernels
+from inference.models.weights.packed_cache import PackedCache
+from tests.environment import KERNELS, WEIGHTS
 
 
 @pytest.fixture(scope="session")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+def kernels() -> Kernels:
     """On two threads, so that what they share is tested."""
     try:
-        return Kernels(tmp_path_factory.mktemp("kernels"), 2)
+        return Kernels(KERNELS, 2)
     except NoKernels as reason:
         pytest.skip(f"no kernels here: {reason}")
+
+
+@pytest.fixture(scope="session")
+def weights() -> PackedCache:
+    """Of the bundled model, packed once for all tests that load it."""
+    return PackedCache(WEIGHTS)

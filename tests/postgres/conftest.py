@@ -13,7 +13,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.sql import SQL, Identifier
 
 from tests.faults.conftest import Processes, until
 from webapp.supervisor.child import Child
@@ -43,16 +42,15 @@ def postgres_url() -> Iterator[str]:
         assert server.wait(20)
 
 
-@pytest.fixture(scope="module", params=["SQLite", "PostgreSQL"])
+@pytest.fixture(scope="session", params=["SQLite", "PostgreSQL"])
 def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """The product on either database; without an inference worker at first."""
+    """The product on either database, for all files here. The first files run without an inference worker."""
     own = {}
     if request.param == "PostgreSQL":
         url: str = request.getfixturevalue("postgres_url")
-        name = request.module.__name__.rpartition(".")[2]
         with psycopg.connect(url, autocommit=True) as server:
-            server.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
-        own["SIGHTGLASS_DATABASE_URL"] = url.replace("/postgres?", f"/{name}?")
+            server.execute("CREATE DATABASE product")
+        own["SIGHTGLASS_DATABASE_URL"] = url.replace("/postgres?", "/product?")
     processes = Processes(tmp_path_factory.mktemp("data"), **_PATIENCE, **own)
     yield processes
     processes.close()

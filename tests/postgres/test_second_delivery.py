@@ -33,7 +33,7 @@ def waiting(queues: redis.Redis, queue: str, task: str) -> dict[str, Any]:
         messages = [json.loads(message) for message in queues.lrange(queue, 0, -1)]
         return [message for message in messages if message["headers"]["task"] == task]
 
-    until(lambda: bool(found()), 30)
+    until(lambda: bool(found()), 120)
     return found()[0]
 
 
@@ -44,7 +44,7 @@ def deliver(queues: redis.Redis, queue: str, message: dict[str, Any]) -> None:
 
 
 def wait_until_taken(queues: redis.Redis) -> None:
-    until(lambda: not any(queues.llen(queue) for queue in ("prepare", "generate", "settle")), 30)
+    until(lambda: not any(queues.llen(queue) for queue in ("prepare", "generate", "settle")), 120)
 
 
 def check_once(running: Processes, queues: redis.Redis, request_id: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ the terminal event a fresh read must be equal to that.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -25,10 +24,12 @@ NUM_ACTIONS = 24
 _SHOWN = ("id", "parent_id", "role", "text", "status", "request_id", "figures", "error", "fork_position", "num_kept")
 
 
-@pytest.fixture(scope="module")
-def served(running: Processes) -> Iterator[Processes]:
-    running.start_inference()
-    yield running
+@pytest.fixture
+def served(running: Processes) -> Processes:
+    """With an inference worker, which an earlier file may have started."""
+    if not running.workers():
+        running.start_inference()
+    return running
 
 
 class Known:

@@ -11,11 +11,11 @@ import psycopg
 
 ROOT = Path(__file__).parents[2]
 SUITES = [f"tests/webapp/{name}" for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces")]
-"""Those that use the database; of the others learn and probes write what these do, and stream has a site of its own."""
+"""Those whose tests use the database. learn and probes write what these do; stream has a site of its own."""
 
 
 def test_what_uses_the_database_passes_on_postgres(postgres_url: str) -> None:
-    command = [sys.executable, "-m", "pytest", "--create-db", "--reuse-db", *SUITES]
+    command = [sys.executable, "-m", "pytest", "-m", "django_db", "--create-db", "--reuse-db", *SUITES]
     environment = os.environ | {"SIGHTGLASS_DATABASE_URL": postgres_url}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]

@@ -75,7 +75,7 @@ def refusal(settings: dict[str, str]) -> str:
     """What `manage.py up` says when it does not start: one line."""
     command = [sys.executable, "manage.py", "up"]
     result = subprocess.run(
-        command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=240
     )
     assert result.returncode == 1
     assert result.stderr.startswith("sightglass: ")

@@ -19,14 +19,14 @@ from tests.ports import free_port
 
 def signed_in(running: Running) -> httpx.Client:
     base, _, token = running.link.rpartition("/signin/")
-    client = httpx.Client(base_url=base, timeout=30, follow_redirects=True, trust_env=False)
+    client = httpx.Client(base_url=base, timeout=120, follow_redirects=True, trust_env=False)
     client.get(f"/signin/{token}").raise_for_status()
     client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
     return client
 
 
 def wait_until_settled(client: httpx.Client, request_id: str) -> dict[str, object]:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         summary: dict[str, object] = client.get(f"/api/requests/{request_id}").json()
         if summary["error"]:

@@ -41,6 +41,10 @@ class Child:
             )
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def exit_status(self) -> int | None:
         return self._process.poll()
 

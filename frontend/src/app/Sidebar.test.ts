@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
 import { Conversations } from "../state/conversation/conversations.svelte";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { mount, tick, unmount } from "svelte";
 import { afterEach, expect, it, vi } from "vitest";
 import TracePicker from "./TracePicker.svelte";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, expect, it } from "vitest";
 import { mount, unmount } from "svelte";
 import type { Answer } from "../state/conversation/forking";

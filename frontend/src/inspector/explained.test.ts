@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 /** Every name of a figure explains itself, in every panel, on every golden log. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";

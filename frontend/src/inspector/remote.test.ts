@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 /** A recorded request at a server elsewhere: missing facts are shown as not reported, and never as a number. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, it } from "vitest";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import fc from "fast-check";
 import { decodeHTMLStrict as known } from "entities";
 import { expect, test } from "vitest";

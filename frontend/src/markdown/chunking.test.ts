@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 /** However a text is cut, the streamed blocks are the HTML of the whole: tried on random documents and random cuts. */
 import { expect, it } from "vitest";
 import { IncrementalMarkdown } from "./incremental";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 /** Checks which dollars are formulas, and that a formula reads the same however its text arrives. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

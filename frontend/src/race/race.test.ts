@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { PARAMS } from "../trace/fixtures";
 import { FakeSocket } from "../transport/fake-socket";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 /**
  * Laws for every log, whatever is in it: each prefix is a view that agrees with itself, and however a log arrives or is
  * replayed, the same moment shows the same.

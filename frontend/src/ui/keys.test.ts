@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { describe, expect, it, vi } from "vitest";
 import { SHEET } from "../app/sheet";
 import { keyLabel, press, type Binding } from "./keys";

@@ -84,9 +84,9 @@ def job(tokenizer: Tokenizer, request_id: str = "a", prompt: str = "Once upon a 
 
 def outputs_of(job: Job) -> list[StepOutput]:
     """All of them; the last one, and no other, has a finish reason."""
-    found = [job.outputs.get(timeout=30)]
+    found = [job.outputs.get(timeout=120)]
     while found[-1].finish_reason is None:
-        found.append(job.outputs.get(timeout=30))
+        found.append(job.outputs.get(timeout=120))
     assert job.outputs.empty()
     return found
 

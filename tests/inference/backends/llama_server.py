@@ -44,7 +44,7 @@ class LlamaServer:
         assert self._process.stdout is not None
         self.url = next(line.strip() for line in self._process.stdout if line.startswith("http://"))
         self.client = httpx.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=60, trust_env=False
+            base_url=self.url, headers={"Authorization": f"Bearer {KEY}"}, timeout=240, trust_env=False
         )
 
     def complete(self, ids: list[int], num_tokens: int) -> dict[str, object]:

@@ -36,6 +36,7 @@ def read(parts: list[bytes]) -> list[bytes]:
     return asyncio.run(collect())
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(0, len(STREAM))))
 def test_however_it_is_cut(cuts: set[int]) -> None:
     bounds = [0, *sorted(cuts), len(STREAM)]

@@ -16,6 +16,8 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.backends.conftest import Flags, Start, job, outputs_of, refusal_of, tokens_of
 from tests.inference.backends.llama_server import KEY, WINDOW, LlamaServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(llama: LlamaServer, tokenizer: Tokenizer) -> Server:
@@ -138,7 +140,7 @@ def test_cancel_ends_the_request_here_and_there(
 ) -> None:
     running = job(tokenizer, max_tokens=400)
     start(server).submit(running)
-    while not any(running.outputs.get(timeout=30).events):
+    while not any(running.outputs.get(timeout=120).events):
         pass
     flags.ids.add("a")
     end = outputs_of(running)[-1]
@@ -154,7 +156,7 @@ def test_cancel_ends_the_request_here_and_there(
 def test_a_reason_found_outside_ends_the_request(server: Server, start: Start, tokenizer: Tokenizer) -> None:
     backend, running = start(server), job(tokenizer, max_tokens=400)
     backend.submit(running)
-    running.outputs.get(timeout=30)
+    running.outputs.get(timeout=120)
     backend.finish("a", "content_filter")
     backend.finish("a", "stop")
     assert outputs_of(running)[-1].finish_reason == "content_filter"
@@ -163,7 +165,7 @@ def test_a_reason_found_outside_ends_the_request(server: Server, start: Start, t
 def test_stop_ends_what_runs_and_what_comes_late(server: Server, start: Start, tokenizer: Tokenizer) -> None:
     backend, running, late = start(server), job(tokenizer, "a", max_tokens=400), job(tokenizer, "b")
     backend.submit(running)
-    running.outputs.get(timeout=30)
+    running.outputs.get(timeout=120)
     backend.stop("bye")
     backend.submit(late)
     assert [refusal_of(each).code for each in (running, late)] == ["worker_lost"] * 2
@@ -224,7 +226,7 @@ def test_a_server_that_is_killed_in_the_middle_fails_the_request(
     backend = start(connect(mortal.url, KEY, "smollm2", tokenizer))
     running, later = job(tokenizer, "a", max_tokens=400), job(tokenizer, "b")
     backend.submit(running)
-    while not tokens_of([running.outputs.get(timeout=30)]):
+    while not tokens_of([running.outputs.get(timeout=120)]):
         pass
     mortal.kill()
     end = refusal_of(running)
@@ -237,7 +239,7 @@ def test_a_server_that_freezes_is_given_up(model_path: Path, start: Start, token
     frozen = LlamaServer(model_path)
     running = job(tokenizer, max_tokens=400)
     start(connect(frozen.url, KEY, "smollm2", tokenizer), next_s=0.5).submit(running)
-    while not tokens_of([running.outputs.get(timeout=30)]):
+    while not tokens_of([running.outputs.get(timeout=120)]):
         pass
     frozen.freeze()
     assert "silent for 0.5 s" in refusal_of(running).message

@@ -115,7 +115,7 @@ def test_cancel_closes_the_connection(
     script.stream(vllm_chunk({5: -1.0}), ends="wait")
     running = job(tokenizer)
     start(server_at(stub)).submit(running)
-    running.outputs.get(timeout=20)
+    running.outputs.get(timeout=120)
     flags.ids.add("a")
     assert outputs_of(running)[-1].finish_reason == "abort"
     assert script.is_closed.wait(5)

@@ -178,6 +178,7 @@ def test_answers_to_one_prompt_share_its_blocks_and_copy_the_one_they_write_to(n
         assert sum(looked_up.hits) == (num_prompt - 1) // BLOCK_SIZE
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data())
 def test_shared_prompts_change_no_token_however_little_memory_there_is(data: st.DataObject) -> None:

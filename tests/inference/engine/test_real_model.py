@@ -16,19 +16,27 @@ from inference.kernels.library import Kernels
 from inference.models.blocks import BLOCK_SIZE, block_bytes
 from inference.models.decoder import Decoder, load_decoder
 from inference.models.sources.source import open_model
+from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.events import CacheLookedUp, CacheStored, DraftVerified, GenerationPreempted, PrefillAdvanced
 from inference.protocol.request import GenerationRequest, SamplingParams, Usage
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.engine.fakes import Run, run
 
+pytestmark = pytest.mark.slow
+
 STORY = "The keeper of the old lighthouse counted forty-two ships that night, and wrote each name into his book. " * 4
 
 
 @pytest.fixture(scope="module")
-def decoder(model_path: Path) -> Decoder:
+def decoder(model_path: Path, weights: PackedCache) -> Decoder:
     torch.set_num_threads(1)  # two that share a busy core wait for each other at every matrix product
-    return load_decoder(open_model(model_path))
+    return load_decoder(open_model(model_path), cache=weights)
+
+
+@pytest.fixture(scope="module")
+def native(model_path: Path, weights: PackedCache, kernels: Kernels) -> Decoder:
+    return load_decoder(open_model(model_path), cache=weights, kernels=kernels)
 
 
 def engine(decoder: Decoder, tokenizer: Tokenizer, num_blocks: int = 400, is_cached: bool = True) -> Engine:
@@ -89,23 +97,20 @@ def test_preemption_gives_the_same_tokens(decoder: Decoder, tokenizer: Tokenizer
     assert {name: each.ids for name, each in tight.items()} == {name: each.ids for name, each in roomy.items()}
 
 
-def test_drafts_give_the_same_tokens(
-    kernels: Kernels, model_path: Path, tokenizer: Tokenizer, template: ChatTemplate
-) -> None:
-    decoder = load_decoder(open_model(model_path), kernels=kernels)
+def test_drafts_give_the_same_tokens(native: Decoder, tokenizer: Tokenizer, template: ChatTemplate) -> None:
     ids = chat(template, f"Repeat this text word for word: {STORY[:104]}")
-    plain = run(engine(decoder, tokenizer), ask("a", ids, 40))["a"]
-    guessing = Engine(ModelRunner(decoder, 64 << 20), tokenizer)
+    plain = run(engine(native, tokenizer), ask("a", ids, 40))["a"]
+    guessing = Engine(ModelRunner(native, 64 << 20), tokenizer)
     drafted = run(guessing, ask("a", ids, 40))["a"]
     assert drafted.ids == plain.ids
     assert drafted.of(DraftVerified)
 
 
 def test_a_fork_with_the_parents_settings_repeats_the_rest_of_its_answer(
-    kernels: Kernels, model_path: Path, tokenizer: Tokenizer, template: ChatTemplate
+    native: Decoder, tokenizer: Tokenizer, template: ChatTemplate
 ) -> None:
     """Token for token, though it reads at once what the parent wrote one by one, whoever else is computed beside it."""
-    served = Engine(ModelRunner(load_decoder(open_model(model_path), kernels=kernels), 64 << 20), tokenizer)
+    served = Engine(ModelRunner(native, 64 << 20), tokenizer)
     asked = ask("parent", chat(template, "Write two sentences about a lighthouse."), 60)
     params = SamplingParams(temperature=0.9, top_p=0.95, seed=11, max_tokens=60, frequency_penalty=0.4)
     asked = msgspec.structs.replace(asked, params=params)

@@ -9,6 +9,8 @@ import pytest
 from inference.kernels.compiler import NoKernels, compile_kernels
 from inference.kernels.library import find_kernels
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:

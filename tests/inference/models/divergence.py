@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -71,12 +72,28 @@ def peer_logprobs(path: Path, vocab_size: int) -> Iterator[Any]:
         yield lambda ids: _after(client, ids, vocab_size)
 
 
+class _Candidate(msgspec.Struct):
+    id: int
+    logprob: float
+
+
+class _Token(msgspec.Struct):
+    top_logprobs: list[_Candidate]
+
+
+class _Completion(msgspec.Struct):
+    """Of llama.cpp's reply only what is read: the whole of it is slow to decode."""
+
+    completion_probabilities: tuple[_Token]
+
+
 def _after(client: httpx.Client, ids: list[int], vocab_size: int) -> NDArray[np.float64]:
     body = {"prompt": ids, "n_predict": 1, "n_probs": vocab_size, "temperature": 0, "ignore_eos": False}
-    (token,) = client.post("/completion", json=body).json()["completion_probabilities"]
+    reply = client.post("/completion", json=body).content
+    (token,) = msgspec.json.decode(reply, type=_Completion).completion_probabilities
     row = np.full(vocab_size, -np.inf)
-    for candidate in token["top_logprobs"]:
-        row[candidate["id"]] = candidate["logprob"]
+    for candidate in token.top_logprobs:
+        row[candidate.id] = candidate.logprob
     return row
 
 

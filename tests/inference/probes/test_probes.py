@@ -184,6 +184,7 @@ def test_a_model_that_cannot_be_read_is_said(real: ProbeRequest, tmp_path: Path)
         Laboratory(tmp_path / "gone.gguf", NAME).probe(real)
 
 
+@pytest.mark.slow
 def test_the_bundled_model_knows_the_capital_and_is_freed_when_idle(real: ProbeRequest, model_path: Path) -> None:
     laboratory = Laboratory(model_path, NAME, idle_s=0.2)
     kinds: list[ProbeKind] = ["lens", "memory"]

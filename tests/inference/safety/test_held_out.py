@@ -18,6 +18,8 @@ from inference.safety import Guard, load_guard
 from inference.safety.classifier import EXEMPLARS
 from inference.safety.policy import Layer
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 LEAST_NOTICED = {
     "jailbreak": 12,

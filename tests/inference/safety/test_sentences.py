@@ -44,6 +44,7 @@ def test_every_letter_is_in_a_window(text: str) -> None:
     assert {c for c in text if c.isalnum()} == {c for window in windows for c in window if c.isalnum()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "\n" * 5_000_000, "a. " * 1_700_000, " ".join(FILLER) * 200])
 def test_five_megabytes_give_each_window_once(text: str) -> None:
     assert len(split_sentences(text)) <= len(FILLER)

@@ -21,6 +21,8 @@ from inference.tokenization.gguf_metadata import Metadata, TokenizerError
 from inference.tokenization.template_process import TemplateError, TemplateProcess
 from inference.tokenization.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.slow
+
 _NESTED = (
     "{% set n = namespace(a=[], b=[]) %}{% for _ in range(60) %}"
     "{% set n.a = [n.a, n.a] %}{% set n.b = [n.b, n.b] %}{% endfor %}"

@@ -120,7 +120,7 @@ def job(tokenizer: Tokenizer, request_id: str, **params: object) -> Job:
 
 def end_of(job: Job) -> StepOutput:
     while True:
-        output = job.outputs.get(timeout=20)
+        output = job.outputs.get(timeout=120)
         if output.finish_reason is not None:
             return output
 
@@ -147,7 +147,7 @@ def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledL
 def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
     running = job(tokenizer, "a", max_tokens=4000)
     thread.submit(running)
-    seen = running.outputs.get(timeout=20).usage.output
+    seen = running.outputs.get(timeout=120).usage.output
     log.cancel("a")
     seen += running.outputs.qsize()
     ended = end_of(running)
@@ -259,8 +259,8 @@ def test_the_log_of_a_generation_adds_up(
     assert not any(each in text for each in stop)
 
 
-def run_to_log(services: WorkerServices, asked: GenerationRequest) -> list[AnyEvent]:
-    assert Generation(services, asked, time.monotonic_ns()).run() is None
+def run_to_log(services: WorkerServices, asked: GenerationRequest, alive_check_s: float = 1.0) -> list[AnyEvent]:
+    assert Generation(services, asked, time.monotonic_ns(), alive_check_s).run() is None
     return [event for frame in services.log.read(asked.request_id) for event in frame.events]
 
 
@@ -349,21 +349,32 @@ def test_a_stop_token_ends_the_answer_and_is_not_part_of_its_text(
     assert "," not in "".join(event.text for event in events if isinstance(event, TextReleased))
 
 
+class Unstarted(EngineThread):
+    """Counts what is submitted, and is not taken for dead before it starts."""
+
+    num_submitted = 0
+
+    def submit(self, job: Job) -> None:
+        super().submit(job)
+        self.num_submitted += 1
+
+    def is_alive(self) -> bool:
+        return True
+
+
 def test_requests_behind_a_full_batch_say_how_many_are_in_front(
-    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    thread = EngineThread(Engine(engine.runner, tokenizer, limits=Limits(max_num_running=1)), log)
+    thread = Unstarted(Engine(engine.runner, tokenizer, limits=Limits(max_num_running=1)), log)
     asked = [request(tokenizer, name, max_tokens=num) for name, num in (("a", 300), ("b", 5), ("c", 5))]
-    generations = [Generation(services(thread, log, tokenizer, guard), each, 0) for each in asked]
+    generations = [Generation(services(thread, log, tokenizer, guard), each, 0, alive_check_s=0.01) for each in asked]
     with ThreadPoolExecutor(len(asked)) as pool:
         done = []
         for num, generation in enumerate(generations, 1):  # in this order, whichever thread is the faster
             done.append(pool.submit(generation.run))
-            while thread._inbox.qsize() < num:
+            while thread.num_submitted < num:
                 time.sleep(0.001)
         thread.start()
-        # Not before: a thread that has not begun is taken for one that has ended.
-        monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
         assert [each.result() for each in done] == [None] * 3
     thread.stop("over")
     thread.join(5)
@@ -403,12 +414,9 @@ class Preempting:
         self.job.outputs.put(StepOutput("a", [] if event is None else [event], Usage(), reason))
 
 
-def test_a_preempted_request_says_that_it_waits_again(
-    log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
+def test_a_preempted_request_says_that_it_waits_again(log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> None:
     services = WorkerServices("test", Preempting(), tokenizer, Grammars(tokenizer), guard, log)
-    events = run_to_log(services, request(tokenizer, "a"))
+    events = run_to_log(services, request(tokenizer, "a"), alive_check_s=0.01)
     preempted = next(index for index, event in enumerate(events) if isinstance(event, GenerationPreempted))
     queued = events[preempted + 1]
     assert isinstance(queued, GenerationQueued) and queued.queue_depth == 7
@@ -429,12 +437,11 @@ class PreemptingPaused(Preempting):
 
 
 def test_an_answer_preempted_while_its_token_waited_says_that_it_waits_once_that_is_taken(
-    log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+    log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    monkeypatch.setattr("inference.worker.generation._ALIVE_CHECK_S", 0.01)
     services = WorkerServices("test", PreemptingPaused(), tokenizer, Grammars(tokenizer), guard, log)
     log.command("a", StepCommand(position=0))
-    events = run_to_log(services, msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True))
+    events = run_to_log(services, msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True), 0.01)
     assert [event.queue_depth for event in events if isinstance(event, GenerationQueued)] == [7]
 
 

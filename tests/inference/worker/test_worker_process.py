@@ -35,8 +35,10 @@ from inference.queue.app import make_app
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from webapp.supervisor.child import Child
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
-_START_S = 60
+_START_S = 240
 """Generous: other test runs may share the machine."""
 NUM_THREADS = 64
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import redis
 
 from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
@@ -34,11 +35,12 @@ class Site:
         own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": redis_url, "PORT": port}
         self.env = os.environ | own | settings
         self.log = RedisEventLog.from_url(redis_url)
+        self._redis = redis.Redis.from_url(redis_url)
         self.host = f"127.0.0.1:{port}"
         self.manage("migrate", "--verbosity", "0")
         command = [sys.executable, "-m", "webapp.serve", "-b", "127.0.0.1", "-p", port, "webapp.asgi:application"]
         self.child = Child("web", command, data / "web.log", self.env)
-        self.client = httpx.Client(base_url=f"http://{self.host}", timeout=30)
+        self.client = httpx.Client(base_url=f"http://{self.host}", timeout=120)
         self._wait_until_up()
 
     def sign_in(self) -> None:
@@ -54,7 +56,7 @@ class Site:
         return subprocess.run(command, cwd=ROOT, env=self.env, capture_output=True, text=True, check=True).stdout
 
     def _wait_until_up(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 240
         while True:
             try:
                 self.client.get("/healthz")
@@ -105,26 +107,27 @@ class Site:
 
     def lose_log(self, request_id: str, is_meta_lost: bool = False) -> None:
         keys = [log_key(request_id)] + [meta_key(request_id)] * is_meta_lost
-        self.log._client.delete(*keys)
+        self._redis.delete(*keys)
 
     def seconds_left(self, request_id: str) -> int:
         """Until the log expires."""
-        return int(self.log._client.ttl(log_key(request_id)))
+        return int(self._redis.ttl(log_key(request_id)))
 
     def num_files(self) -> int:
-        return len(list(Path(f"/proc/{self.child._process.pid}/fd").iterdir()))
+        return len(list(Path(f"/proc/{self.child.pid}/fd").iterdir()))
 
     def num_threads(self) -> int:
-        return len(list(Path(f"/proc/{self.child._process.pid}/task").iterdir()))
+        return len(list(Path(f"/proc/{self.child.pid}/task").iterdir()))
 
     def resident_mib(self) -> float:
-        status = Path(f"/proc/{self.child._process.pid}/status").read_text()
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         assert found
         return int(found.group(1)) / 1024
 
     def close(self) -> None:
         self.client.close()
+        self._redis.close()
         self.child.send(signal.SIGKILL)
         assert self.child.wait(10)
 

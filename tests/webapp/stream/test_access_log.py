@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import signal
 
+import pytest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from tests.webapp.stream.conftest import Site
+
+pytestmark = pytest.mark.slow
 
 TOKEN = "a-token-that-opens-a-trace"
 

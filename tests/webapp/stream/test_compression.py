@@ -12,6 +12,8 @@ import zstandard
 
 from tests.webapp.stream.conftest import Site
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "/static/app/assets/main-Ab_c-123.js"
 CONTENT = {"": b"script" * 200, ".br": b"made by Brotli", ".gz": gzip.compress(b"script" * 200)}
 PLAIN = "/static/app/about.txt"

@@ -23,6 +23,8 @@ from inference.eventlog.event_log import RETIRED_EXPIRY_S
 from tests.webapp.stream.conftest import Site
 from webapp.gateway.handler import NUM_THREADS
 
+pytestmark = pytest.mark.slow
+
 NUM_STREAMS = 12
 NUM_IDLE = 200
 Event = tuple[int, dict[str, Any]]

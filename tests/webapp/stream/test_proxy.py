@@ -15,6 +15,8 @@ from websockets.sync.client import connect
 from tests.webapp.stream.conftest import Site
 from webapp import environment
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = "https://chat.example.org"
 FORWARDED = {"Host": "chat.example.org", "X-Forwarded-Proto": "https"}
 

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { expect, it } from "vitest";
 import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, token } from "../../trace/fixtures";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import type { AnyEvent, Limit } from "../../protocol/events";

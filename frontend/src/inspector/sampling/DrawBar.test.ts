@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { mount, unmount } from "svelte";
 import { expect, it } from "vitest";
 import { token } from "../../trace/fixtures";

@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync } from "svelte";
 import { ACCEPTED, ended, PARAMS, RELEASED, token } from "../../trace/fixtures";

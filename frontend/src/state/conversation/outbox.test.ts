@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { beforeEach, expect, it } from "vitest";
 import type { Message } from "../../protocol/api";
 import { Outboxes } from "./outbox.svelte";

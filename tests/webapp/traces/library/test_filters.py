@@ -184,6 +184,7 @@ def in_order(kept: dict[str, dict[str, Any]], sort: str) -> list[str]:
     return sorted(known, key=lambda each: sign * kept[each]["cost_nano"]) + [each for each in ids if each not in known]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROW, max_size=12), asked=ASKED, sort=st.sampled_from(SORTS), size=st.integers(1, 4))
