@@ -21,7 +21,7 @@ export function sentFrame(
   { seq, events }: Frame,
   text: string,
   carrier: "websocket" | "sse",
-  isKept: boolean,
+  isTextStored: boolean,
 ): SentFrame {
   return {
     seq,
@@ -29,7 +29,7 @@ export function sentFrame(
     carrier,
     arrivedUnixUs: (performance.timeOrigin + performance.now()) * 1000,
     numBytes: encoder.encode(text).length,
-    text: isKept ? text : null,
+    text: isTextStored ? text : null,
   };
 }
 

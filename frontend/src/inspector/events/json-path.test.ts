@@ -30,8 +30,8 @@ describe("a path", () => {
   it.each([
     ["type", 0],
     ["$.", 1],
-    ["$.processors[-1]", 8],
-    ["$.processors[", 8],
+    ["$.processors[-1]", 12],
+    ["$.processors[", 12],
     ["$.a == ", 7],
     ["$.a == five", 7],
     ["$.a = 5", 4],
