@@ -14,6 +14,7 @@ from inference.engine.scheduling.sequence import Clock
 from inference.engine.step_output import StepOutput
 from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 
 
@@ -23,9 +24,9 @@ class AlreadyRunning(Exception):
 
 @dataclass(frozen=True)
 class FailedOutput(StepOutput):
-    """The request failed for a reason that programs can tell: `code` (see events.RequestFailed)."""
+    """The request failed for a reason that programs can tell: `code` (see protocol.failures)."""
 
-    code: str = "internal"
+    code: FailureCode = "internal"
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,17 @@ import httpx
 import msgspec
 from httpx import codes
 
+from inference.protocol.failures import FailureCode
+
 _MAX_DETAIL = 300
 _MAX_BODY = 1 << 14
 _TOO_LONG = re.compile(r"context (size|length|window)|exceed_context|maximum.{0,20}length", re.I)
 
 
 class BackendError(Exception):
-    """A request failed at the server; `code` as in events.RequestFailed."""
+    """A request failed at the server; `code` as in protocol.failures."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: FailureCode, message: str) -> None:
         super().__init__(message)
         self.code = code
 

@@ -19,6 +19,7 @@ from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable, hidden_bytes
 from inference.engine.step_output import StepOutput
 from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, Usage
 
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -75,7 +76,7 @@ class RemoteStream:
         """Deliver the end."""
         self._deliver([], reason)
 
-    def fail(self, code: str, message: str) -> None:
+    def fail(self, code: FailureCode, message: str) -> None:
         """Deliver an end with an error; what was generated before it counts."""
         request_id, usage = self._job.request.request_id, self._usage()
         is_known = self._num_cached is not None

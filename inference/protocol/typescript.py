@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from inference.protocol import events, request
+from inference.protocol import events, failures, request
 from inference.protocol.docstrings import field_docstrings
 from inference.protocol.events import shown
 from inference.protocol.json_schema import build_schema
@@ -25,6 +25,7 @@ def build_typescript() -> str:
         parts.append(interface(name, definition) if "properties" in definition else _alias(name, definition))
     parts.append(_ranges(schema["$defs"]["SamplingParams"]))
     parts.append(_circles())
+    parts.append(_failures())
     parts.append(build_shown(get_args(events.AnyEvent)))
     return "\n".join(parts)
 
@@ -66,6 +67,13 @@ def _circles() -> str:
     names = ("CIRCLE_ROUNDS", "CIRCLE_TOKENS", "LONGEST_ROUND")
     head = "/** An answer goes in a circle when its last tokens are the same round so often, and so many in all. */\n"
     return head + "".join(f"export const {name} = {getattr(request, name)};\n" for name in names)
+
+
+def _failures() -> str:
+    rows = "".join(f"  {code}: {json.dumps(title)},\n" for code, title in failures.FAILURES.items())
+    codes = f"export type FailureCode = {_literals(failures.FailureCode)};\n"
+    table = f"export const FAILURES: Record<FailureCode, string> = {{\n{rows}}};\n"
+    return f"{codes}\n/** The title of each failure. */\n{table}"
 
 
 def interface(name: str, definition: dict[str, Any], has_defaults: bool = True) -> str:

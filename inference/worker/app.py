@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
 from celery import Celery
 from celery.signals import worker_init, worker_shutting_down
 from redis.exceptions import RedisError
@@ -15,19 +15,14 @@ from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced
 from inference.grammar.source import GrammarError
 from inference.protocol.codec import decode_generation
+from inference.protocol.failures import SERVICE_STOPPED, Failure
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_worker
-from inference.worker.generation import Generation, GenerationFailure
+from inference.worker.generation import Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
-
-_STOPPED = GenerationFailure(
-    "generation",
-    "service_stopped",
-    "Sightglass was stopped before the answer was complete. Send the message again.",
-)
 
 
 class InferenceApp(Celery):
@@ -68,20 +63,20 @@ def generate(payload: str) -> None:
 
 def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
     request_id = request.request_id
-    failure: GenerationFailure | None
+    failure: Failure | None
     try:
         failure = Generation(host.services(), request, arrived_ns).run()
         if failure and failure.code == "worker_lost" and host.is_stopping:
-            failure = _STOPPED
+            failure = SERVICE_STOPPED
     except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up %s: %s", request_id, error)
         return
     except GrammarError as error:
-        failure = GenerationFailure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
+        failure = Failure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
     except ModelUnavailable as error:
-        failure = GenerationFailure("generation", "model_unavailable", f"The model could not be loaded: {error}")
+        failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:
         logger.exception("generation of %s failed", request_id)
-        failure = GenerationFailure("generation", "internal", "The inference worker failed; its log has the details.")
-    kwargs = {"failure": asdict(failure)} if failure else {}
+        failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
+    kwargs = {"failure": msgspec.to_builtins(failure)} if failure else {}
     app.send_task("lifecycle.settle", args=[request_id], kwargs=kwargs, queue="settle")

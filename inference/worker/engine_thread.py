@@ -14,6 +14,7 @@ from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
 from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, StepCommand, Usage
 from inference.worker.cancel_flags import CancelFlags
 
@@ -134,7 +135,7 @@ class EngineThread(threading.Thread):
         except ValueError as error:
             self._refuse(job, "internal", str(error))
 
-    def _refuse(self, job: Job, code: str, message: str) -> None:
+    def _refuse(self, job: Job, code: FailureCode, message: str) -> None:
         self._deliver(FailedOutput(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:

@@ -31,6 +31,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
@@ -55,15 +56,6 @@ class WorkerServices:
     grammars: Grammars
     guard: Guard
     log: EventLog
-
-
-@dataclass(frozen=True)
-class GenerationFailure:
-    """The reason for a failed generation, in the form that settle takes."""
-
-    stage: str
-    code: str
-    message: str
 
 
 class Generation:
@@ -108,7 +100,7 @@ class Generation:
         self._is_paused = False
         self._is_given_up = False
 
-    def run(self) -> GenerationFailure | None:
+    def run(self) -> Failure | None:
         """Run the generation to its end; returns the failure, if any.
 
         Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
@@ -246,13 +238,13 @@ class Generation:
             return "stop"
         return "repetition" if self._guard.is_circling else reason
 
-    def _failure(self, output: StepOutput) -> GenerationFailure | None:
+    def _failure(self, output: StepOutput) -> Failure | None:
         if output.finish_reason != "error":
             return None
-        code = output.code if isinstance(output, FailedOutput) else "internal"
+        code: FailureCode = output.code if isinstance(output, FailedOutput) else "internal"
         if self._services.backend.is_stopping:
             code = "worker_lost"
-        return GenerationFailure("generation", code, output.message)
+        return Failure("generation", code, output.message)
 
 
 def _circles(request: GenerationRequest) -> Circles:

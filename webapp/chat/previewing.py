@@ -78,7 +78,10 @@ class Busy(Exception):
 
 
 def preview(conversation: Conversation, parent: Message | None, text: str, params: SamplingParams) -> Preview:
-    """Return the preview. The conversation need not be saved. Raises Failure, Busy, RedisError, OperationalError."""
+    """Return the preview. The conversation need not be saved.
+
+    Raises CannotPrepare, Busy, RedisError, OperationalError.
+    """
     with _one_at_a_time(conversation.user_id):
         question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
         assembled = pack(messages_for(conversation, question), params)

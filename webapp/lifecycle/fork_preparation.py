@@ -6,18 +6,20 @@ Nothing is assembled or tokenized again, so that the prefix cache finds the pare
 from __future__ import annotations
 
 import time
+from typing import cast
 
 import msgspec
 from django.conf import settings
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
+from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.safety.policy import Layer
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.prepare import Prepared
 from webapp.requests import services
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
 from webapp.traces import store
@@ -54,16 +56,16 @@ class ForkPreparation:
     def _parent(self) -> Parent:
         source = self._request.forked_from
         if source is None:
-            raise Failure("context", "parent_gone", _GONE)
+            raise CannotPrepare("context", "parent_gone", _GONE)
         try:
             events = [event for frame in frames_of(source) for event in frame.events]
             if not events:
-                raise Failure("context", "parent_gone", _GONE)
+                raise CannotPrepare("context", "parent_gone", _GONE)
             return parent_of(events, services.prompt_services().tokenizer, settings.ENVIRONMENT.model_name)
         except CannotFork as error:
-            raise Failure("context", error.code, str(error)) from None
+            raise CannotPrepare("context", cast(FailureCode, error.code), str(error)) from None
         except TraceFileError:
-            raise Failure("context", "parent_gone", _GONE) from None
+            raise CannotPrepare("context", "parent_gone", _GONE) from None
 
     def _taken_over(self, parent: Parent, duration_us: int) -> list[AnyEvent]:
         at = self._clock.at()

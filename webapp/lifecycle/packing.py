@@ -10,17 +10,17 @@ from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.context.assemble import Assembled, ContextTooLarge, SourceMessage
 from webapp.requests import services
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 
 
 def pack(messages: Sequence[SourceMessage], params: SamplingParams) -> Assembled:
-    """Pack the messages into the model's window. Raises Failure."""
+    """Pack the messages into the model's window. Raises CannotPrepare."""
     try:
         return services.prompt_services().assembler.assemble(messages, params.max_tokens)
     except ContextTooLarge as error:
-        raise Failure("context", "prompt_too_long", str(error)) from None
+        raise CannotPrepare("context", "prompt_too_long", str(error)) from None
     except (TokenizerError, TemplateError) as error:
-        raise Failure("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
+        raise CannotPrepare("context", "model_unavailable", f"The model's tokenizer cannot be used: {error}") from error
 
 
 def context_event(assembled: Assembled, at: int, duration_us: int) -> ContextAssembled:

@@ -10,11 +10,12 @@ import msgspec
 
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
+from inference.protocol.failures import Failure
 from inference.protocol.request import GenerationRequest, SamplingParams
 from webapp.context.assemble import Assembled
 from webapp.lifecycle.packing import context_event, most_output, pack
 from webapp.requests import services
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import MessagesInput, SavedInput, is_stepped
 from webapp.requests.models import IMPORTED, Request
 
@@ -57,8 +58,8 @@ class Preparation:
             return Prepared([checked], Failure("safety", "blocked", check.replacement))
         try:
             packed = packing.result()
-        except Failure as failure:
-            return Prepared([checked], failure)
+        except CannotPrepare as error:
+            return Prepared([checked], error.failure)
         return self._prepared(checked, packed)
 
     def _words(self, packing: Future[Packed]) -> str:

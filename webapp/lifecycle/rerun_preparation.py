@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from inference.protocol.events import GenerationForked, SafetyChecked
+from inference.protocol.failures import Failure
 from inference.protocol.request import GenerationRequest
 from webapp.context.assemble import Assembled, ContextTooLarge
 from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.prepare import Packed, Preparation, Prepared
 from webapp.requests import services
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 
@@ -27,7 +28,7 @@ class RerunPreparation(Preparation):
         try:
             return assembler.restore(self._saved.context, self._saved.prompt, self._params.max_tokens)
         except ContextTooLarge as error:
-            raise Failure("context", "prompt_too_long", str(error)) from None
+            raise CannotPrepare("context", "prompt_too_long", str(error)) from None
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
         if self._saved.forked is None:

@@ -24,6 +24,7 @@ from inference.protocol.events import (
     RequestFinished,
     Surface,
 )
+from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import post_bill
 from webapp.lifecycle.turn_before import compare_with_turn_before
@@ -34,11 +35,11 @@ from webapp.requests.signals import settled
 from webapp.traces import store
 from webapp.traces.file.archive import Packing
 
-_NO_RESULT = {
-    "stage": "settle",
-    "code": "internal",
-    "message": "The generation left no result; the inference worker's log has the details. Send the message again.",
-}
+_NO_RESULT = Failure(
+    "settle",
+    "internal",
+    "The generation left no result; the inference worker's log has the details. Send the message again.",
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class _Ready:
     packing: Packing
 
 
-def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
+def settle(request_id: str, failure: Failure | None = None) -> None:
     """Settle the request, from wherever an earlier run stopped."""
     if not Request.objects.filter(pk=request_id, finished_at=None).exists():
         return
@@ -65,7 +66,7 @@ def settle(request_id: str, failure: dict[str, str] | None = None) -> None:
         _settle(request, ready, failure)
 
 
-def _settle(request: Request, ready: _Ready, failure: dict[str, str] | None) -> None:
+def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     """Save the outcome; append the last events to the log once that is committed.
 
     The log is fenced first, so that its last events get the same numbers there as in the saved trace.
@@ -91,7 +92,7 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
 
 
 def _missing(
-    request: Request, outcome: Outcome, failure: dict[str, str] | None, compared: ContextCompared | None
+    request: Request, outcome: Outcome, failure: Failure | None, compared: ContextCompared | None
 ) -> list[AnyEvent]:
     """Post the bill, and return the events that the log still needs to be complete."""
     clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
@@ -121,11 +122,12 @@ def _beginning(request: Request) -> RequestAccepted:
     )
 
 
-def _terminal(outcome: Outcome, failure: dict[str, str] | None, clock: RequestClock) -> AnyEvent:
+def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) -> AnyEvent:
     """The last event. An answer that is complete in the log stays complete, even if the worker failed after it."""
     if outcome.finish_reason not in (None, "error"):
         return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
-    return RequestFailed(at=clock.at(), **(failure or _NO_RESULT))
+    failure = failure or _NO_RESULT
+    return RequestFailed(at=clock.at(), stage=failure.stage, code=failure.code, message=failure.message)
 
 
 def record(request: Request, outcome: Outcome) -> None:

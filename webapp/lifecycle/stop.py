@@ -5,9 +5,9 @@ from __future__ import annotations
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
 from inference.protocol.events import TERMINAL, RequestCancelled
+from inference.protocol.failures import Failure
 from webapp.lifecycle.watch import end
 from webapp.requests import services
-from webapp.requests.failure import Failure
 from webapp.requests.models import Request
 from webapp.requests.outcome import is_started
 
@@ -27,6 +27,6 @@ def stop(request: Request) -> None:
         log.cancel(request.pk)
         log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
         if not is_started(events):
-            end(request, _STOPPED_EARLY.as_json())
+            end(request, _STOPPED_EARLY)
     except Fenced:
         return  # another process is ending it

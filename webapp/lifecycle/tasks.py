@@ -6,10 +6,12 @@ import logging
 from threading import Thread
 from typing import Any
 
+import msgspec
 from celery.signals import worker_init, worker_ready
 from kombu.exceptions import OperationalError
 
 from inference.eventlog.event_log import Fenced
+from inference.protocol.failures import Failure
 from webapp.celery import app
 from webapp.lifecycle import watch
 from webapp.lifecycle.dispatch import queue_generation
@@ -18,7 +20,7 @@ from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
 from webapp.requests.models import Request
 
@@ -63,8 +65,8 @@ def prepare(request_id: str) -> None:
 def _prepared(request: Request) -> Prepared:
     try:
         return _preparation(request).run()
-    except Failure as failure:
-        return Prepared([], failure)
+    except CannotPrepare as error:
+        return Prepared([], error.failure)
     except Exception:
         logger.exception("preparing %s failed", request.pk)
         message = "Preparing the request failed; the server's log has the details."
@@ -94,17 +96,17 @@ def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
             log.append(request.pk, prepared.done, request.attempt, after)
         elif log.last_seq(request.pk) != after:
             raise Fenced(f"{request.pk} was prepared meanwhile")
-        settle(request.pk, prepared.result.as_json())
+        settle(request.pk, prepared.result)
         return
     try:
         queue_generation(prepared.done, prepared.result, after)
     except (OperationalError, OSError):
-        settle(request.pk, _NO_QUEUE.as_json())
+        settle(request.pk, _NO_QUEUE)
 
 
 @app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
 def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
-    settle(request_id, failure)
+    settle(request_id, msgspec.convert(failure, Failure) if failure else None)
 
 
 @app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
@@ -112,4 +114,4 @@ def end_task(request_id: str, failure: dict[str, str]) -> None:
     """End the request as failed, and fence its log against a worker that still works on it."""
     request = Request.objects.filter(pk=request_id, finished_at=None).first()
     if request is not None:
-        watch.end(request, failure)
+        watch.end(request, msgspec.convert(failure, Failure))

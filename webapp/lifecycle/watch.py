@@ -21,9 +21,9 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.failures import Failure
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
-from webapp.requests.failure import Failure
 from webapp.requests.models import Request
 from webapp.requests.outcome import is_started
 from webapp.requests.workers import is_alive
@@ -72,7 +72,7 @@ def attend_all() -> None:
 def attend(request: Request) -> None:
     """Fail an unsettled request that no worker works on."""
     if failure := look(request):
-        end(request, failure.as_json())
+        end(request, failure)
 
 
 def look(request: Request) -> Failure | None:
@@ -100,7 +100,7 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
     return bool(tokens) and isinstance(tokens[-1], TokenProposed) and is_alive(started.worker)
 
 
-def end(request: Request, failure: dict[str, str]) -> None:
+def end(request: Request, failure: Failure) -> None:
     """Settle the request as failed. Its log is fenced first, so that a late worker cannot write."""
     request.attempt += 1
     request.save(update_fields=["attempt"])

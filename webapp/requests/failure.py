@@ -1,16 +1,13 @@
-"""The reason why a request ends before its answer."""
+"""The exception that ends a preparation."""
 
 from __future__ import annotations
 
+from inference.protocol.failures import Failure, FailureCode, FailureStage
 
-class Failure(Exception):
-    """`stage` and `code` are for programs, the message is for the user."""
 
-    def __init__(self, stage: str, code: str, message: str) -> None:
+class CannotPrepare(Exception):
+    """The request cannot be prepared; `failure` says why."""
+
+    def __init__(self, stage: FailureStage, code: FailureCode, message: str) -> None:
         super().__init__(message)
-        self.stage = stage
-        self.code = code
-        self.message = message
-
-    def as_json(self) -> dict[str, str]:
-        return {"stage": self.stage, "code": self.code, "message": self.message}
+        self.failure = Failure(stage, code, message)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 from celery import Celery
 from django.conf import settings
 from django.db.models import QuerySet
 
+from inference.protocol.failures import SERVICE_STOPPED
 from inference.queue.app import make_app
 from webapp.requests.models import Request
-
-_FAILURE = {
-    "stage": "request",
-    "code": "service_stopped",
-    "message": "Sightglass was stopped before the answer was complete. Send the message again.",
-}
 
 
 def is_ours_alone() -> bool:
@@ -35,7 +31,7 @@ def end_leftovers(redis_url: str) -> int:
         return 0
     with make_app(Celery, "supervisor", redis_url, "settle", is_current=False) as app:
         for request_id in request_ids:
-            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": _FAILURE})
+            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": msgspec.to_builtins(SERVICE_STOPPED)})
     return len(request_ids)
 
 

@@ -706,9 +706,9 @@ export interface RequestFailed {
   type: "request.failed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Stage of the failure: gateway, safety, context, prompt, generation, settle. */
+  /** Stage of the failure, one of FailureStage; an imported request may have another. */
   stage: string;
-  /** Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable, overloaded, unsupported, server_refused, server_failed, parent_gone, internal. */
+  /** Stable word for programs, one of FailureCode; an imported request may have another. */
   code: string;
   /** The cause and the remedy, for people. */
   message: string;
@@ -1074,6 +1074,29 @@ export const RANGES = {
 export const CIRCLE_ROUNDS = 3;
 export const CIRCLE_TOKENS = 72;
 export const LONGEST_ROUND = 256;
+
+export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+
+/** The title of each failure. */
+export const FAILURES: Record<FailureCode, string> = {
+  blocked: "Blocked by the safety policy: the message did not reach the model",
+  cancelled: "The request was stopped before it reached the model",
+  internal: "Something failed in the server",
+  invalid_grammar: "The answer cannot take the form that was asked for",
+  model_unavailable: "The model cannot be used",
+  no_prompt: "The answer it goes on from never had a prompt",
+  no_worker: "No worker took the request",
+  other_model: "The answer it goes on from is another model's",
+  overloaded: "Too many requests",
+  parent_gone: "The answer it goes on from is gone",
+  prompt_too_long: "The message is too long",
+  queue_unavailable: "The server's queue could not be reached",
+  server_failed: "The server behind this model failed",
+  server_refused: "The server behind this model refused the request",
+  service_stopped: "Sightglass was stopped",
+  unsupported: "The server behind this model cannot do what was asked",
+  worker_lost: "The worker was lost",
+};
 
 export type Lane = "browser" | "gateway" | "safety" | "context" | "tokens" | "queue" | "prefill" | "sampling" | "release" | "bill";
 export type Scene = "gateway" | "context" | "tokens" | "safety" | "queue" | "cache" | "prefill" | "sampling" | "release" | "bill";

@@ -1,5 +1,5 @@
 /** The state or the end of a request, by the same rules as webapp.lifecycle.settle. */
-import type { TextWithheld, Usage } from "../protocol/events";
+import { FAILURES, type TextWithheld, type Usage } from "../protocol/events";
 import { count, counted } from "./format";
 import { isOver, numKept, type TraceView } from "./view";
 
@@ -113,22 +113,7 @@ function cutOfMessage(message: SavedAnswer): Cut | null {
   return { given, asked, by: given >= asked ? "setting" : "room" };
 }
 
-const FAILURES: Record<string, string> = {
-  blocked: "Blocked by the safety policy: the message did not reach the model",
-  parent_gone: "The answer it goes on from is gone",
-  prompt_too_long: "The message is too long",
-  no_worker: "No worker took the request",
-  worker_lost: "The worker was lost",
-  service_stopped: "Sightglass was stopped",
-  model_unavailable: "The model cannot be used",
-  unsupported: "The server behind this model cannot do what was asked",
-  server_refused: "The server behind this model refused the request",
-  server_failed: "The server behind this model failed",
-  overloaded: "Too many requests",
-  internal: "Something failed in the server",
-};
-
 /** The title of a failure's message. */
 export function failureTitle(error: { stage: string; code: string }): string {
-  return FAILURES[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`;
+  return (FAILURES as Record<string, string>)[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`;
 }

@@ -109,10 +109,9 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
     """Last event of a request that could not be answered."""
 
     stage: str
-    """Stage of the failure: gateway, safety, context, prompt, generation, settle."""
+    """Stage of the failure, one of FailureStage; an imported request may have another."""
     code: str
-    """Stable word for programs: prompt_too_long, no_worker, worker_lost, service_stopped, blocked, model_unavailable,
-    overloaded, unsupported, server_refused, server_failed, parent_gone, internal."""
+    """Stable word for programs, one of FailureCode; an imported request may have another."""
     message: str
     """The cause and the remedy, for people."""
 

@@ -35,6 +35,7 @@ from inference.protocol.events import (
     ServerInterval,
     TextReleased,
 )
+from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.events import STARTED
@@ -349,7 +350,7 @@ def test_a_deleted_conversation_takes_no_more(alice: Client, conversation: str) 
 def test_settling_twice_posts_one_bill_and_one_end(alice: Client, conversation: str) -> None:
     _, body = send(alice, conversation)
     request_id = body["assistant_message"]["request_id"]
-    failure = {"stage": "generation", "code": "no_worker", "message": "Start a worker."}
+    failure = Failure("generation", "no_worker", "Start a worker.")
     settle(request_id, failure)
     settle(request_id, failure)
     events = [event for frame in store.load_frames(request_id) for event in frame.events]
@@ -363,7 +364,7 @@ def test_export_and_import_give_the_same_trace_to_another_owner(alice: Client, b
 
     _, body = send(alice, conversation)
     request_id = body["assistant_message"]["request_id"]
-    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    settle(request_id, Failure("generation", "no_worker", "Start a worker."))
     data = alice.get(f"/api/requests/{request_id}/export").content
     imported = bob.post("/api/requests/import", {"file": SimpleUploadedFile("t.sgtrace", data)})
     assert imported.status_code == 201
@@ -377,7 +378,7 @@ def test_export_and_import_give_the_same_trace_to_another_owner(alice: Client, b
 def test_the_browsers_timing_is_kept_once(alice: Client, conversation: str) -> None:
     _, body = send(alice, conversation)
     request_id = body["assistant_message"]["request_id"]
-    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    settle(request_id, Failure("generation", "no_worker", "Start a worker."))
     for unix in (5, 6):
         assert post(alice, f"/api/requests/{request_id}/observed", {"last_paint_unix_us": unix})[0] == 204
     last: Frame = store.load_frames(request_id)[-1]
@@ -422,7 +423,7 @@ def test_the_list_tells_in_which_conversations_an_answer_is_written(alice: Clien
 def test_the_browser_tells_what_the_server_timing_header_said(alice: Client, conversation: str) -> None:
     _, body = send(alice, conversation)
     request_id = body["assistant_message"]["request_id"]
-    settle(request_id, {"stage": "generation", "code": "no_worker", "message": "Start a worker."})
+    settle(request_id, Failure("generation", "no_worker", "Start a worker."))
     path = f"/api/requests/{request_id}/observed"
     for wrong in ([{"name": "two words"}], [{"name": "a", "duration_us": -1}], [{"name": "a"}] * 17):
         status, body = post(alice, path, {"server_timing": wrong})
@@ -575,7 +576,7 @@ def events_of(request: Request) -> list[Any]:
 
 def test_a_question_that_was_refused_never_comes_back_with_a_later_one(alice: Client, conversation: str) -> None:
     _, refused = send(alice, conversation, "Something refused.")
-    settle(request_of(refused).pk, {"stage": "safety", "code": "blocked", "message": "No."})
+    settle(request_of(refused).pk, Failure("safety", "blocked", "No."))
     _, later = send(alice, conversation, "Please answer.", parent_id=refused["assistant_message"]["id"])
     assert [message.content for message in request_of(later).input.messages] == ["Please answer."]
 

@@ -28,6 +28,7 @@ from inference.protocol.events import (
     TextReleased,
     TokenSampled,
 )
+from inference.protocol.failures import Failure
 from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
 from tests.webapp.traces.file.test_archive import token
@@ -50,7 +51,7 @@ from webapp.traces.models import Trace
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOST = {"stage": "generation", "code": "worker_lost", "message": "The worker was lost. Send it again."}
+LOST = Failure("generation", "worker_lost", "The worker was lost. Send it again.")
 
 
 def log(request: Request, *events: AnyEvent) -> None:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from inference.eventlog.keys import worker_key
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import ContextAssembled, Frame, GenerationForked, PromptTokenized, RequestAccepted
+from inference.protocol.failures import Failure
 from inference.safety.sentences import MAX_CHARS
 from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.test_forks import asked_of_workers
@@ -35,8 +36,8 @@ from webapp.traces.file.archive import encode
 pytestmark = pytest.mark.django_db(transaction=True)
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "logs" / "finished.json"
-LOST = {"stage": "generation", "code": "worker_lost", "message": "The worker was lost."}
-REFUSED = {"stage": "safety", "code": "blocked", "message": "No."}
+LOST = Failure("generation", "worker_lost", "The worker was lost.")
+REFUSED = Failure("safety", "blocked", "No.")
 
 
 @pytest.fixture(autouse=True)
@@ -332,7 +333,7 @@ def test_a_process_that_dies_before_it_hands_over_leaves_a_run_that_runs_again(
         patch.setattr("webapp.reruns.advance.start", die)
         advance([answer["id"]])
     assert (status, states(answer["id"])) == (201, ["queued"])
-    settle(open_requests()[0].pk, {"stage": "generation", "code": "no_worker", "message": "Nobody took it."})
+    settle(open_requests()[0].pk, Failure("generation", "no_worker", "Nobody took it."))
     let_time_pass()
     advance([answer["id"]])
     assert states(answer["id"]) == ["queued"]

@@ -14,7 +14,7 @@ from webapp.chat.previewing import preview as make
 from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.structs import Body
-from webapp.requests.failure import Failure
+from webapp.requests.failure import CannotPrepare
 from webapp.requests.params import checked_params
 
 _STATUS = {"prompt_too_long": 409, "model_unavailable": 503}
@@ -49,7 +49,8 @@ def _preview(found: Conversation, body: Draft) -> Preview:
     params = checked_params(body.params) if body.params else msgspec.convert(found.params, SamplingParams)
     try:
         return make(found, _parent(found, body.parent_id), body.text, params)
-    except Failure as failure:
+    except CannotPrepare as error:
+        failure = error.failure
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
     except Busy:
         raise ApiError(429, "busy", "The last look is still being made. Try again.", retry_after_s=1) from None

@@ -1,0 +1,63 @@
+"""The reasons why a request ends without an answer: one table of codes for workers, site and page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FailureStage = Literal["gateway", "safety", "context", "prompt", "generation", "settle"]
+FailureCode = Literal[
+    "blocked",
+    "cancelled",
+    "internal",
+    "invalid_grammar",
+    "model_unavailable",
+    "no_prompt",
+    "no_worker",
+    "other_model",
+    "overloaded",
+    "parent_gone",
+    "prompt_too_long",
+    "queue_unavailable",
+    "server_failed",
+    "server_refused",
+    "service_stopped",
+    "unsupported",
+    "worker_lost",
+]
+
+FAILURES: dict[FailureCode, str] = {
+    "blocked": "Blocked by the safety policy: the message did not reach the model",
+    "cancelled": "The request was stopped before it reached the model",
+    "internal": "Something failed in the server",
+    "invalid_grammar": "The answer cannot take the form that was asked for",
+    "model_unavailable": "The model cannot be used",
+    "no_prompt": "The answer it goes on from never had a prompt",
+    "no_worker": "No worker took the request",
+    "other_model": "The answer it goes on from is another model's",
+    "overloaded": "Too many requests",
+    "parent_gone": "The answer it goes on from is gone",
+    "prompt_too_long": "The message is too long",
+    "queue_unavailable": "The server's queue could not be reached",
+    "server_failed": "The server behind this model failed",
+    "server_refused": "The server behind this model refused the request",
+    "service_stopped": "Sightglass was stopped",
+    "unsupported": "The server behind this model cannot do what was asked",
+    "worker_lost": "The worker was lost",
+}
+"""The title that the page gives each failure."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a request could not be answered, as its last event and its row say it."""
+
+    stage: FailureStage
+    code: FailureCode
+    message: str
+    """The cause and the remedy, for people."""
+
+
+SERVICE_STOPPED = Failure(
+    "generation", "service_stopped", "Sightglass was stopped before the answer was complete. Send the message again."
+)
