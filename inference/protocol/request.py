@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised when a saved trace or a queued task of the previous version could no longer be read."""
 
 MAX_CANDIDATES = 20

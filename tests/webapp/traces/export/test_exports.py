@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.protocol.events import Frame, RequestAccepted, RequestFinished, TextReleased
-from inference.protocol.request import SamplingParams, Usage
+from inference.protocol.request import PROTOCOL_VERSION, SamplingParams, Usage
 from webapp.requests.models import Request
 from webapp.requests.summary import about
 from webapp.traces import store
@@ -142,7 +142,7 @@ def test_an_exported_page_is_imported() -> None:
     [
         (WHOLE[:-40], "truncated"),
         (WHOLE.replace(b'"at":4', b'"at":3'), "checksum"),
-        (WHOLE.replace(b'"version":1', b'"version":99'), "version 99"),
+        (WHOLE.replace(f'"version":{PROTOCOL_VERSION}'.encode(), b'"version":99'), "version 99"),
         (WHOLE.replace(b'"sightglass-trace"', b'"other"'), '"format"'),
         (FORMATS["perfetto"].encode(FRAMES, {}), "can be imported"),
         (FORMATS["otlp"].encode(FRAMES, {}), "can be imported"),
