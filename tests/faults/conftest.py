@@ -7,14 +7,17 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 from django.conf import settings
 
@@ -50,6 +53,10 @@ class Processes:
         own = {"SIGHTGLASS_DATA": str(data), "SIGHTGLASS_REDIS_URL": self._product.redis_url, "PORT": port}
         env = os.environ | environment | own
         self.redis_url = self._product.redis_url
+        url = environment.get("SIGHTGLASS_DATABASE_URL")
+        self._connect: Callable[[], Any] = lambda: (
+            psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
+        )
         self._manage = lambda *arguments: (
             subprocess.run(
                 [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
@@ -139,12 +146,10 @@ class Processes:
 
     def ledger_total(self, request_id: str) -> int:
         """Of the request's entries, as its database has them."""
-        code = (
-            "from django.db.models import Sum; from webapp.billing.models import LedgerEntry as L; "
-            f"print(L.objects.filter(request_id='{request_id}').aggregate(Sum('total_nano'))['total_nano__sum'])"
-        )
-        total = self._manage("shell", "--no-imports", "-v", "0", "-c", code).strip()
-        return 0 if total == "None" else int(total)
+        statement = f"SELECT SUM(total_nano) FROM billing_ledgerentry WHERE request_id = '{request_id}'"
+        with closing(self._connect()) as database:
+            ((total,),) = database.execute(statement).fetchall()
+        return int(total or 0)
 
     def close(self) -> None:
         self.client.close()
