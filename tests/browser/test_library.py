@@ -285,9 +285,9 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
 
 def test_what_a_rule_would_delete_is_told_before_it_is_set(page: Page, rows: Locator) -> None:
     page.get_by_role("button", name="Keep for").click()
-    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("7")
-    expect(dialog.get_by_role("status")).to_contain_text("nothing would be deleted of 3 traces. 1 pinned trace stays.")
+    expect(dialog.get_by_role("status")).to_contain_text("would delete none of 3 traces now. 1 pinned trace stays.")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Keep for").click()
@@ -304,7 +304,7 @@ def age(data: Path, title: str) -> None:
 def test_a_rule_that_takes_traces_says_so_and_is_set_back(page: Page, product: Running, rows: Locator) -> None:
     age(product.data, TITLES[0])
     page.get_by_role("button", name="Keep for").click()
-    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("9")
     dialog.get_by_role("button", name="Save, let 1 trace go").click()
     expect(page.get_by_text("1 trace is older than the rule allows")).to_be_visible()

@@ -181,7 +181,7 @@ def test_enter_and_click_open_the_span_s_panel_and_pointing_tells_of_it(page: Pa
     note = page.get_by_test_id("timeline-note")
     expect(note).to_contain_text(re.compile(r"Decode\s+token \d+"))
     expect(note).to_contain_text("of the wait")
-    expect(note).to_contain_text("zoom in to part them")
+    expect(note).to_contain_text("zoom in to separate them")
     x, y = put_pointer(page, plot, 0.99, AXIS_PX + ROW_PX * DECODE_ROW + 9)
     page.mouse.click(x, y)
     expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")

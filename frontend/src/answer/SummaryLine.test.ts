@@ -64,7 +64,7 @@ it.each([
 it("tells an answer that had no room for more from one that reached what was asked for", () => {
   const figures = { ...FIGURES, finish_reason: "length", max_tokens: 12 };
   const message = { status: "done", error: null, figures, num_kept: 3 } as unknown as Message;
-  expect(summaryOfMessage(message)!.phase).toBe("cut: no room for more");
+  expect(summaryOfMessage(message)!.phase).toBe("cut: no room left");
   expect(summaryOfMessage({ ...message, num_kept: 4 })!.phase).toBe("cut at the length limit");
 });
 

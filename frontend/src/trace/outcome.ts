@@ -37,14 +37,14 @@ export function cutOf(view: TraceView): Cut | null {
 const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
   window: "the window was full",
   worker: "the worker had no room for more",
-  server: "the server behind this model gave no more",
+  server: "the server behind this model stopped there",
   room: "there was no room for more",
 };
 
 /** The reason why an answer was cut. */
 export function cutSentence({ given, asked, by }: Cut): string {
   if (by === "setting") return `The answer was cut at the length limit, after ${counted(given, "token")}.`;
-  return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
+  return `The answer was cut after ${counted(given, "token")} of ${count(asked)}: ${CUTS[by]}.`;
 }
 
 /** The number of requested tokens that the window leaves; null: all, or not known. */
@@ -115,13 +115,13 @@ function cutOfMessage(message: KeptAnswer): Cut | null {
 
 const FAILURES: Record<string, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
-  parent_gone: "The answer it goes on from is gone",
+  parent_gone: "The answer that this one continues was deleted",
   prompt_too_long: "The message is too long",
   no_worker: "No worker took the request",
   worker_lost: "The worker was lost",
   service_stopped: "Sightglass was stopped",
-  model_unavailable: "The model cannot be used",
-  unsupported: "The server behind this model cannot do what was asked",
+  model_unavailable: "The model is not available",
+  unsupported: "The server behind this model does not support this request",
   server_refused: "The server behind this model refused the request",
   server_failed: "The server behind this model failed",
   overloaded: "Too many requests",
