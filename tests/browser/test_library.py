@@ -279,7 +279,7 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
     answer = stranger.goto(link)
     assert answer is not None
     assert answer.status == 404
-    expect(stranger.get_by_role("heading")).to_have_text("This link opens nothing")
+    expect(stranger.get_by_role("heading")).to_have_text("This link does not work")
     context.close()
 
 

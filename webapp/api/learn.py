@@ -93,7 +93,7 @@ def check(request: HttpRequest) -> HttpResponse:
     """200 with the text's `safety.checked` results, as a message and as an answer; 202: ask again."""
     text = checked_text(read_body(request, CheckBody).text)
     if len(text) > MAX_CHECKED_CHARS:
-        message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
+        message = f"The text has {len(text)} characters; this page checks at most {MAX_CHECKED_CHARS}. Shorten it."
         raise ApiError(400, "invalid", message, "text")
     payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
     return _asked(Board(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
@@ -132,7 +132,7 @@ def _asked(board: Board, payload: str, user: int) -> HttpResponse:
         try:
             board.ask(payload)
         except Overloaded:
-            raise ApiError(503, "overloaded", "Much waits already. Try again in a minute.", retry_after_s=60) from None
+            raise ApiError(503, "overloaded", "The queue is full. Try again in a minute.", retry_after_s=60) from None
         return JsonResponse({"state": "queued"}, status=202)
     if look.state == "done":
         return HttpResponse(look.event, content_type="application/json")

@@ -35,7 +35,7 @@ def presets(request: HttpRequest) -> HttpResponse:
         return JsonResponse({"presets": [row.as_json() for row in rows]})
     body = read_body(request, NewPreset)
     if Preset.objects.filter(user_id=owner).count() >= _MAX_PRESETS:
-        raise ApiError(409, "too_many", f"You have {_MAX_PRESETS} presets, the most there may be. Delete one first.")
+        raise ApiError(409, "too_many", f"You have {_MAX_PRESETS} presets, the limit. Delete one first.")
     check_settings(NewConversation(system_prompt=body.system_prompt, params=body.params, n=body.n))
     preset = Preset(
         user_id=owner,

@@ -77,7 +77,7 @@ def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[s
     place = path.removeprefix("params.") or whole
     if found := _UNKNOWN.fullmatch(message):
         name = f"{path}.{found[1]}".lstrip(".")
-        return f"There is no field {name}. Leave it out, or look at its spelling.", name
+        return f"There is no field {name}. Remove it or check its spelling.", name
     if found := _MISSING.fullmatch(message):
         name = f"{path}.{found[1]}".lstrip(".")
         return f"{name} is missing.", name
@@ -101,7 +101,7 @@ def checked_text(text: str, subject: str = "message", field: str = "text") -> st
         message = f"The {subject} has half a surrogate pair at character {error.start}. Send valid Unicode."
         raise ApiError(400, "invalid_text", message, field) from None
     if size > MAX_MESSAGE_BYTES:
-        message = f"The {subject} has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
+        message = f"The {subject} has {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}. Shorten it."
         raise ApiError(413, "too_large", message, field)
     return text
 
@@ -120,9 +120,9 @@ def checked_timing(client: ClientTiming | None) -> ClientTiming | None:
 
 def _check_phases(phases: tuple[ServerPhase, ...]) -> None:
     if len(phases) > _MAX_PHASES:
-        message = f"server_timing has {len(phases)} phases; at most {_MAX_PHASES} are kept."
+        message = f"server_timing has {len(phases)} phases; the limit is {_MAX_PHASES}."
         raise ApiError(400, "invalid", message, "client.server_timing")
     for phase in phases:
         if not _TOKEN.fullmatch(phase.name) or not 0 <= (phase.duration_us or 0) <= _MAX_SAFE_INTEGER:
-            message = "server_timing is not what a Server-Timing header can hold."
+            message = "server_timing is not a valid Server-Timing header."
             raise ApiError(400, "invalid", message, "client.server_timing")

@@ -37,7 +37,7 @@ from webapp.traces.file.archive import Packing
 _NO_RESULT = {
     "stage": "settle",
     "code": "internal",
-    "message": "The generation left no result; the inference worker's log has the details. Send the message again.",
+    "message": "The inference worker returned no result. Its log has the details. Send the message again.",
 }
 
 

@@ -70,8 +70,8 @@ def _file(request: HttpRequest) -> UploadedFile[bytes]:
     if not isinstance(file, UploadedFile):
         raise ApiError(400, "invalid", "Send the export as multipart form data, in a field named file.", "file")
     if (file.size or 0) > MAX_BYTES:
-        advice = "Pack its conversations.json into a zip file of its own."
-        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the most that is taken. {advice}"
+        advice = "Pack only its conversations.json into a zip file."
+        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the limit. {advice}"
         raise ApiError(413, "too_large", message, "file")
     return file
 

@@ -55,7 +55,7 @@ def _read(request: HttpRequest) -> bytes:
     if file is None:
         raise ApiError(400, "invalid", "Send the trace as multipart form data, in a field named file.", "file")
     if (file.size or 0) > MAX_BYTES:
-        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     return bytes(file.read())
 
 

@@ -80,7 +80,7 @@ it("tells what the turn before said, as its own trace has it", async () => {
 });
 
 it("says that the turn before was deleted, and keeps the counts", async () => {
-  const message = "The turn before was deleted, and its text with it.";
+  const message = "The turn before was deleted, together with its text.";
   answer = { status: 410, body: { error: { code: "deleted", message } } };
   open("req_a");
   await vi.waitFor(() => expect(text()).toContain(`Before, with 50 tokens: ${message}`));
