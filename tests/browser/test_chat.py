@@ -61,7 +61,7 @@ def test_settings_say_what_cannot_hold_before_anything_is_sent(page: Page) -> No
     dialog.get_by_label("Longest answer").fill("9000")
     dialog.get_by_role("button", name="Done").click()
     expect(dialog.get_by_label("Longest answer")).to_be_focused()
-    expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, the prompt included")
+    expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, prompt and answer together")
     dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Settings").click()

@@ -245,7 +245,7 @@ def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: st
     page.locator("label", has_text="A long answer").get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("article")).to_contain_text("imported")
-    expect(page.get_by_test_id("prompts-told")).to_contain_text("part at token")
+    expect(page.get_by_test_id("prompts-told")).to_contain_text("differ from token")
     assert imported in page.url
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 1360, "height": 860})

@@ -164,7 +164,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     look_inside(page)
     open_tab(page, "Tokens")
     page.get_by_test_id("token").nth(1).click()
-    expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("a person chose it")
 
 
 def test_a_held_answer_is_stopped_at_once(page: Page) -> None:

@@ -208,7 +208,7 @@ def test_the_real_model_shows_where_a_typed_word_looks(page: Page, learn: str) -
     expect(told).to_contain_text("“window” looks most at")
     page.get_by_test_id("tokens").get_by_role("button", name="door").click()
     expect(told).to_contain_text("“door” looks most at")
-    page.get_by_role("button", name=re.compile("The keenest")).click()
+    page.get_by_role("button", name=re.compile("The strongest")).click()
     expect(told).to_contain_text("in layer")
 
 

@@ -81,7 +81,7 @@ def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page,
     expect(panel.get_by_role("alert")).to_contain_text("Tools did not load.")
     page.unroute(script)
     panel.get_by_role("button", name="Try again").click()
-    expect(panel).to_contain_text("No tool was called")
+    expect(panel).to_contain_text("called no tool")
 
 
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:
@@ -91,7 +91,7 @@ def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str
     assert [block.get_attribute("data-origin") for block in blocks.all()] == ["taken"] * 2 + ["computed"] * 7
     blocks.first.click()
     told = page.get_by_test_id("block")
-    expect(told).to_contain_text("number 6 to be evicted")
+    expect(told).to_contain_text("number 6 in line to be evicted")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(blocks.nth(2)).to_be_focused()

@@ -67,7 +67,7 @@ def test_the_same_roads_are_found_again_and_not_computed_anew(page: Page, base: 
 def test_an_answer_without_dice_is_offered_roads_at_another_temperature(page: Page, base: str) -> None:
     ask(page, base, temperature=0)
     page.get_by_test_id("roads").click()
-    expect(page.get_by_test_id("road-note")).to_contain_text("written at temperature 0")
+    expect(page.get_by_test_id("road-note")).to_contain_text("Your answer has temperature 0")
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=90_000)
 
 

@@ -195,7 +195,7 @@ def test_idle_time_is_compressed_on_offer(page: Page, plot: Locator) -> None:
     offer = page.get_by_role("button", name="compress?")
     expect(offer).to_contain_text(re.compile(r"1\d\.\d+\ss, \d\d\.\d\s% idle"))
     offer.click()
-    expect(page.get_by_role("button", name="show it true")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="show it in full")).to_have_attribute("aria-pressed", "true")
     # The second half of the axis is now where the tokens are.
     put_pointer(page, plot, 0.75, AXIS_PX + ROW_PX * DECODE_ROW + 9)
     expect(page.get_by_test_id("timeline-note")).to_contain_text("token")

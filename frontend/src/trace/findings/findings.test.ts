@@ -206,7 +206,7 @@ describe("the writing", () => {
     const found = of(...steady(9, 10_000), sampled(9, 2_500_000, { id: 99 })).find(
       ({ kind }) => kind === "stall",
     )!;
-    expect(found.sentence).toMatch(/^Writing stood still for 2\.32\ss between token 9 and token 10\./);
+    expect(found.sentence).toMatch(/^Writing paused for 2\.32\ss between token 9 and token 10\./);
     expect(found.position).toBe(9);
   });
   it("was preempted, which took until the next token", () => {

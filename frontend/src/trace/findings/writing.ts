@@ -66,7 +66,7 @@ function standstill(view: TraceView, writing: number): Finding[] {
   const usual = median(gaps.map(({ us }) => us))!;
   if (longest.us < STANDSTILL_US || longest.us < STANDSTILL_FACTOR * usual) return [];
   const { position, at } = longest.token;
-  const sentence = `Writing stood still for ${duration(longest.us)} between token ${position} and token ${position + 1}. Usually the next token came after ${duration(usual)}.`;
+  const sentence = `Writing paused for ${duration(longest.us)} between token ${position} and token ${position + 1}. Usually the next token came after ${duration(usual)}.`;
   return [{ kind: "stall", sentence, weight: Math.min(1, longest.us / writing), position, at }];
 }
 
