@@ -139,7 +139,7 @@ def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str
     page.goto(f"{base}/compare?ids={request_id},{request_id}")
     expect(page.get_by_role("alert")).to_contain_text("twice")
     page.goto(f"{base}/compare?ids={request_id},req_another")
-    expect(page.get_by_role("alert")).to_contain_text("is not there")
+    expect(page.get_by_role("alert")).to_contain_text("does not exist")
     page.goto(f"{base}/reruns/rerun_another")
     expect(page.get_by_role("alert")).to_contain_text("no such set")
 

@@ -85,7 +85,7 @@ def test_the_text_so_far_is_edited_and_the_answer_goes_on_from_it(page: Page) ->
     look_at_token(page, 2)
     page.get_by_role("button", name="Edit the text so far").click()
     dialog = page.get_by_test_id("fork-dialog")
-    expect(dialog).to_contain_text("the same answer again")
+    expect(dialog).to_contain_text("so it will be the same")
     area = dialog.get_by_label("The answer so far")
     area.fill("Every night the keeper")
     expect(dialog).to_contain_text("The unchanged beginning keeps its tokens")
