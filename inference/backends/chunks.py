@@ -131,7 +131,7 @@ def decode_chunk(data: bytes, key: str | None) -> Chunk:
 
 
 def malformed(what: str) -> BackendError:
-    return BackendError("server_failed", f"The model's server sent what cannot be understood ({what}).")
+    return BackendError("server_failed", f"The model's server sent an answer that Sightglass cannot read ({what}).")
 
 
 async def payloads(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -55,7 +55,7 @@ def problem(kind: Kind, request: GenerationRequest) -> str | None:
         changed = [name for name in changed if not name.startswith("dry_")]
     if wrong := [name for name in changed if name not in _SUPPORTED[kind]]:
         names = " and ".join(wrong)
-        return f"This model is served by {_a(kind)}, which cannot apply {names} as we define it. Leave it off."
+        return f"This model is served by {_a(kind)}, which cannot apply {names} as Sightglass defines it. Leave it off."
     if request.kept_ids and any(getattr(params, name) for name in _COUNTS_ANSWER):
         return f"This model is served by {_a(kind)}, whose penalties would not count the tokens kept. Set them to 0."
     if kind is Kind.VLLM and params.min_p > 0 and params.top_p < 1:

@@ -143,7 +143,7 @@ class RemoteStream:
 
     def _accept_reason(self, reason: str) -> None:
         if self._finish_reason is None and reason not in _REASONS:
-            message = f"The model's server ended its answer for a reason that we do not know: {reason[:40]!r}."
+            message = f"The model's server ended its answer for an unknown reason: {reason[:40]!r}."
             raise BackendError("server_failed", message)
         self._finish_reason = self._finish_reason or _REASONS[reason]
 

@@ -69,7 +69,7 @@ def connect(url: str, key: str | None, model: str, vocabulary: Vocabulary) -> Se
         except httpx.HTTPError as error:
             raise ServerUnavailable(f"The model's server at {url} cannot be reached: {error}.") from None
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            message = f"What answers at {url} is no OpenAI-compatible server that we understand ({error!r:.200})."
+            message = f"The server at {url} is not an OpenAI-compatible one that Sightglass can use ({error!r:.200})."
             raise ServerUnavailable(message) from None
 
 

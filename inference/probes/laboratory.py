@@ -89,7 +89,7 @@ class Laboratory:
         for what, (theirs, ours) in own.items():
             if theirs != ours:
                 message = f"This request was computed by another model than this server's: its {what} was {theirs},"
-                raise ProbeError("other_model", f"{message} here it is {ours}. Nothing true could be shown of it.")
+                raise ProbeError("other_model", f"{message} here it is {ours}. A probe would show wrong figures.")
         ids = request.ids if request.next_id is None else (*request.ids, request.next_id)
         if not all(0 <= token < config.vocab_size for token in ids):
             raise ProbeError("invalid_ids", "The trace has token ids that this model's vocabulary does not have.")

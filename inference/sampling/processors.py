@@ -82,7 +82,7 @@ class GrammarMask:
         try:
             allowed = self._grammar.allowed()
         except ValueError as error:
-            raise SamplingFailed(f"the grammar cannot go on: {error}") from None
+            raise SamplingFailed(f"the grammar cannot continue: {error}") from None
         size = min(len(allowed), len(logits))  # tokenizer and model may know different numbers of tokens
         np.copyto(logits[:size], -np.inf, where=~allowed[:size])
         logits[size:] = -np.inf

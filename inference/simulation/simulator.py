@@ -95,8 +95,8 @@ class Simulator:
                 self._scheduler.add(self._fates[coming.pop(0)].sequence)
             if len(steps) == MAX_STEPS:
                 raise CannotSimulate(
-                    f"The run takes more than {MAX_STEPS:,} steps. Let fewer requests come, with fewer tokens, or let "
-                    "more of them into a step."
+                    f"The run takes more than {MAX_STEPS:,} steps. Use fewer requests, fewer tokens, "
+                    "or more requests in a step."
                 )
             steps.append(self._step())
         stories = tuple(fate.story() for fate in self._fates)
@@ -161,7 +161,7 @@ def _sequence(index: int, arrival: SimulatedArrival, request: SimulationRequest)
     if num_needed > request.num_blocks:
         raise CannotSimulate(
             f"Request {index + 1} needs {num_needed} blocks for its {num_tokens} tokens, and there are "
-            f"{request.num_blocks}. Give it fewer tokens, or the machine more blocks."
+            f"{request.num_blocks}. Use fewer tokens or more blocks."
         )
     generation = GenerationRequest(
         request_id=str(index),

@@ -72,7 +72,7 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
         logger.warning("gave up %s: %s", request_id, error)
         return
     except GrammarError as error:
-        failure = Failure("generation", "invalid_grammar", f"The answer's form cannot be kept to: {error}")
+        failure = Failure("generation", "invalid_grammar", f"The answer cannot keep to its form: {error}")
     except ModelUnavailable as error:
         failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:

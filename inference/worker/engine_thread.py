@@ -28,7 +28,7 @@ Alone, the check and the log take half of that. Beside a step that uses every co
 _IDLE_S = 0.2
 """Interval at which an idle thread checks whether it should stop."""
 
-_DEVICE_LOST = "The device that computes has failed, and the inference worker ends with it. Send the message again."
+_DEVICE_LOST = "The computing device failed, so the inference worker stopped. Send the message again."
 
 
 class EngineThread(threading.Thread):

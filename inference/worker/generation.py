@@ -43,7 +43,7 @@ _COMMANDS_S = 0.04
 """Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
 _IDLE_US = 600_000_000
 """Step mode: longest wait of an answer for a choice."""
-_NO_CHOICE = "step mode: nobody chose a token for 10 minutes"
+_NO_CHOICE = "step mode: no choice for 10 minutes"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def _outcome(key: str, work: Callable[[], bytes]) -> list[str | bytes]:
         return ["state", "failed", "code", error.code, "message", str(error)]
     except Exception:
         logger.exception("%s failed", key)
-        return ["state", "failed", "code", "internal", "message", "It failed; the probe worker's log says why."]
+        return ["state", "failed", "code", "internal", "message", "It failed. The probe worker's log has the details."]
 
 
 def _probe(request: ProbeRequest) -> bytes:
@@ -125,7 +125,7 @@ def _experiment(payload: str) -> bytes:
     if isinstance(asked.request, GuessRequest):
         return encode_outcome(guess(asked.request))
     if read_settings().backend_url:
-        raise ProbeRefused("no_weights", "A server elsewhere makes the answers; its weights are not here to look at.")
+        raise ProbeRefused("no_weights", "A server elsewhere makes the answers. This server does not have its weights.")
     from inference.probes.errors import ProbeError
 
     try:

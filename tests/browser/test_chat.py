@@ -61,7 +61,7 @@ def test_settings_say_what_cannot_hold_before_anything_is_sent(page: Page) -> No
     dialog.get_by_label("Longest answer").fill("9000")
     dialog.get_by_role("button", name="Done").click()
     expect(dialog.get_by_label("Longest answer")).to_be_focused()
-    expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, the prompt included")
+    expect(dialog.get_by_role("status")).to_contain_text("its window holds 8,192 tokens, prompt and answer together")
     dialog.get_by_role("button", name="Keep it").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Settings").click()
@@ -137,7 +137,7 @@ def test_a_phone_shows_the_scenes_under_the_answer(page: Page) -> None:
     strip = page.get_by_test_id("live-strip")
     # It comes to rest on the closest call, with the draw's candidates drawn.
     expect(strip).to_contain_text("The closest call", timeout=60_000)
-    expect(strip).to_contain_text("end to end")
+    expect(strip).to_contain_text("in a row")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     strip.click()
     expect(page.get_by_test_id("journey")).to_be_visible()
@@ -235,7 +235,7 @@ def test_a_first_message_that_is_still_on_its_way_changes_no_other_page(page: Pa
     expect(page.get_by_test_id("composer")).to_have_value("A draft of Beacons")
     page.get_by_test_id("composer").fill("")
     page.get_by_role("link", name="New chat").first.click()
-    expect(page.get_by_role("heading", name="What happens between Send and the answer?")).to_be_visible()
+    expect(page.get_by_role("heading", name="See what happens between Send and the answer.")).to_be_visible()
     expect(unsent(page)).to_have_count(0)
 
 
@@ -390,7 +390,7 @@ def test_code_in_an_answer_is_code_and_its_tokens_are_found_in_it(page: Page) ->
 def test_a_lost_connection_is_told_until_it_is_back(page: Page) -> None:
     banner = page.get_by_role("main").get_by_role("status").filter(has_text="You are offline")
     page.context.set_offline(True)
-    expect(banner).to_have_text("You are offline: messages can be sent when the connection is back.")
+    expect(banner).to_have_text("You are offline. You can send messages when the connection is back.")
     write(page, "From the island.")
     expect(unsent(page)).to_have_count(1)
     page.context.set_offline(False)

@@ -41,7 +41,7 @@ def test_as_it_was_gives_the_very_tokens_again(page: Page, base: str, request_id
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_test_id("rerun-sentence")).to_contain_text("token for token", timeout=30_000)
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended")
-    expect(page.get_by_test_id("prompt-note")).to_contain_text("built anew today it would be the same")
+    expect(page.get_by_test_id("prompt-note")).to_contain_text("A prompt built today would be the same")
     page.get_by_role("link", name="Compare with the saved request").click()
     expect(page.get_by_test_id("main-difference")).to_contain_text("The same prompt, settings and seed")
     expect(page.get_by_test_id("answers-told")).to_have_text("The answers are the same, token for token.")
@@ -67,7 +67,7 @@ def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -
     counts = [int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()]
     assert sum(counts) == 4
     roads.first.focus()
-    expect(page.get_by_test_id("road-told")).to_contain_text("went on with")
+    expect(page.get_by_test_id("road-told")).to_contain_text("continued with")
     first = page.get_by_test_id("road-told").inner_text()
     page.keyboard.press("ArrowDown")  # where they part at the first token there is no road to the left of all
     page.keyboard.press("ArrowRight")
@@ -139,7 +139,7 @@ def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str
     page.goto(f"{base}/compare?ids={request_id},{request_id}")
     expect(page.get_by_role("alert")).to_contain_text("twice")
     page.goto(f"{base}/compare?ids={request_id},req_another")
-    expect(page.get_by_role("alert")).to_contain_text("is not there")
+    expect(page.get_by_role("alert")).to_contain_text("does not exist")
     page.goto(f"{base}/reruns/rerun_another")
     expect(page.get_by_role("alert")).to_contain_text("no such set")
 
@@ -247,7 +247,7 @@ def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: st
     page.locator("label", has_text="A long answer").get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("article")).to_contain_text("imported")
-    expect(page.get_by_test_id("prompts-told")).to_contain_text("part at token")
+    expect(page.get_by_test_id("prompts-told")).to_contain_text("differ from token")
     assert imported in page.url
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 1360, "height": 860})

@@ -78,17 +78,17 @@ def test_a_kept_token_says_that_it_was_not_sampled_here(page: Page) -> None:
     expect(panel).to_contain_text("token 2 of")
     for _ in range(2):
         panel.press("ArrowRight")
-    expect(panel).to_contain_text("Chosen or written by a person")
+    expect(panel).to_contain_text("A person chose or wrote it")
 
 
 def test_the_text_so_far_is_edited_and_the_answer_goes_on_from_it(page: Page) -> None:
     look_at_token(page, 2)
     page.get_by_role("button", name="Edit the text so far").click()
     dialog = page.get_by_test_id("fork-dialog")
-    expect(dialog).to_contain_text("the same answer again")
+    expect(dialog).to_contain_text("so it will be the same")
     area = dialog.get_by_label("The answer so far")
     area.fill("Every night the keeper")
-    expect(dialog).to_contain_text("What was not edited keeps its tokens")
+    expect(dialog).to_contain_text("The unchanged beginning keeps its tokens")
     dialog.get_by_role("button", name="Continue").click()
     expect(dialog).to_have_count(0)
     expect(tree(page)).to_have_count(3)
@@ -105,7 +105,7 @@ def test_a_fork_begun_on_a_request_page_is_shown_there(page: Page) -> None:
     rows.nth(1).hover()
     rows.nth(1).get_by_role("button").click()
     page.wait_for_url(lambda url: "/requests/req_" in url and not url.startswith(path))
-    expect(page.get_by_test_id("sampling-panel")).to_contain_text("Chosen or written by a person")
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("A person chose or wrote it")
     open_tab(page, "Tokens")
     expect(page.get_by_test_id("kept-token").first).to_be_visible()
     expect(tree(page)).to_have_count(4)
@@ -153,7 +153,7 @@ def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(p
 
 def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     page.get_by_role("button", name="Auto").click()
-    expect(page.get_by_test_id("step-bar")).to_contain_text("Taking the drawn tokens by itself.")
+    expect(page.get_by_test_id("step-bar")).to_contain_text("Auto takes the drawn tokens.")
     expect(page.get_by_test_id("assistant-message").last).to_have_text(re.compile(r"(\S+\s+){3}"), timeout=30_000)
     expect(proposed(page)).to_have_count(0)
     page.get_by_role("button", name="Auto").click()
@@ -164,7 +164,7 @@ def test_it_goes_on_by_itself_at_a_pace_and_to_the_end(page: Page) -> None:
     look_inside(page)
     open_tab(page, "Tokens")
     page.get_by_test_id("token").nth(1).click()
-    expect(page.get_by_test_id("sampling-panel")).to_contain_text("chosen by a person")
+    expect(page.get_by_test_id("sampling-panel")).to_contain_text("a person chose it")
 
 
 def test_a_paused_answer_is_stopped_at_once(page: Page) -> None:

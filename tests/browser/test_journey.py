@@ -123,12 +123,12 @@ def test_the_findings_lead_to_where_they_are_seen(opened: Opener) -> None:
     page = opened("second_turn", tab="Overview")
     overview = page.get_by_test_id("overview")
     found = overview.get_by_role("listitem")
-    expect(found.nth(0)).to_contain_text("Stopped at the length limit (24 tokens)")
+    expect(found.nth(0)).to_contain_text("The answer reached the length limit (24 tokens)")
     expect(found.nth(1)).to_contain_text("Only 32 of 119 prompt tokens came from the cache. Token 35 is the first")
     for name in ("waited for a worker", "waited in its engine"):
         expect(overview).to_contain_text(name)
     overview.get_by_role("button", name="Show it in Cache").click()
-    expect(page.get_by_role("tabpanel", name="Cache")).to_contain_text("a number is another")
+    expect(page.get_by_role("tabpanel", name="Cache")).to_contain_text("a number changed")
     page.go_back()
     expect(found.nth(0)).to_be_visible()
     overview.get_by_test_id("watch").click()
@@ -153,7 +153,7 @@ def test_the_chips_lead_to_the_closest_call_the_oddest_word_and_the_longest_wait
 def test_an_overview_says_that_nothing_stands_out_and_fits_a_phone(opened: Opener) -> None:
     page = opened("finished", width=390, tab="Overview", reduced_motion="reduce")
     overview = page.get_by_test_id("overview")
-    expect(overview).to_contain_text("Nothing unusual: the first text was there 139\xa0ms after it was accepted")
+    expect(overview).to_contain_text("Nothing unusual: the first text came 139\xa0ms after it was accepted")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page = opened("remote", width=390, tab="Overview")
     overview = page.get_by_test_id("overview")
@@ -169,7 +169,7 @@ def test_each_scene_is_shown_at_its_moment_in_its_own_numbers(opened: Opener) ->
         "Context": "the whole prompt takes 41 of 8,192",
         "Tokens": "cut the prompt into 41 tokens",
         "Safety": "Safety check passed (1 check, ",
-        "Queue": "No request stood in front",
+        "Queue": "No request waited in front",
         "Cache": "Nothing to reuse",
         "Prefill": "The model read all 41 tokens of the prompt",
         "Sampling": "The model gave “The” 22.9\xa0%",

@@ -240,7 +240,7 @@ def test_a_selection_is_archived_deleted_and_comes_back(page: Page, rows: Locato
         page.get_by_role("button", name="Dismiss").click()
     assert deleted.value.ok, deleted.value.text()
     page.reload()
-    expect(page.get_by_text("Nothing here yet")).to_be_visible()
+    expect(page.get_by_text("No traces yet")).to_be_visible()
     page.locator("input[type=file]").set_input_files(path)
     expect(rows).to_have_count(3)
     expect(rows.get_by_role("link", name="wet", exact=True)).to_have_count(2)
@@ -279,15 +279,15 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
     answer = stranger.goto(link)
     assert answer is not None
     assert answer.status == 404
-    expect(stranger.get_by_role("heading")).to_have_text("This link opens nothing")
+    expect(stranger.get_by_role("heading")).to_have_text("This link does not work")
     context.close()
 
 
 def test_what_a_rule_would_delete_is_told_before_it_is_set(page: Page, rows: Locator) -> None:
     page.get_by_role("button", name="Keep for").click()
-    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("7")
-    expect(dialog.get_by_role("status")).to_contain_text("nothing would be deleted of 3 traces. 1 pinned trace stays.")
+    expect(dialog.get_by_role("status")).to_contain_text("would delete none of 3 traces now. 1 pinned trace stays.")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Keep for").click()
@@ -304,9 +304,9 @@ def age(data: Path, title: str) -> None:
 def test_a_rule_that_takes_traces_says_so_and_is_set_back(page: Page, product: Running, rows: Locator) -> None:
     age(product.data, TITLES[0])
     page.get_by_role("button", name="Keep for").click()
-    dialog = page.get_by_role("dialog", name="How long traces are kept")
+    dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("9")
-    dialog.get_by_role("button", name="Save, let 1 trace go").click()
+    dialog.get_by_role("button", name="Save, delete 1 trace").click()
     expect(page.get_by_text("1 trace is older than the rule allows")).to_be_visible()
     page.get_by_role("button", name="Back to 7 days").click()
     expect(page.get_by_text("older than the rule allows")).to_have_count(0)

@@ -43,7 +43,7 @@ def open_card_that_knows_the_cache(page: Page) -> Locator:
     """A worker under load may not tell in time what is cached: the card then says so, and is asked again."""
     for _ in range(60):
         card = open_card(page)
-        if "Unknown: no worker tells." not in card.inner_text():
+        if "Unknown: no worker reports it." not in card.inner_text():
             break
         page.keyboard.press("Escape")
     return card

@@ -51,15 +51,15 @@ def open_panel(page: Page, address: str, name: str) -> str:
     [
         ("Gateway", "requests open at once", "requests open at once", "requests open at once"),
         ("Context", "56 tokens in changed segments", "First message of this chat", "ended before its context"),
-        ("Tokens", "Bytes on their way", "Bytes on their way", "ended before a token was sampled"),
-        ("Cache", "a number is another, as in a date", "dimensions are not recorded", "ended before its prompt"),
-        ("Batch", "it never was alone while it wrote", "all for it alone", "ended before any step"),
-        ("Sampling", "mean surprise", "mean surprise", "ended before a token was sampled"),
-        ("Guessing", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "Nothing was guessed ahead"),
-        ("Grammar", "had no constraint", "had no constraint", "had no constraint"),
-        ("Tools", "No tool was called", "No tool was called", "No tool was called"),
-        ("Network", "as the log has them", "as the log has them", "as the log has them"),
-        ("Bill", "no entry of this request", "no entry of this request", "nothing to pay"),
+        ("Tokens", "From bytes to text", "From bytes to text", "ended before its first token"),
+        ("Cache", "a number changed, as in a date", "does not record the model", "ended before its cache lookup"),
+        ("Batch", "this request never wrote alone", "No other request shared them", "ended before any step"),
+        ("Sampling", "mean surprise", "mean surprise", "ended before its first token"),
+        ("Guessing", "11 of them (91.7 %) accepted", "1 of them (25.0 %) accepted", "guessed no tokens ahead"),
+        ("Grammar", "had no grammar", "had no grammar", "had no grammar"),
+        ("Tools", "called no tool", "called no tool", "called no tool"),
+        ("Network", "read the saved trace", "read the saved trace", "read the saved trace"),
+        ("Bill", "no entry for this request", "no entry for this request", "nothing to pay"),
         ("Events", "55 of 55 events", "28 of 28 events", "4 of 4 events"),
     ],
 )
@@ -78,10 +78,10 @@ def test_a_panel_that_cannot_be_fetched_says_so_and_is_fetched_again(page: Page,
     page.route(script, lambda route: route.abort())
     page.goto(f"{addresses['finished']}?panel=Tools")
     panel = page.get_by_role("tabpanel", name="Tools", exact=True)
-    expect(panel.get_by_role("alert")).to_contain_text("Tools could not be fetched.")
+    expect(panel.get_by_role("alert")).to_contain_text("Tools did not load.")
     page.unroute(script)
     panel.get_by_role("button", name="Try again").click()
-    expect(panel).to_contain_text("No tool was called")
+    expect(panel).to_contain_text("called no tool")
 
 
 def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str, str]) -> None:
@@ -91,7 +91,7 @@ def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str
     assert [block.get_attribute("data-origin") for block in blocks.all()] == ["taken"] * 2 + ["computed"] * 7
     blocks.first.click()
     told = page.get_by_test_id("block")
-    expect(told).to_contain_text("number 6 to be evicted")
+    expect(told).to_contain_text("number 6 in line to be evicted")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(blocks.nth(2)).to_be_focused()
@@ -222,12 +222,12 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
     open_tab(page, "Cache")
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
-    expect(panel).to_contain_text("a number is another, as in a date")
+    expect(panel).to_contain_text("a number changed, as in a date")
     call("DELETE", f"traces/{requests[0]}", {})
     page.goto(f"{base}/requests/{requests[1]}?panel=Context")
-    gone = "The turn before was deleted, and its text with it."
+    gone = "The turn before was deleted, together with its text."
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
     expect(panel).not_to_contain_text("09:14")
     open_tab(page, "Cache")
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
-    expect(panel).to_contain_text("a number is another, as in a date")
+    expect(panel).to_contain_text("a number changed, as in a date")

@@ -51,7 +51,7 @@ def test_eight_more_answers_are_drawn_as_roads_that_part(page: Page, base: str, 
     expect(roads.get_by_text("your answer")).to_have_count(1)
     assert 1 < last.count() <= NUM_ROADS + 1
     last.first.hover()
-    expect(page.get_by_test_id("road-told")).to_contain_text(re.compile(r"of 9 \(\d+\.\d.%\) went on with"))
+    expect(page.get_by_test_id("road-told")).to_contain_text(re.compile(r"of 9 \(\d+\.\d.%\) continued with"))
     last.first.click()
     expect(page).to_have_url(re.compile(r"/requests/req_\w+\?token="))
 
@@ -67,7 +67,7 @@ def test_the_same_roads_are_found_again_and_not_computed_anew(page: Page, base: 
 def test_an_answer_without_dice_is_offered_roads_at_another_temperature(page: Page, base: str) -> None:
     ask(page, base, temperature=0)
     page.get_by_test_id("roads").click()
-    expect(page.get_by_test_id("road-note")).to_contain_text("written at temperature 0")
+    expect(page.get_by_test_id("road-note")).to_contain_text("Your answer has temperature 0")
     expect(page.get_by_test_id("rerun-state")).to_have_text("all runs have ended", timeout=90_000)
 
 
@@ -115,7 +115,7 @@ def test_two_settings_race_side_by_side(page: Page, base: str, request_id: str) 
     page.get_by_label("Preset of A").select_option("Precise")
     page.get_by_label("Preset of B").select_option("Wild")
     page.get_by_role("button", name="Race").click()
-    expect(page.get_by_test_id("race-fork")).to_contain_text("They part at token", timeout=60_000)
+    expect(page.get_by_test_id("race-fork")).to_contain_text("They differ from token", timeout=60_000)
     expect(page.get_by_role("link", name="Compare")).to_be_visible(timeout=120_000)
     told = page.get_by_test_id("lane-told")
     expect(told.nth(0)).to_contain_text("tokens · first text after")

@@ -181,7 +181,7 @@ def test_enter_and_click_open_the_span_s_panel_and_pointing_tells_of_it(page: Pa
     note = page.get_by_test_id("timeline-note")
     expect(note).to_contain_text(re.compile(r"Sampling\s+token \d+"))
     expect(note).to_contain_text("of the wait")
-    expect(note).to_contain_text("zoom in to part them")
+    expect(note).to_contain_text("zoom in to separate them")
     x, y = put_pointer(page, plot, 0.99, AXIS_PX + ROW_PX * DECODE_ROW + 9)
     page.mouse.click(x, y)
     expect(page.get_by_role("tab", name="Sampling")).to_have_attribute("aria-selected", "true")
@@ -195,7 +195,7 @@ def test_idle_time_is_compressed_on_offer(page: Page, plot: Locator) -> None:
     offer = page.get_by_role("button", name="compress?")
     expect(offer).to_contain_text(re.compile(r"1\d\.\d+\ss, \d\d\.\d\s% idle"))
     offer.click()
-    expect(page.get_by_role("button", name="show it true")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="show it in full")).to_have_attribute("aria-pressed", "true")
     # The second half of the axis is now where the tokens are.
     put_pointer(page, plot, 0.75, AXIS_PX + ROW_PX * DECODE_ROW + 9)
     expect(page.get_by_test_id("timeline-note")).to_contain_text("token")

@@ -31,7 +31,7 @@ def _protected(user: Any) -> SafeString:
     """Return the sentence that follows Django's "would require deleting the following protected related objects"."""
     return format_html(
         "{} in the ledger, which stay for good. To close the account, untick \u201cActive\u201d on "
-        '<a href="{}">{}\u2019s page</a> instead: then nobody can sign in to it or use it.',
+        '<a href="{}">{}\u2019s page</a> instead: then no one can sign in to it or use it.',
         f"Entries of {user} ({user.ledger_entries.count():,})",
         reverse("admin:auth_user_change", args=[user.pk]),
         user,

@@ -27,10 +27,10 @@ def show_comparison(request: HttpRequest, request_id: str) -> ContextCompared:
         if known is None:
             raise not_found("comparison")
         if found.is_imported:
-            raise ApiError(409, "imported", "An imported trace does not bring the turn before with it.")
+            raise ApiError(409, "imported", "An imported trace does not contain the turn before.")
         return with_texts(found.user_id, frames, known)
     except TurnBeforeGone:
-        raise ApiError(410, "deleted", "The turn before was deleted, and its text with it.") from None
+        raise ApiError(410, "deleted", "The turn before was deleted, together with its text.") from None
 
 
 def _is_settled_now(found: Request) -> bool:

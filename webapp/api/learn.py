@@ -122,7 +122,7 @@ def check_text(request: HttpRequest, body: CheckBody) -> Answer[TextChecks | Wai
     """Check a text of 600 characters at most for safety. 202: ask again."""
     text = checked_text(body.text)
     if len(text) > MAX_CHECKED_CHARS:
-        message = f"The text has {len(text)} characters; at most {MAX_CHECKED_CHARS} are checked here. Shorten it."
+        message = f"The text has {len(text)} characters; this page checks at most {MAX_CHECKED_CHARS}. Shorten it."
         raise ApiError(400, "invalid", message, "text")
     payload = msgspec.json.encode({"user": user_id(request), "text": text}).decode()
     return _asked(WorkerJob(check_key(payload), "learn.check", "prepare"), payload, user_id(request))
@@ -166,7 +166,7 @@ def _asked(job: WorkerJob, payload: str, user: int) -> Answer[Any]:
         try:
             job.enqueue(payload)
         except Overloaded:
-            raise ApiError(503, "overloaded", "Much waits already. Try again in a minute.", retry_after_s=60) from None
+            raise ApiError(503, "overloaded", "The queue is full. Try again in a minute.", retry_after_s=60) from None
         return Answer(Waiting(state="queued"), status=202)
     if status.state == "done":
         return Answer(msgspec.Raw(status.event))

@@ -60,7 +60,7 @@ def create_preset(request: HttpRequest, body: NewPreset) -> Preset:
     """Save settings under a name. 409 `exists`, `too_many` (50)."""
     owner = user_id(request)
     if models.Preset.objects.filter(user_id=owner).count() >= _MAX_PRESETS:
-        raise ApiError(409, "too_many", f"You have {_MAX_PRESETS} presets, the most there may be. Delete one first.")
+        raise ApiError(409, "too_many", f"You have {_MAX_PRESETS} presets, the limit. Delete one first.")
     check_settings(NewConversation(system_prompt=body.system_prompt, params=body.params, n=body.n))
     preset = models.Preset(
         user_id=owner,

@@ -81,7 +81,7 @@ def _ask(job: WorkerJob, found: Request, body: ProbeBody) -> None:
         is_field = error.code == "unknown_position"
         raise ApiError(400 if is_field else 409, error.code, str(error), "position" if is_field else None) from None
     except Overloaded:
-        message = "Many probes wait already. Try again in a minute."
+        message = "Too many probes are waiting. Try again in a minute."
         raise ApiError(503, "overloaded", message, retry_after_s=60) from None
 
 

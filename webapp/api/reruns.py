@@ -118,7 +118,7 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> Reru
         waiting = models.Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
         if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
             message = (
-                f"{num_waiting} of your runs wait already, of at most {_MAX_WAITING}. Let some end, or stop a set."
+                f"{num_waiting} of your runs are waiting; the limit is {_MAX_WAITING}. Let some end, or stop a set."
             )
             raise ApiError(429, "too_many_requests", message, retry_after_s=60)
         rerun = models.Rerun.objects.create(

@@ -40,7 +40,7 @@ def step(request: HttpRequest, request_id: str, body: StepCommand) -> Taken:
     is_open = is_stepped(found.input) and not found.is_settled
     last = _last_token(log.read_backwards(found.pk)) if is_open else None
     if last is None:
-        raise ApiError(409, "not_stepped", "No token of this request waits to be chosen.")
+        raise ApiError(409, "not_stepped", "This request has no token to choose.")
     # The last two suffice: two commands to stop running on never follow each other.
     _check_new(body, log.commands(found.pk, -2))
     if body.num_tokens != 0:
@@ -62,21 +62,21 @@ def _last_token(frames: Iterable[Frame]) -> TokenProposed | TokenSampled | None:
 def _check_new(command: StepCommand, before: list[StepCommand]) -> None:
     """Check that the command changes something after the earlier ones. Raises ApiError."""
     if command.num_tokens == 0 and (not before or before[-1].num_tokens == 0):
-        raise ApiError(409, "moved_on", "The answer is not running on.", "num_tokens")
+        raise ApiError(409, "moved_on", "The answer waits for your choice already.", "num_tokens")
     if command.num_tokens != 0 and any(each.num_tokens != 0 and each.position >= command.position for each in before):
-        raise ApiError(409, "moved_on", "This token has been chosen already.", "position")
+        raise ApiError(409, "moved_on", "A token was already chosen at this position.", "position")
 
 
 def _check_choice(command: StepCommand, last: TokenProposed | TokenSampled) -> None:
     """Check that this token can be taken now. Raises ApiError."""
     if not isinstance(last, TokenProposed) or last.token.position != command.position:
-        raise ApiError(409, "moved_on", "Another token is proposed by now, or none. Look again.", "position")
+        raise ApiError(409, "moved_on", "The proposed token has changed. Look again.", "position")
     if command.token_id is None:
         return
     masked = {token for effect in last.token.processors or () for token in effect.masked}
     if command.token_id not in last.token.candidate_ids or command.token_id in masked:
-        message = "token_id must be one of the candidates that no stage has removed for good."
+        message = "token_id must be one of the candidates that the settings and the grammar allow."
         raise ApiError(400, "unknown_token", message, "token_id")
     tokenizer = services.prompt_services().tokenizer
     if tokenizer.is_special(command.token_id) and command.token_id not in tokenizer.eos_ids:
-        raise ApiError(400, "control_token", "Control tokens come from the chat template alone.", "token_id")
+        raise ApiError(400, "control_token", "Only the chat template may write control tokens.", "token_id")

@@ -57,10 +57,10 @@ def refusal_of(error: Exception) -> ApiError | None:
         case TooManyOpen():
             return errors.too_many_open(str(error))
         case AnswerOpen():
-            message = "The answer before this message is still being written. Wait for its end, or stop it; then send."
+            message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)
         case KeyReused():
-            message = "This Idempotency-Key stands for another message. Use a new key for each message."
+            message = "This Idempotency-Key belongs to another message. Use a new key for each message."
             return ApiError(422, "key_reused", message)
         case CannotFork():
             return ApiError(400 if error.field else 409, error.code, str(error), error.field)

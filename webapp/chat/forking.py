@@ -37,10 +37,10 @@ class Place:
 def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
     """Return the tokens that the fork takes over. Raises CannotFork, RedisError."""
     if parent.is_imported:
-        message = "This trace was imported: nobody here has checked what its prompt says, so no answer goes on from it."
+        message = "This trace was imported and this server has not checked its prompt, so no answer can continue it."
         raise CannotFork("imported", message)
     if getattr(parent, "message", None) is None:
-        raise CannotFork("no_conversation", "Its conversation was deleted: there is no place for another answer.")
+        raise CannotFork("no_conversation", "Its conversation was deleted, so there is no place for another answer.")
     try:
         served = services.prompt_services()
         if place.text is not None:

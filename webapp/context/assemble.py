@@ -110,7 +110,7 @@ class Assembler:
             kind="history",
             source=message.source,
             num_tokens=len(self._tokenizer.encode(message.content)),
-            reason="the oldest turns are dropped first when the window is full",
+            reason="the window is full; the oldest turns are left out first",
             text=message.content[:_EXCERPT_CHARS],
         )
 

@@ -21,7 +21,7 @@ from inference.protocol.events import (
 MAX_DIFFERING = 8
 """Tokens shown of each side, from the first difference on."""
 _EXCERPT_CHARS = 200
-_NOT_IN_THIS_BRANCH = "it is not part of this branch of the conversation"
+_NOT_IN_THIS_BRANCH = "this branch of the conversation does not contain it"
 
 
 def compare(

@@ -124,7 +124,7 @@ def in_words(error: msgspec.ValidationError, whole: str = "The body") -> tuple[s
     place = path.removeprefix("params.") or whole
     if found := _UNKNOWN.fullmatch(message):
         name = f"{path}.{found[1]}".lstrip(".")
-        return f"There is no field {name}. Leave it out, or look at its spelling.", name
+        return f"There is no field {name}. Remove it or check its spelling.", name
     if found := _MISSING.fullmatch(message):
         name = f"{path}.{found[1]}".lstrip(".")
         return f"{name} is missing.", name
@@ -148,7 +148,7 @@ def checked_text(text: str, subject: str = "message", field: str = "text") -> st
         message = f"The {subject} has half a surrogate pair at character {error.start}. Send valid Unicode."
         raise ApiError(400, "invalid_text", message, field) from None
     if size > MAX_MESSAGE_BYTES:
-        message = f"The {subject} has {size:,} bytes; at most {MAX_MESSAGE_BYTES:,} are accepted. Shorten it."
+        message = f"The {subject} has {size:,} bytes; the limit is {MAX_MESSAGE_BYTES:,}. Shorten it."
         raise ApiError(413, "too_large", message, field)
     return text
 
@@ -167,9 +167,9 @@ def checked_timing(client: ClientTiming | None) -> ClientTiming | None:
 
 def _check_intervals(intervals: tuple[ServerInterval, ...]) -> None:
     if len(intervals) > _MAX_INTERVALS:
-        message = f"server_timing has {len(intervals)} intervals; at most {_MAX_INTERVALS} are kept."
+        message = f"server_timing has {len(intervals)} intervals; the limit is {_MAX_INTERVALS}."
         raise ApiError(400, "invalid", message, "client.server_timing")
     for interval in intervals:
         if not _TOKEN.fullmatch(interval.name) or not 0 <= (interval.duration_us or 0) <= _MAX_SAFE_INTEGER:
-            message = "server_timing is not what a Server-Timing header can hold."
+            message = "server_timing is not a valid Server-Timing header."
             raise ApiError(400, "invalid", message, "client.server_timing")

@@ -41,7 +41,7 @@ class OneHopHandler(ASGIHandler):
         """Refuse a body whose announced length is too large, before Django copies it."""
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            message = f"More than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB cannot be sent here."
+            message = f"More than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB is more than this server accepts."
             await self.send_response(ApiError(413, "too_large", message).response(), send)
         else:
             await super().__call__(scope, receive, send)

@@ -54,5 +54,5 @@ def _outcome(text: str) -> list[str | bytes]:
             "code",
             "internal",
             "message",
-            "It failed; the lifecycle worker's log says why.",
+            "It failed. The lifecycle worker's log has the details.",
         ]

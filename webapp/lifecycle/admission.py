@@ -22,7 +22,7 @@ def admit(user_id: int, num_new: int, is_stepped: bool) -> list[Limit]:
     lock_user(user_id)
     limits = concurrency_limits(num_free(user_id), num_new)
     if is_stepped and _open(user_id).filter(input__is_stepped=True).count() + num_new > MAX_STEPPED:
-        few = f"At most {MAX_STEPPED} answers may be open whose tokens you choose."
+        few = f"At most {MAX_STEPPED} answers may be open in step mode."
         raise TooManyOpen(f"{few} Let one run to its end, or stop one.")
     return limits
 

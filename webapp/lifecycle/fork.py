@@ -73,12 +73,12 @@ def parent_of(events: Iterable[AnyEvent], tokenizer: Tokenizer, model: str) -> P
             case TokenSampled():
                 sampled.append(event)
     if context is None or prompt is None:
-        raise CannotFork("no_prompt", "The request never reached the model, so there is no answer to go on from.")
+        raise CannotFork("no_prompt", "The request never reached the model, so there is no answer to continue.")
     if made_by != model:
-        message = f"{made_by} made this answer; the model here is {model}. Ask it anew instead."
+        message = f"{made_by} made this answer; the model here is {model}. Regenerate the answer instead."
         raise CannotFork("other_model", message)
     if prompt.version != tokenizer.version:
-        message = "Another model, with another tokenizer, made this answer; ask the present one anew instead."
+        message = "Another model, with another tokenizer, made this answer. Regenerate it instead."
         raise CannotFork("other_model", message)
     num_exact = len(kept) + next((at for at, each in enumerate(sampled) if not each.is_shown), len(sampled))
     return Parent(context, prompt, (*kept, *(each.id for each in sampled)), num_exact)
@@ -94,7 +94,7 @@ def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, t
         raise CannotFork("unknown_position", message, "position")
     kept = parent.ids[:position]
     if position > parent.num_exact:
-        raise CannotFork("no_ids", "The server elsewhere did not show all tokens before this one.", "position")
+        raise CannotFork("no_ids", "The model's server did not report all tokens before this one.", "position")
     if any(token in tokenizer.eos_ids for token in kept):
         raise CannotFork("ends_answer", "The answer ends before this position.", "position")
     if token_id is None:
@@ -102,9 +102,9 @@ def fork_at(parent: Parent, tokenizer: Tokenizer, num_ids: int, position: int, t
     if not 0 <= token_id < num_ids:
         raise CannotFork("unknown_token", f"token_id must be from 0 to {num_ids - 1}.", "token_id")
     if token_id in tokenizer.eos_ids:
-        raise CannotFork("ends_answer", "This token ends the answer: nothing would follow it.", "token_id")
+        raise CannotFork("ends_answer", "This token ends the answer, so no text can follow it.", "token_id")
     if tokenizer.is_special(token_id):
-        raise CannotFork("control_token", "Control tokens come from the chat template alone.", "token_id")
+        raise CannotFork("control_token", "Only the chat template may write control tokens.", "token_id")
     return Fork(position, (*kept, token_id))
 
 

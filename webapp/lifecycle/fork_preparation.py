@@ -25,7 +25,7 @@ from webapp.requests.models import Request
 from webapp.traces import store
 from webapp.traces.file.archive import TraceFileError
 
-_GONE = "The request whose answer this one goes on from has been deleted, and with it the prompt."
+_GONE = "The request that this answer continues was deleted, together with its prompt."
 
 
 def frames_of(request: Request) -> list[Frame]:

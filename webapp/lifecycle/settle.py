@@ -38,7 +38,7 @@ from webapp.traces.file.archive import Packing
 _NO_RESULT = Failure(
     "settle",
     "internal",
-    "The generation left no result; the inference worker's log has the details. Send the message again.",
+    "The inference worker returned no result. Its log has the details. Send the message again.",
 )
 
 

@@ -31,19 +31,19 @@ def build(request_id: str, events: Iterable[AnyEvent], kind: ProbeKind, position
     prompt = first(found, PromptTokenized)
     started = first(found, GenerationStarted)
     if accepted is None or prompt is None or not prompt.ids:
-        raise CannotProbe("no_ids", "The trace has no token ids, so the model cannot be shown what it read.")
+        raise CannotProbe("no_ids", "The trace has no token ids, so the model cannot read it again.")
     if started is None:
         raise CannotProbe("no_weights", "The model has not begun with this request.")
     if started.server is not None or started.architecture is None or started.quantization is None:
         who = started.server or "A server elsewhere"
-        raise CannotProbe("no_weights", f"{who} made these tokens; its weights are not here, so nothing can be seen.")
+        raise CannotProbe("no_weights", f"{who} made these tokens; this server does not have its weights.")
     answer = {event.position: event.id for event in found if isinstance(event, TokenSampled)}
     kept = next((event.ids for event in found if isinstance(event, GenerationForked)), ())
     ids = [*prompt.ids, *kept, *(answer[place] for place in sorted(answer))]
     if not 0 <= position < len(ids):
         raise CannotProbe("unknown_position", f"position must be from 0 to {len(ids) - 1}, the tokens there are.")
     if position >= MAX_PROBE_TOKENS and kind != "memory":
-        raise CannotProbe("too_long", f"Probes look at the first {MAX_PROBE_TOKENS:,} tokens; this one is later.")
+        raise CannotProbe("too_long", f"Probes can look only at the first {MAX_PROBE_TOKENS:,} tokens.")
     return ProbeRequest(
         request_id=request_id,
         accepted_unix_us=accepted.accepted_unix_us,

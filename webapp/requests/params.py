@@ -36,8 +36,7 @@ def window_notes(params: SamplingParams) -> tuple[FieldProblem, ...]:
     if params.max_tokens < window:
         return ()
     message = (
-        f"max_tokens is more than this model can give: its window holds {window:,} tokens, the prompt included, "
-        f"and the answer ends when it is full."
+        f"max_tokens is more than this model can give: its window holds {window:,} tokens, prompt and answer together."
     )
     return (FieldProblem(message=message, field="params.max_tokens"),)
 

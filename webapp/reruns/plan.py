@@ -83,9 +83,7 @@ def _cells(grid: Grid, n: int) -> Iterator[dict[str, float]]:
     if not 1 <= n <= MAX_RUNS:
         raise PlanError("n", f"n must be between 1 and {MAX_RUNS}.")
     if num_runs > MAX_RUNS:
-        message = (
-            f"This would be {num_runs:,} runs; at most {MAX_RUNS} are made at once. Ask for fewer values, or a lower n."
-        )
+        message = f"This would be {num_runs:,} runs; the limit is {MAX_RUNS}. Give fewer values or a lower n."
         raise PlanError("grid", message)
     for combination in product(*axes.values()):
         yield dict(zip(axes, combination, strict=True))

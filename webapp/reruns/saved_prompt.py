@@ -83,7 +83,7 @@ class SavedPrompt:
             message = (
                 f"The trace's prompt has {len(text):,} characters; at most {MAX_CHARS:,} can be checked for safety."
             )
-            raise CannotRerun("too_long", f"{message} Ask the question anew in a chat, with less text.")
+            raise CannotRerun("too_long", f"{message} Send the message again in a chat, with less text.")
         return SourceMessage("user", text, WHOLE)
 
 
@@ -106,9 +106,7 @@ def read(events: Iterable[AnyEvent]) -> SavedPrompt:
     context = first(found, ContextAssembled)
     prompt = first(found, PromptTokenized)
     if accepted is None or context is None or prompt is None or not prompt.ids:
-        raise CannotRerun(
-            "no_prompt", "The request ended before its prompt was made, so there is nothing to run again."
-        )
+        raise CannotRerun("no_prompt", "The request ended before it had a prompt, so there is nothing to run again.")
     return SavedPrompt(accepted.model, accepted.params, context, prompt, first(found, GenerationForked))
 
 
@@ -123,7 +121,7 @@ def check(saved: SavedPrompt, services: PromptServices, model: str) -> PromptChe
     _check_meaning(ids, saved.prompt.pieces, tokenizer.label, services.num_ids)
     if saved.forked is not None:
         if any(map(tokenizer.is_special, saved.forked.ids)):
-            raise CannotRerun("other_tokenizer", "The fork was given control tokens, which come from templates alone.")
+            raise CannotRerun("other_tokenizer", "The fork contains control tokens, which only templates may write.")
         _check_meaning(saved.forked.ids, saved.forked.pieces, tokenizer.piece, services.num_ids)
     now = _render(saved, services)
     return PromptCheck(
@@ -136,11 +134,11 @@ def check(saved: SavedPrompt, services: PromptServices, model: str) -> PromptChe
 
 def _check_meaning(ids: Sequence[int], pieces: Sequence[bytes], piece_of: Callable[[int], bytes], num_ids: int) -> None:
     if len(ids) != len(pieces):
-        raise CannotRerun("other_tokenizer", "The trace does not say what each of its ids stands for.")
+        raise CannotRerun("other_tokenizer", "The trace does not hold the text of each of its ids.")
     for index, (token, piece) in enumerate(zip(ids, pieces, strict=True)):
         if not 0 <= token < num_ids or piece_of(token) != piece:
             message = f"Token {index}, id {token}, is {piece!r} in the trace and not in today's tokenizer"
-            raise CannotRerun("other_tokenizer", f"{message}: the saved ids would be another text.")
+            raise CannotRerun("other_tokenizer", f"{message}, so the saved ids would give another text.")
 
 
 def first_difference(a: Sequence[int], b: Sequence[int]) -> int | None:

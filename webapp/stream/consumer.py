@@ -79,7 +79,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         try:
             message = _decode(text_data or "")
         except (msgspec.DecodeError, RecursionError):
-            await self.close(code=_BAD_REQUEST, reason="The message is none of follow, unfollow and ack.")
+            await self.close(code=_BAD_REQUEST, reason="The message must be follow, unfollow or ack.")
             return
         if isinstance(message, Ack):
             self._window.acknowledged(message.num_messages)
@@ -103,7 +103,7 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._send(follow.tag, {"resume": follow.after})
         except ReaderStopped:
             await self._send(follow.tag, {"resume": follow.after})
-            await self.close(code=_RESUME, reason="The reader did not keep up.")
+            await self.close(code=_RESUME, reason="The client did not read fast enough.")
         except Exception:
             logger.exception("%s cannot be sent", follow.request_id)
             await self.close(code=_INTERNAL_ERROR, reason="The log cannot be read. Connect again.")

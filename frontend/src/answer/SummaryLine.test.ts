@@ -65,7 +65,7 @@ it.each([
 it("tells an answer that had no room for more from one that reached what was asked for", () => {
   const figures = { ...FIGURES, finish_reason: "length", max_tokens: 12 };
   const message = { status: "done", error: null, figures, num_kept: 3 } as unknown as Message;
-  expect(summaryOfMessage(message)!.state).toBe("cut: no room for more");
+  expect(summaryOfMessage(message)!.state).toBe("cut: no room left");
   expect(summaryOfMessage({ ...message, num_kept: 4 })!.state).toBe("cut at the length limit");
 });
 

@@ -13,10 +13,10 @@ export const READING_KEYS: readonly Binding<Reading>[] = [
   { keys: ["Home"], says: "To the first word", run: ({ step }) => step(-Infinity) },
   { keys: ["End"], says: "To the last word", run: ({ step }) => step(Infinity) },
   { keys: ["ArrowDown"], says: "To the next word it nearly said", run: ({ reach }) => reach(1) },
-  { keys: ["ArrowUp"], says: "To the one before", run: ({ reach }) => reach(-1) },
+  { keys: ["ArrowUp"], says: "To the word before it in the list", run: ({ reach }) => reach(-1) },
   {
     keys: ["Enter"],
-    says: "Go to its moment, or branch with the word that is reached",
+    says: "Go to the word's moment, or branch with the chosen word",
     run: ({ take }, event) => take(event),
   },
 ];

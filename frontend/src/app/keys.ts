@@ -22,7 +22,7 @@ export const LIST_KEYS: readonly Binding<Item>[] = [
   { keys: ["ArrowDown"], says: "To the next conversation", run: ({ move }) => move(1) },
   {
     keys: ["ArrowRight", "ContextMenu"],
-    says: "What can be done with it",
+    says: "Its menu",
     run: ({ openMenu }) => openMenu(),
   },
   { keys: ["F2"], says: "Rename", run: ({ rename }) => rename() },
@@ -36,5 +36,5 @@ export const APP_KEYS: readonly Binding<Page>[] = [
     says: "This sheet",
     run: ({ help }, event) => (isTyping(event) ? false : help()),
   },
-  { keys: ["Escape"], says: "Close what is open, the latest first", run: ({ closeMenu }) => closeMenu() },
+  { keys: ["Escape"], says: "Close what was opened last", run: ({ closeMenu }) => closeMenu() },
 ];

@@ -35,16 +35,16 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ["chat", "turns", "request", "library", "learn", "compare", "rerun", "race", "unknown"],
     [
       ["Everywhere", "on every page", APP_KEYS],
-      ["Conversations", "on one in the list", LIST_KEYS],
+      ["Conversations", "on a conversation in the list", LIST_KEYS],
       ["Editing", "in a conversation's title or a sent message", EDIT_KEYS],
     ],
   ),
   ...on(
     ["chat"],
     [
-      ["Message", "in the field in which a message is written", COMPOSER_KEYS],
+      ["Message", "in the message field", COMPOSER_KEYS],
       ["What will be sent", "while it is open", PREVIEW_KEYS],
-      ["Chat", "beside the inspector", CHAT_KEYS],
+      ["Chat", "with the inspector open", CHAT_KEYS],
       ["Step mode", "on the candidates of the next token", STEP_KEYS],
       ["Width of the inspector", "on its border", BORDER_KEYS],
     ],
@@ -52,22 +52,22 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
     ["library"],
     [
-      ["Traces", "wherever nothing is written", LIBRARY_KEYS],
+      ["Traces", "outside text fields", LIBRARY_KEYS],
       ["List of traces", "on a title, a pin or a box for selecting", ROW_KEYS],
-      ["Selected traces", "wherever nothing else is open", SELECTION_KEYS],
-      ["Tags", "in the field of a new one", TAG_KEYS],
-      ["Views", "in the field of a new one's name", NAMING_KEYS],
+      ["Selected traces", "with no dialog open", SELECTION_KEYS],
+      ["Tags", "in the field for a new tag", TAG_KEYS],
+      ["Views", "in the field for a new name", NAMING_KEYS],
     ],
   ),
-  ...on(["chat", "library", "request"], [["Menus", "in an open one", MENU_KEYS]]),
+  ...on(["chat", "library", "request"], [["Menus", "in an open menu", MENU_KEYS]]),
   ...on(
     ["chat", "request"],
     [
-      ["Inspector", "wherever nothing is written", INSPECTOR_KEYS],
+      ["Inspector", "outside text fields", INSPECTOR_KEYS],
       ["Timeline", "with the lanes focused", TIMELINE_KEYS],
-      ["Lanes", "on the name of one", LANE_KEYS],
+      ["Lanes", "on a lane's name", LANE_KEYS],
       ["Height of the timeline", "on its lower edge", LANES_KEYS],
-      ["Timeline search", "in its field", SEARCH_KEYS],
+      ["Timeline search", "in the search field", SEARCH_KEYS],
       ["Scene strip", "on its slider of moments", REPLAY_KEYS],
       ["Panels", "on a panel's tab", TAB_KEYS],
       ["Journey", "on its picture", JOURNEY_KEYS],
@@ -84,11 +84,11 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
     ["compare"],
     [
-      ["Timelines on one axis", "with them focused", ALIGNED_KEYS],
+      ["Timelines on one axis", "with the timelines focused", ALIGNED_KEYS],
       ["Token by token", "on a token of an answer or a prompt", SIDE_KEYS],
     ],
   ),
   ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
-  ...on(["race"], [["Race", "in the field in which the message is written", RACE_KEYS]]),
+  ...on(["race"], [["Race", "in the message field", RACE_KEYS]]),
   ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];

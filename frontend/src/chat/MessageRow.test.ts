@@ -75,7 +75,7 @@ const WRITTEN = [
 ];
 
 it.each([
-  ["done", "repetition", "It started repeating itself.", ["Try again", "Go on anyway"]],
+  ["done", "repetition", "The answer repeated itself.", ["Try again", "Go on anyway"]],
   ["done", "length", "Stopped at 2 tokens.", ["Continue", "Change limit"]],
   ["stopped", "abort", "Stopped.", ["Continue"]],
 ] as const)(

@@ -117,14 +117,14 @@ it("asks nothing while the answer before is written, and asks at its end", async
   flushSync();
   await rest();
   expect(props.onAsk).not.toHaveBeenCalled();
-  expect(document.body.textContent).toContain("still being written");
+  expect(document.body.textContent).toContain("still writing the answer");
   props.isWriting = false;
   flushSync();
   await rest();
   answer[0]!.resolve(PREVIEW);
   await rest();
   expect(document.body.textContent).toContain("40 of 8,192 tokens");
-  expect(document.body.textContent).not.toContain("still being written");
+  expect(document.body.textContent).not.toContain("still writing the answer");
 });
 
 it.each(["busy", "answer_open"])("tries again by itself where the server said %s", async (code) => {

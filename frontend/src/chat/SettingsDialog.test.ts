@@ -120,7 +120,7 @@ async function finish(): Promise<string[]> {
 it("asks for a schema only when one is wanted, and does not send the server what is not JSON", async () => {
   enter("Form of the answer", "json_schema");
   enter("JSON Schema", '{"type": ');
-  expect((await finish())[0]).toContain("JSON Schema is not JSON yet");
+  expect((await finish())[0]).toContain("JSON Schema is not valid JSON");
   await focused("JSON Schema");
   // All else is asked about at once, without it.
   expect(checked).toMatchObject([{ params: { json_schema: null } }]);
@@ -153,7 +153,7 @@ it("asks the server before the settings hold, and leads to the field that it ref
   await focused("Temperature");
 
   refused = { message: "stop takes at most 4 texts.", field: "params.stop" };
-  expect(await finish()).toEqual(["These settings cannot be kept yet: stop takes at most 4 texts."]);
+  expect(await finish()).toEqual(["Sightglass cannot save these settings yet: stop takes at most 4 texts."]);
   refused = null;
   await finish();
   expect(given.onClose).toHaveBeenLastCalledWith(true);
@@ -185,7 +185,7 @@ it("tells all that is wrong at once, each at its field, and leads to the first",
       "Seed must be a whole number.",
       "Temperature must be between 0 and 5.",
       "Top-p must be greater than 0.",
-      "These settings cannot be kept yet: stop takes at most 4 texts.",
+      "Sightglass cannot save these settings yet: stop takes at most 4 texts.",
     ]),
   );
   await focused("Temperature");
@@ -199,7 +199,7 @@ it("says of a longest answer that the window does not hold, and keeps it with th
   await focused("Longest answer");
   const said = document.getElementById(field("Longest answer").getAttribute("aria-describedby")!)!;
   expect(said.textContent).toBe(
-    "Longest answer is more than this model can give. Not kept yet: “Keep it” does so all the same.",
+    "Longest answer is more than this model can give. Not saved yet. Press “Keep it” to save it anyway.",
   );
   expect(primary()).toBe("Keep it");
   enter("Temperature", "0.123");
@@ -242,7 +242,7 @@ it("keeps what was entered when it is closed before it is valid, and says what i
   expect(params).toBe(PARAMS);
   expect(given.onClose).toHaveBeenLastCalledWith(false);
   expect(draft).toMatchObject({ problems: [{ setting: "json_schema" }], schema: '{"type": ' });
-  expect(draft!.problems[0]!.message).toContain("JSON Schema is not JSON yet");
+  expect(draft!.problems[0]!.message).toContain("JSON Schema is not valid JSON");
 
   void unmount(dialog);
   open(draft!.problems);

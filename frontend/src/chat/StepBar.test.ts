@@ -73,7 +73,7 @@ it("says once that it takes the drawn tokens by itself, and nothing of each", as
     flushSync();
   }
   expect(steps.map(({ position }) => position)).toEqual([0, 1, 2]);
-  expect(told).toEqual(["Taking the drawn tokens by itself."]);
+  expect(told).toEqual(["Auto takes the drawn tokens."]);
   button("Auto").click();
   flushSync();
   expect(said()).toBe("Waiting for your choice. Token 4 proposed: ·a");

@@ -12,12 +12,12 @@ export interface Example {
 export const EXAMPLES: Example[] = [
   {
     text: "What is the capital of France?",
-    watch: "A sure thing: one word takes nearly all the odds.",
+    watch: "Sure: one word gets nearly all the probability.",
     own: { temperature: 0.2 },
   },
   {
     text: "Write one sentence about the sea.",
-    watch: "Wide open: see the words it almost chose.",
+    watch: "Undecided: see the words that the model almost chose.",
     own: { temperature: 0.9 },
   },
   {
@@ -27,7 +27,7 @@ export const EXAMPLES: Example[] = [
   },
   {
     text: "Invent a pirate: name, age and ship.",
-    watch: "Made to measure: a grammar strikes out every word that breaks the form.",
+    watch: "A fixed form: a grammar removes every word that breaks it.",
     own: {
       temperature: 0.6,
       json_schema: JSON.stringify({
@@ -50,5 +50,5 @@ const TINY = 500e6;
 /** A small model's expected quality; empty: nothing to say, or its size is not known. */
 export function kindWord(numParams: number | null | undefined): string {
   if (!numParams || numParams > TINY) return "";
-  return `A tiny model (${Math.round(numParams / 1e6)}M) runs here: its facts are often wrong, everything you see of the machinery is real.`;
+  return `A tiny model (${Math.round(numParams / 1e6)}M) runs here. Its facts are often wrong, but every step you see is real.`;
 }

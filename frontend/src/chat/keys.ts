@@ -19,7 +19,7 @@ export const COMPOSER_KEYS: readonly Binding<{ send: (event: KeyboardEvent) => v
 
 /** The preview of the next request, over the composer. */
 export const PREVIEW_KEYS: readonly Binding<{ close: () => void }>[] = [
-  { keys: ["Escape"], says: "Close what will be sent", run: ({ close }) => close() },
+  { keys: ["Escape"], says: "Close “What will be sent”", run: ({ close }) => close() },
 ];
 
 /** The border between chat and inspector. */
@@ -37,7 +37,7 @@ export const EDIT_KEYS: readonly Binding<{ keep: (event: KeyboardEvent) => void;
     says: "Keep the title, or send the message",
     run: ({ keep }, event) => (isSendKey(event) ? keep(event) : false),
   },
-  { keys: ["Escape"], says: "Leave it as it was", run: ({ drop }) => drop() },
+  { keys: ["Escape"], says: "Cancel the change", run: ({ drop }) => drop() },
 ];
 
 export const CHAT_KEYS: readonly Binding<{ closePanel: () => boolean | void }>[] = [

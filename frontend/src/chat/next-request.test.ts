@@ -83,7 +83,7 @@ test("the price is that of all answers, with its currency", () => {
 
 test("what is left out and who waits in front is told", () => {
   const dropped = [{ kind: "history" as const, source: "", num_tokens: 40, reason: "", text: "" }];
-  expect(roomWords({ ...PREVIEW, dropped })).toContain("1 old message with 40 tokens will be left out.");
+  expect(roomWords({ ...PREVIEW, dropped })).toContain("1 old message with 40 tokens will not fit.");
   const wait = { num_queued: 1, num_recent: 5, first_text_us: 160_000 };
   expect(waitWords({ ...PREVIEW, wait })).toBe(
     "About 160\u00a0ms to the first text, as in your last 5 requests. 1 request waits in front.",

@@ -71,16 +71,16 @@ export function slicesOf({ segments, num_cached_tokens, num_prompt_tokens }: Pre
 export function roomWords({ num_prompt_tokens, window, reserved_output, dropped }: Preview): string {
   const gone = dropped.reduce((sum, { num_tokens }) => sum + num_tokens, 0);
   const left = dropped.length
-    ? ` ${counted(dropped.length, "old message")} with ${counted(gone, "token")} will be left out.`
+    ? ` ${counted(dropped.length, "old message")} with ${counted(gone, "token")} will not fit.`
     : "";
   return `${count(num_prompt_tokens)} of ${counted(window, "token")}; ${count(reserved_output)} are kept for the answer.${left}`;
 }
 
 export function cacheWords({ num_cached_tokens: cached, num_prompt_tokens: total }: Preview): string {
-  if (cached === null) return "Unknown: no worker tells.";
+  if (cached === null) return "Unknown: no worker reports it.";
   return cached
     ? `${count(cached)} of ${counted(total, "token")} are in the cache now.`
-    : "Nothing of it is in the cache.";
+    : "The cache has none of it.";
 }
 
 /** numAnswers: each answer has a prompt and an answer to pay for. */
@@ -98,7 +98,7 @@ export function waitWords({ wait: { first_text_us, num_recent, num_queued } }: P
     : "";
   const usual =
     first_text_us === null
-      ? "Unknown: too few of your requests have been answered yet."
+      ? "Unknown: you have too few answered requests yet."
       : `About ${roughly(first_text_us)} to the first text, as in your last ${counted(num_recent, "request")}.`;
   return [usual, queue].filter(Boolean).join(" ");
 }

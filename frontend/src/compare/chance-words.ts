@@ -8,5 +8,5 @@ export function byModel({ model }: Chance): string {
 
 export function afterSettings({ drawn }: Chance): string {
   if (drawn === null) return "";
-  return drawn === 0 ? "out by the settings" : `${percent(drawn)} after the settings`;
+  return drawn === 0 ? "removed by the settings" : `${percent(drawn)} after the settings`;
 }

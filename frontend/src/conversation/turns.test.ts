@@ -83,7 +83,7 @@ it("adds up each currency by itself, and says what has no price", () => {
 
 it("sums what came from the cache over the turns that tell", () => {
   expect(cacheSentence([turn({}), imported, turn({ usage: usage(0, 100) })])).toBe(
-    "Of 200 prompt tokens, 80 (40.0\u00a0%) came from the cache.",
+    "80 of 200 prompt tokens (40.0\u00a0%) came from the cache.",
   );
   expect(cacheSentence([imported])).toBe("");
 });
@@ -91,7 +91,7 @@ it("sums what came from the cache over the turns that tell", () => {
 it("takes no cache for empty of which the server does not tell", () => {
   const untold = turn({ usage: usage(0, 100), is_cache_known: false });
   expect(cacheText(untold)).toBe("not known");
-  expect(cacheSentence([turn({}), untold])).toContain("Of 100 prompt tokens, 80");
+  expect(cacheSentence([turn({}), untold])).toContain("80 of 100 prompt tokens");
   expect(cacheSentence([untold])).toBe("");
   const trimmed = [turn({}), turn({ context: context(2), usage: usage(0, 100), is_cache_known: false })];
   expect(trimSentences(trimmed)[0]).toMatch(/that did not fit\.$/);

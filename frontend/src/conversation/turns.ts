@@ -84,7 +84,7 @@ export function cacheSentence(turns: readonly Turn[]): string {
   if (!known.length) return "";
   const all = known.reduce((total, turn) => total + turn.all, 0);
   const read = known.reduce((total, { cached }) => total + cached, 0);
-  return `Of ${counted(all, "prompt token")}, ${count(read)} (${percent(read / all)}) came from the cache.`;
+  return `${count(read)} of ${counted(all, "prompt token")} (${percent(read / all)}) came from the cache.`;
 }
 
 export function costSentence(turns: readonly Costs[], others: readonly Costs[]): string {

@@ -39,7 +39,7 @@ it("shows a drawn token's candidates, and neither draw nor stages", () => {
   const text = shown(SamplingPanel, { trace });
   expect(text).toContain("entropy not reported");
   expect(text).toContain("step not reported");
-  expect(text).toContain("the draw and the distribution it fell in are not reported by this server");
+  expect(text).toContain("this server does not report the draw");
   expect(text).toContain("log-probability");
   expect(text).not.toMatch(/u = |temperature|top-p|greedy|NaN|null/);
   expect(document.querySelectorAll('[data-testid="candidate"]')).toHaveLength(20);
@@ -51,7 +51,7 @@ it("says which tokens the server did not show", () => {
   expect(hidden.length).toBeGreaterThan(0);
   trace.selected = hidden[0]!.position;
   const text = shown(SamplingPanel, { trace });
-  expect(text).toContain("did not show this token");
+  expect(text).toContain("The server showed only this token's text");
   expect(text).toContain("model's own probability not reported · rank not reported");
   expect(document.querySelectorAll('[data-testid="candidate"]')).toHaveLength(0);
 });
@@ -61,14 +61,14 @@ it("marks them in the strip of tokens", () => {
   const marked = [...document.querySelectorAll<HTMLElement>('[data-testid="token"].hidden')];
   const hidden = trace.view.tokens.filter((token) => !token.is_shown);
   expect(marked.map((chip) => Number(chip.dataset.position))).toEqual(hidden.map((token) => token.position));
-  expect(marked[0]!.title).toContain("not shown by the server");
+  expect(marked[0]!.title).toContain("the server did not show it");
 });
 
 it("says that a cache is not reported instead of nought", () => {
   const generation = { ...trace.view.generation!, is_cache_known: false };
   trace.receive(generation, trace.view.events.length + 1);
   expect(shown(BillPanel, { trace: RequestTrace.saved([]), view: trace.view, onPanel: () => {} })).toContain(
-    "did not report what it took from its cache",
+    "did not report its cache use",
   );
 });
 

@@ -95,7 +95,7 @@ test("a repeat says whether it was one, and where it first was not", () => {
     "The run gave the saved answer again, token for token: 3 tokens.",
   );
   expect(repeatSentence([answer([1, 2, 3]), answer([1, 9, 3])], saved)).toBe(
-    "1 of 2 runs parted from the saved answer, first at token 2. Nothing in the traces says why.",
+    "1 of 2 runs differs from the saved answer, first at token 2. The traces do not record why.",
   );
   expect(repeatSentence([answer([1], 0, { compute: "F32, cuda" })], saved)).toContain("now F32, cuda");
 });
@@ -104,7 +104,7 @@ test("the spread and the cache's share are told in words", () => {
   expect(spreadSentence([answer([1, 2]), answer([1, 2]), answer([1, 3])])).toBe(
     "2 different answers from 3 runs, the most frequent of them 2 times; all begin with the same token.",
   );
-  expect(spreadSentence([answer([1]), answer([2])])).toContain("they part at the first token");
+  expect(spreadSentence([answer([1]), answer([2])])).toContain("they differ from the first token on");
   expect(spreadSentence([answer([])])).toBe("No run has an answer.");
   expect(cacheShareSentence([answer([1]), answer([2])]).replaceAll(/\s/g, " ")).toBe(
     "32 of 40 prompt tokens came from the prefix cache, which saved $0.0000000020.",

@@ -146,7 +146,7 @@ describe("blocks", () => {
     const scene = sceneOf(["ask"], characters);
     const noted = step(0, [[0, 20, true]], { notes: [{ kind: "admitted", arrival: 0, num: 32 }] });
     expect(tellStep({ ...run, steps: [noted] }, scene, 0)).toMatch(
-      /^Ana 1: 32 of its \d+ tokens are there already, in 2 full blocks/,
+      /^Ana 1: the cache has 32 of its \d+ tokens, in 2 full blocks/,
     );
   });
 });

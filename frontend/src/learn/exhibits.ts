@@ -53,9 +53,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "gate",
     title: "The gate",
-    line: "Who may ask, what is refused, and how that looks on the wire.",
+    line: "See which requests the gate refuses, and why.",
     about:
-      "Before a message is anything to a model it is a web request. The gate asks who sends it, whether it can be read, whether its settings make sense, and whether there is room. What it refuses has a number, a reason and a way out. Below real requests are sent to this server’s own gate.",
+      "Every message reaches the server as a web request. The gate checks its sender, its text, its settings and the free room. Each refusal has a number, a reason and a way out. This page sends real requests to this server’s own gate.",
     scene: "gateway",
     load: () => import("./gate/GateExhibit.svelte"),
     slice: () => import("./gate/OwnGate.svelte"),
@@ -64,9 +64,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "context",
     title: "Context window",
-    line: "A ten-turn chat, and what each turn sends again.",
+    line: "Follow a ten-turn chat: each turn sends the whole chat again.",
     about:
-      "A model keeps nothing between two requests. Every turn sends the whole talk anew, in one prompt that must fit into the window together with the answer. Below a chat of ten turns is packed by this server’s own assembler.",
+      "A model remembers nothing between two requests. Every turn sends the whole chat again, in one prompt. Prompt and answer together must fit into the window. Below, this server’s own assembler packs a chat of ten turns.",
     scene: "context",
     load: () => import("./context/ContextExhibit.svelte"),
     slice: () => import("./context/OwnWindow.svelte"),
@@ -77,7 +77,7 @@ export const EXHIBITS: ExhibitCard[] = [
     title: "Tokenizer",
     line: "Type, and watch your text become numbers.",
     about:
-      "A model reads no letters. A tokenizer cuts text into pieces from a fixed list, and the model sees only each piece’s number in that list. The list was made by joining what often stands together, so common words are one piece and rare ones are many.",
+      "A model reads no letters. A tokenizer cuts text into pieces from a fixed list, and the model sees only each piece’s number. The list joins letters that often stand together. Common words are one piece, and rare words are many.",
     scene: "tokens",
     load: () => import("./tokenizer/TokenizerExhibit.svelte"),
     slice: () => import("./tokenizer/OwnTokens.svelte"),
@@ -86,9 +86,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "merges",
     title: "Bytes to merges",
-    line: "How a list of tokens is learnt, one pair at a time.",
+    line: "See a tokenizer learn its list, one pair at a time.",
     about:
-      "A tokenizer begins with 256 pieces, one for each byte. It is learnt by counting: the two pieces that stand together most often become one new piece, again and again. Watch a list grow from a short text, then see which joins of the model’s own list a word goes through.",
+      "A tokenizer begins with 256 pieces, one for each byte. It learns by counting: the two pieces that stand together most often become one new piece, again and again. Watch a list grow from a short text. Then see the joins of the model’s own list that make up a word.",
     scene: "tokens",
     load: () => import("./merges/MergesExhibit.svelte"),
     slice: () => import("./merges/OwnPieces.svelte"),
@@ -99,7 +99,7 @@ export const EXHIBITS: ExhibitCard[] = [
     title: "Rules of thumb",
     line: "Four characters a token? Check it on your own text.",
     about:
-      "Everybody counts with the same few rules: four characters to a token, three words to four tokens. They were found on English prose. Here the model’s own tokenizer checks each of them on what you type.",
+      "Many people use the same rules: four characters to a token, three words to four tokens. These rules come from English prose. Here the model’s own tokenizer checks each rule on your text.",
     scene: "tokens",
     load: () => import("./rules/RulesExhibit.svelte"),
     slice: () => import("./rules/OwnRules.svelte"),
@@ -110,7 +110,7 @@ export const EXHIBITS: ExhibitCard[] = [
     title: "Safety layers",
     line: "The safety check reads your text before the model does, and the answer after it.",
     about:
-      "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm; a policy file says from which score on a text is flagged or stopped. Type, and the real one judges.",
+      "A small classifier reads each message before the model does, and each sentence of the answer before it leaves. It gives a score for every kind of harm. A policy file sets the scores at which a text is flagged or stopped. Type a text to try the real classifier.",
     scene: "safety",
     load: () => import("./safety/SafetyExhibit.svelte"),
     slice: () => import("./safety/OwnChecks.svelte"),
@@ -119,9 +119,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "batching",
     title: "Batching",
-    line: "Many requests at once, and who waits for whom.",
+    line: "See many requests share the model at once.",
     about:
-      "A step of the model reads all its weights, whether for one request or for many, so a step shared by eight costs little more than a step for one. The scheduler gives every running answer one token per step, and fills the rest of the step with pieces of new prompts.",
+      "A step of the model reads all its weights, for one request or for many. A step for eight requests costs little more than a step for one. The scheduler gives every running answer one token per step. It fills the rest of the step with pieces of new prompts.",
     scene: "queue",
     load: () => import("./batching/BatchingExhibit.svelte"),
     slice: () => import("./batching/OwnSteps.svelte"),
@@ -130,9 +130,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "cache",
     title: "KV cache and paging",
-    line: "What the model remembers, block by block.",
+    line: "See the model’s memory, block by block.",
     about:
-      "For each token it has read, a model keeps keys and values, which later tokens look back at. They lie in blocks of 16 tokens, anywhere in memory. A full block is kept under a hash of all text up to its end: whoever begins with the same text finds it and need not compute it again.",
+      "A model keeps keys and values for each token that it has read. Later tokens look back at them. They lie in blocks of 16 tokens, anywhere in memory. The cache keeps a full block under a hash of all text up to its end. A request with the same beginning finds the block and need not compute it again.",
     scene: "cache",
     load: () => import("./cache/CacheExhibit.svelte"),
     slice: () => import("./cache/OwnBlocks.svelte"),
@@ -141,9 +141,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "prefill",
     title: "Prefill against decode",
-    line: "Why reading is quick and writing slow.",
+    line: "Reading is quick and writing is slow: see why.",
     about:
-      "A prompt is there as a whole, so a step can read hundreds of its tokens at once. An answer is not: each token depends on the one before, so every token takes a step of its own. That makes two kinds of work with two different limits.",
+      "The whole prompt is known at the start, so a step can read hundreds of its tokens at once. Each token of an answer depends on the one before, so every token takes a step of its own. These two kinds of work have two different limits.",
     scene: "prefill",
     load: () => import("./prefill/PrefillExhibit.svelte"),
     slice: () => import("./prefill/OwnPrefill.svelte"),
@@ -152,9 +152,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "attention",
     title: "Attention and positions",
-    line: "Where “it” looks, what is near “cat”, and why order counts.",
+    line: "See where “it” looks and which words are near “cat”.",
     about:
-      "Each token is turned into a list of numbers, marked with its place, and then looks back at the tokens before it, layer by layer. All of this is computed here by the real model, on your own sentences. It is a small model: where it does badly, that is shown too.",
+      "The model turns each token into a list of numbers and marks it with its place. The token then looks back at the tokens before it, layer by layer. Here the real model computes all of this on your own sentences. It is a small model, and the page shows its mistakes too.",
     scene: "prefill",
     load: () => import("./attention/AttentionExhibit.svelte"),
     slice: () => import("./attention/OwnLooks.svelte"),
@@ -163,9 +163,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "loop",
     title: "One token at a time",
-    line: "What is computed for each token, with a KV cache and without.",
+    line: "Compare the work for each token with and without a KV cache.",
     about:
-      "A model writes one token, adds it to the text, and goes on with the longer text. One often reads that the whole thing is computed again for every token. Here it is not: one new token goes through the model, and what the others left behind, their keys and values, is kept.",
+      "A model writes one token, adds it to the text, and continues with the longer text. Many texts say that it computes everything again for every token. With a KV cache it does not: only the new token goes through the model. The cache keeps the keys and values of the others.",
     scene: "sampling",
     load: () => import("./loop/LoopExhibit.svelte"),
     slice: () => import("./loop/OwnLoop.svelte"),
@@ -176,7 +176,7 @@ export const EXHIBITS: ExhibitCard[] = [
     title: "Guessing ahead",
     line: "Several tokens from one step, where text repeats itself.",
     about:
-      "One step for five tokens costs far less than five steps for one. So the engine guesses: when the last few tokens stood in the text before, what followed them then may follow again. The model checks all guesses in one step and keeps those it would have said itself. The answer does not change.",
+      "One step for five tokens costs far less than five steps for one. So the engine guesses ahead. When the last few tokens appeared earlier in the text, it guesses the tokens that followed them there. The model checks all guesses in one step and keeps only its own choices. The answer does not change.",
     scene: "sampling",
     load: () => import("./guessing/GuessingExhibit.svelte"),
     slice: () => import("./guessing/OwnGuesses.svelte"),
@@ -185,9 +185,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "sampling",
     title: "Sampling",
-    line: "Bend the odds, and see where the same draw lands.",
+    line: "Change the settings and see where the same draw lands.",
     about:
-      "For every place the model gives each token of its list a number. Temperature sharpens or flattens them, top‑k, top‑p and min‑p cut the tail, and one random number u between 0 and 1 picks from what is left. Below are real recorded numbers: change a setting and the same u falls anew.",
+      "For every place, the model gives each token of its list a number. Temperature sharpens or flattens these numbers. Top‑k, top‑p and min‑p remove the least likely tokens. One random number u between 0 and 1 picks from the rest. The numbers below are recorded: change a setting and the same u picks again.",
     scene: "sampling",
     load: () => import("./sampling/SamplingExhibit.svelte"),
     slice: () => import("./sampling/OwnDraw.svelte"),
@@ -196,9 +196,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "streaming",
     title: "Streaming and UTF‑8",
-    line: "Bytes that wait for the rest of their letter.",
+    line: "See bytes wait for the rest of their character.",
     about:
-      "An answer leaves as it is written. But a token is a run of bytes, and a character may need up to four: it must wait until its last byte has come, or the reader would see a hole. Type something, and let it arrive token by token.",
+      "The server sends an answer while the model writes it. A token is a run of bytes, and a character may need up to four. The server waits for a character’s last byte, because half a character cannot be shown. Type something and let it arrive token by token.",
     scene: "release",
     load: () => import("./streaming/StreamingExhibit.svelte"),
     slice: () => import("./streaming/OwnFrames.svelte"),
@@ -207,9 +207,9 @@ export const EXHIBITS: ExhibitCard[] = [
   {
     id: "economics",
     title: "Prompt-cache economics",
-    line: "When keeping a prompt pays, and when it does not.",
+    line: "See when keeping a prompt in the cache pays.",
     about:
-      "Reading a prompt’s beginning from the cache costs far less than computing it. The cache keeps what it has until the room is needed; to be promised a time costs extra when it is written. Whether that pays depends on how often, and how soon, the same beginning comes again.",
+      "Reading a prompt’s beginning from the cache costs far less than computing it. The cache keeps a prompt until it needs the room. A promised time costs extra when the prompt is written. The promise pays when the same beginning comes again often and soon.",
     scene: "bill",
     load: () => import("./economics/EconomicsExhibit.svelte"),
     slice: () => import("./economics/OwnBill.svelte"),

@@ -17,7 +17,7 @@ import { untilThere } from "./simulation";
 
 export const MAX_TEXT_TOKENS = 64;
 /** Probes stand behind each other, and the first one loads the model. */
-export const AT_WORK = "The model is at work; the first look loads it …";
+export const AT_WORK = "The model is working; the first look loads it …";
 
 const answers = new Map<string, Promise<object>>();
 

@@ -10,9 +10,9 @@ const told = (narrate: Narration) =>
     .join(" ");
 
 it("tells what a fork computed with what it took over", () => {
-  expect(told(narrateLoop)).toContain("goes on from, 48 tokens, were read once: 3 computed");
+  expect(told(narrateLoop)).toContain("continues, 48 tokens, were read once: 3 computed");
   // 48 and 49.
   expect(told(narrateLoop)).toContain("would have computed 97 tokens");
-  expect(told(narrateBlocks)).toContain("goes on from, 48 tokens, fill 3 blocks of 16.");
+  expect(told(narrateBlocks)).toContain("continues, 48 tokens, fill 3 blocks of 16.");
   expect(told(narrateBlocks)).toContain("The other 3 were computed");
 });

@@ -59,7 +59,7 @@ it("counts what a fork read behind its prompt: the answer that it goes on from",
   ] as unknown as AnyEvent[]);
   const told = narrateBlocks(view).map(({ text }) => text);
   expect(told[0]).toBe(
-    "Its prompt and the answer it goes on from, 40 tokens, fill 2 blocks of 16 and 8 of another.",
+    "Its prompt and the answer it continues, 40 tokens, fill 2 blocks of 16 and 8 of another.",
   );
   expect(told.join(" ")).toContain("The other 8 were computed");
 });

@@ -22,7 +22,7 @@ export const FINISH_REASONS: Record<string, string> = {
   length: "length limit",
   repetition: "repeating itself",
   content_filter: "safety check",
-  abort: "stopped by hand",
+  abort: "stopped by the user",
   error: "error",
 };
 export const VERDICTS: Record<string, string> = {

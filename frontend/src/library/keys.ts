@@ -26,5 +26,5 @@ export const TAG_KEYS: readonly Binding<{ add: () => boolean | void }>[] = [
 export const NAMING_KEYS: readonly Binding<{ cancel: () => void }>[] = [
   // Its form does it by itself.
   { keys: ["Enter"], says: "Save the view", run: () => false },
-  { keys: ["Escape"], says: "Save none", run: ({ cancel }) => cancel() },
+  { keys: ["Escape"], says: "Cancel", run: ({ cancel }) => cancel() },
 ];

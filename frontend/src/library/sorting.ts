@@ -24,7 +24,7 @@ export const SORTABLE = {
   output: { field: "num_output_tokens", label: "Output", first: SIZES },
   firstText: { field: "first_text_us", label: "First text", first: TIMES },
   duration: { field: "duration_us", label: "Duration", first: TIMES },
-  cost: { field: "cost_nano", label: "Cost", first: ["dearest first", "cheapest first"] },
+  cost: { field: "cost_nano", label: "Cost", first: ["highest first", "lowest first"] },
 } satisfies Record<string, Sortable>;
 
 const NEWEST: Sort = { field: SORTABLE.when.field, isDescending: true };

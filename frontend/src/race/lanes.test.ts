@@ -69,9 +69,9 @@ it("tells where two lanes part, that they never did, and nothing while they run 
       index === 2 ? { ...token, id: -1, piece: btoa(" odd") } : token,
     ),
   };
-  expect(forkText(divergence(view, view), [view, view])).toBe("Both wrote the same, token for token.");
+  expect(forkText(divergence(view, view), [view, view])).toBe("Both answers are the same, token for token.");
   expect(forkText(divergence(view, other), [view, other])).toMatch(
-    /^They part at token 3: A takes “.+” \(.+\), B takes “odd”\.$/,
+    /^They differ from token 3 on: A takes “.+” \(.+\), B takes “odd”\.$/,
   );
   const running = { ...view, finished: null, tokens: view.tokens.slice(0, 2) };
   expect(forkText(divergence(running, running, false), [running, running])).toBe("");

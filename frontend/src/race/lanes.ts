@@ -76,7 +76,7 @@ export function toldOf(view: TraceView): string {
 
 /** The place at which the lanes part, in words; empty: they have not parted yet. */
 export function forkText(at: Divergence | null, lanes: TraceView[]): string {
-  if (!at) return lanes.every(isOver) && lanes.length ? "Both wrote the same, token for token." : "";
+  if (!at) return lanes.every(isOver) && lanes.length ? "Both answers are the same, token for token." : "";
   const said = [at.a, at.b].map((token, index) => {
     if (!token) return `${NAMES[index]} ends`;
     const view = lanes[index]!;
@@ -84,5 +84,5 @@ export function forkText(at: Divergence | null, lanes: TraceView[]): string {
     const name = asWord(nameOf({ piece: token.piece, is_special: token.isSpecial }));
     return `${NAMES[index]} takes “${name}”${chance === null ? "" : ` (${percent(chance)})`}`;
   });
-  return `They part at token ${at.index + 1}: ${said.join(", ")}.`;
+  return `They differ from token ${at.index + 1} on: ${said.join(", ")}.`;
 }

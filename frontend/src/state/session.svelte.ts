@@ -40,8 +40,8 @@ export class SessionState {
     const { session } = this;
     if (!session || session.models.every((model) => model.is_ready)) return "";
     const worker = session.workers[0];
-    if (!worker) return "No inference worker is running: messages will wait in the queue.";
-    if (worker.state === "failed") return `The model could not be loaded: ${worker.message}`;
+    if (!worker) return "No inference worker is running. Messages will wait in the queue.";
+    if (worker.state === "failed") return `The model did not load: ${worker.message}`;
     return `Loading the model: ${Math.round(Number(worker.progress) * 100)} %`;
   }
 

@@ -32,6 +32,6 @@ export function loadCounter(url: string): Promise<Counter> {
 
 async function fetchCounter(url: string): Promise<Counter> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`the tokenizer could not be loaded (status ${response.status})`);
+  if (!response.ok) throw new Error(`the tokenizer did not load (status ${response.status})`);
   return buildCounter((await response.json()) as TokenizerJson);
 }

@@ -94,6 +94,6 @@ export function toByteAlphabet(bytes: Uint8Array): string {
 export async function loadDefinition(url: string): Promise<Definition> {
   const response = await fetch(url);
   if (!response.ok)
-    throw new Error(`The tokenizer could not be loaded (status ${response.status}). Reload the page.`);
+    throw new Error(`The tokenizer did not load (status ${response.status}). Reload the page.`);
   return (await response.json()) as Definition;
 }

@@ -29,8 +29,8 @@ const answer = (asked: number, window: number, reason: "length" | "stop" = "leng
 
 it.each([
   [2, 99, "setting", "The answer was cut at the length limit, after 2 tokens."],
-  [2000, 12, "window", "Stopped at 2 tokens: the window was full, 2,000 were asked for."],
-  [2000, 99, "worker", "Stopped at 2 tokens: the worker had no room for more, 2,000 were asked for."],
+  [2000, 12, "window", "The answer was cut after 2 tokens of 2,000: the window was full."],
+  [2000, 99, "worker", "The answer was cut after 2 tokens of 2,000: the worker had no room for more."],
 ])(
   "says why an answer of 2 tokens ended where %i were asked for in a window of %i",
   (asked, window, by, said) => {
@@ -38,7 +38,7 @@ it.each([
     expect(cutOf(view)).toEqual({ given: 2, asked, by });
     expect(cutSentence(cutOf(view)!)).toBe(said);
     expect(story(view)).toBe(said);
-    const state = by === "setting" ? "cut at the length limit" : "cut: no room for more";
+    const state = by === "setting" ? "cut at the length limit" : "cut: no room left";
     expect(summaryOfTrace(view).state).toBe(state);
   },
 );
@@ -83,7 +83,7 @@ it("knows of a message alone where its answer was cut, and not by what where it 
   expect(cut({ num_kept: 4 }, { max_tokens: 12 })).toEqual({ given: 12, asked: 12, by: "setting" });
   const noRoom = cut({ num_kept: 3 }, { max_tokens: 12 });
   expect(noRoom).toEqual({ given: 11, asked: 12, by: "room" });
-  expect(cutSentence(noRoom!)).toBe("Stopped at 11 tokens: there was no room for more, 12 were asked for.");
+  expect(cutSentence(noRoom!)).toBe("The answer was cut after 11 tokens of 12: there was no room for more.");
   expect(cut({}, { usage: null })).toBeNull();
   expect(cut({}, { finish_reason: "stop" })).toBeNull();
 });

@@ -115,5 +115,7 @@ function cutOfMessage(message: SavedAnswer): Cut | null {
 
 /** The title of a failure's message. */
 export function failureTitle(error: { stage: string; code: string }): string {
-  return (FAILURES as Record<string, string>)[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`;
+  return (
+    (FAILURES as Record<string, string>)[error.code] ?? `${error.stage}: ${error.code.replaceAll("_", " ")}`
+  );
 }

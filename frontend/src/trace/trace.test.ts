@@ -223,5 +223,5 @@ it("shows what a fork kept as kept: text and positions go on after it, and no to
   expect(view.tokens).toHaveLength(1);
   expect(answerPieces(view).map(({ position }) => position)).toEqual([0, 1, 2]);
   expect([textBefore(view, 1), textBefore(view, 3)]).toEqual(["On", "Once a"]);
-  expect(story(view)).toContain("after 1 token kept from another answer and 1 chosen or written by a person");
+  expect(story(view)).toContain("after 1 token kept from another answer and 1 that a person chose or wrote");
 });

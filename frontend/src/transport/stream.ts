@@ -90,7 +90,7 @@ export class EventStream implements Followed {
     const response = await fetch(this.url, { signal: abort.signal }).catch(() => null);
     if (response && REFUSALS.includes(response.status)) {
       const body = (await response.json().catch(() => null)) as { error: { message: string } } | null;
-      this.refuse(body?.error.message ?? "The trace cannot be read.");
+      this.refuse(body?.error.message ?? "The trace does not load.");
     }
     abort.abort();
   }

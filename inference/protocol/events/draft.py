@@ -27,5 +27,5 @@ class DraftVerified(Event, frozen=True, kw_only=True, tag="draft.verified"):
     shown: ClassVar = Shown(
         is_mark=True,
         label="{num_accepted} of {ids|guess|guesses} accepted",
-        meaning="Tokens guessed ahead were checked in one pass; the accepted ones cost no pass of their own.",
+        meaning="The model checked these guesses in one pass. Accepted guesses cost no pass of their own.",
     )

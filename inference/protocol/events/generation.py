@@ -113,7 +113,7 @@ class GenerationPreempted(Event, frozen=True, kw_only=True, tag="generation.pree
         lane="queue",
         is_mark=True,
         label="preempted: {num_blocks|block} given up",
-        meaning="Memory was short: the request gave up its blocks and waited. What it had written stays.",
+        meaning="Memory was short: the request gave up its blocks and waited. Its text so far stays.",
     )
 
 

@@ -19,5 +19,5 @@ class GrammarMasked(Event, frozen=True, kw_only=True, tag="grammar.masked"):
     shown: ClassVar = Shown(
         is_mark=True,
         label="grammar left {num_allowed|token}",
-        meaning="The constraint removed every token that could not continue a valid answer.",
+        meaning="The grammar removed every token that could not continue a valid answer.",
     )

@@ -120,7 +120,7 @@ class RequestFailed(Event, frozen=True, kw_only=True, tag="request.failed"):
         lane="bill",
         is_mark=True,
         label="failed: {code}",
-        meaning="The request could not be answered.",
+        meaning="The request ended without an answer.",
         replay_ms=800,
     )
 

@@ -19,7 +19,7 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     shown: ClassVar = Shown(
         lane="release",
         is_mark=True,
-        meaning="The output check let this text through; from here it travels to the browser.",
+        meaning="The output check passed this text, and the worker sent it to the browser.",
         scene="release",
         replay_ms=900,
     )
@@ -39,7 +39,7 @@ class TextWithheld(Event, frozen=True, kw_only=True, tag="text.withheld"):
         lane="release",
         is_mark=True,
         label="{num_tokens|token} withheld",
-        meaning="The output check stopped this text; it never left the worker.",
+        meaning="The output check stopped this text, so it never left the worker.",
         scene="release",
         replay_ms=1600,
     )

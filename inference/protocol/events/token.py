@@ -92,7 +92,7 @@ class TokenSampled(Event, frozen=True, kw_only=True, tag="token.sampled"):
         "batch_size chosen_by"
     )
     shown: ClassVar = Shown(
-        meaning="One pass of the model gave this token; it was drawn from the model's probabilities.",
+        meaning="One pass of the model gave the probabilities, and the draw picked this token.",
         scene="sampling",
         replay_ms=1500,
     )

@@ -155,7 +155,7 @@ def test_a_fork_goes_its_own_way(grammars: Grammars, tokenizer: Tokenizer) -> No
 def test_a_token_that_was_not_allowed_ends_the_sequence_with_an_error(grammars: Grammars, tokenizer: Tokenizer) -> None:
     params = SamplingParams(regex="yes|no")
     sampler = Sampler(params, grammar=grammars.compile(params))
-    with pytest.raises(SamplingFailed, match="the grammar cannot go on"):
+    with pytest.raises(SamplingFailed, match="the grammar cannot continue"):
         sampler.sample(np.zeros(tokenizer.vocab_size, np.float32), tokenizer.encode("maybe"))
 
 

@@ -516,7 +516,7 @@ def test_an_answer_that_nobody_goes_on_with_ends_by_itself(
     asked = msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True)
     assert Generation(services(thread, log, tokenizer, guard), asked, 0).run() is None
     *_, cancelled, finished = events_in(log)
-    assert isinstance(cancelled, RequestCancelled) and "nobody chose" in cancelled.by
+    assert isinstance(cancelled, RequestCancelled) and "no choice" in cancelled.by
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "abort"
 
 

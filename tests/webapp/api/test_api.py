@@ -673,7 +673,7 @@ def test_what_is_wrong_with_a_message_is_named(
         ([], None, "The body must be an object, not a list."),
         ({"text": "a", "n": "3"}, "n", "n must be a whole number or null, not a text."),
         ({"text": "a", "params": {"top_k": 1.5}}, "params.top_k", "top_k must be a whole number, not a fraction."),
-        ({"text": "a", "params": {"bad": 1}}, "params.bad", "There is no field params.bad. Leave it out"),
+        ({"text": "a", "params": {"bad": 1}}, "params.bad", "There is no field params.bad. Remove it"),
         (
             {"text": "a", "params": {"json_schema": {}}},
             "params.json_schema",

@@ -163,7 +163,7 @@ def test_few_answers_at_once_wait_for_one_person(alice: Client) -> None:
     _, conversation = post(alice, "/api/conversations", {})
     path = f"/api/conversations/{conversation['id']}/messages"
     status, body = post(alice, path, {"text": "Hello", "is_stepped": True})
-    assert status == 429 and "tokens you choose" in body["error"]["message"]
+    assert status == 429 and "in step mode" in body["error"]["message"]
     assert post(alice, path, {"text": "Hello", "n": 1})[0] == 201
     settle(first.pk)
     assert post(alice, path, {"text": "Hello", "is_stepped": True})[0] == 201

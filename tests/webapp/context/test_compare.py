@@ -98,7 +98,7 @@ def test_what_made_room_is_gone_for_the_reason_that_assembly_gave() -> None:
     (removed,) = compared(now, FIRST).removed
     assert (removed.source, removed.num_tokens, removed.reason, removed.text) == ("q1", 3, "the window is full", "Why")
     (edited,) = compared(Prompt(now.parts), FIRST).removed
-    assert edited.reason == "it is not part of this branch of the conversation"
+    assert edited.reason == "this branch of the conversation does not contain it"
 
 
 def test_there_is_nothing_to_compare_without_a_prompt() -> None:

@@ -207,7 +207,7 @@ def test_a_worker_runs_the_scheduler_and_says_what_cannot_be(alice: Client, work
     long = [QUESTION["arrivals"][0] | {"prompt": list(range(200))}]
     status, answer = wait_for(alice, worker, arrivals=long)
     assert (status, answer["error"]["code"]) == (400, "invalid")
-    assert "Give it fewer tokens" in answer["error"]["message"]
+    assert "Use fewer tokens" in answer["error"]["message"]
 
 
 def check(client: Client, text: str) -> tuple[int, Any]:

@@ -104,7 +104,7 @@ def fork(request: HttpRequest, request_id: str, body: NewFork, timing: ServerTim
 
 def _place(body: NewFork) -> Place:
     if (body.position is None) == (body.text is None):
-        raise ApiError(400, "invalid", "Say either a position, or the text that the answer begins with.", "position")
+        raise ApiError(400, "invalid", "Give either a position or the text that the answer begins with.", "position")
     if body.text is None:
         return Place(body.position, body.token_id)
     if body.token_id is not None:
@@ -143,7 +143,7 @@ def _arrival(request: HttpRequest, timing: ServerTiming, client: ClientTiming | 
 def _num_answers(body: NewMessage | Regeneration, found: Conversation) -> int:
     """The number of answers to begin; step mode allows only one. Raises ApiError."""
     if body.is_stepped and (body.n or 1) > 1:
-        raise ApiError(400, "invalid", "n must be 1 where each token is to be chosen.", "n")
+        raise ApiError(400, "invalid", "n must be 1 in step mode.", "n")
     return 1 if body.is_stepped else found.n if body.n is None else checked_n(body.n)
 
 
@@ -159,7 +159,7 @@ def _params_each(body: NewMessage) -> list[SamplingParams] | None:
     if body.params_each is None:
         return None
     if body.params is not None or body.n is not None or body.is_stepped:
-        message = "params_each stands in place of params and n, and not in step mode."
+        message = "params_each replaces params and n, and does not work in step mode."
         raise ApiError(400, "invalid", message, "params_each")
     if not 1 <= len(body.params_each) <= MAX_ANSWERS:
         raise ApiError(400, "invalid", f"params_each must have 1 to {MAX_ANSWERS} settings.", "params_each")

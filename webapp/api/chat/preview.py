@@ -53,7 +53,7 @@ def _preview(found: Conversation, body: Draft) -> Preview:
         failure = error.failure
         raise ApiError(_STATUS.get(failure.code, 500), failure.code, failure.message) from None
     except Busy:
-        raise ApiError(429, "busy", "The last look is still being made. Try again.", retry_after_s=1) from None
+        raise ApiError(429, "busy", "The last preview is still running. Try again.", retry_after_s=1) from None
 
 
 def _new(request: HttpRequest, body: Draft) -> Conversation:

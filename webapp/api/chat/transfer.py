@@ -87,8 +87,8 @@ def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportRep
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
-        advice = "Pack its conversations.json into a zip file of its own."
-        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the most that is taken. {advice}"
+        advice = "Pack only its conversations.json into a zip file."
+        message = f"The file is larger than {MAX_BYTES >> 20} MiB, the limit. {advice}"
         raise ApiError(413, "too_large", message, "file")
     try:
         found = _read(owner, _name(file), bytes(file.read()))

@@ -107,7 +107,7 @@ def create_view(request: HttpRequest, body: NewView) -> SavedView:
     """Save a view. 409 `exists`, `too_many` (100)."""
     owner = user_id(request)
     if models.SavedView.objects.filter(user_id=owner).count() >= _MAX_VIEWS:
-        raise ApiError(409, "too_many", f"You have {_MAX_VIEWS} views, the most there may be. Delete one first.")
+        raise ApiError(409, "too_many", f"You have {_MAX_VIEWS} views, the limit. Delete one first.")
     view = models.SavedView(user_id=owner, name=checked_name(body.name, "view"), query=_checked_query(body.query))
     save_named(view, "view")
     return _shown(view)
@@ -190,7 +190,7 @@ def archive_requests(request: HttpRequest, form: ArchiveForm) -> StreamingHttpRe
     num_bytes = library.num_bytes(found)
     if num_bytes > _MAX_ARCHIVED_BYTES:
         message = (
-            f"These traces are {num_bytes >> 20} MiB; {_MAX_ARCHIVED_BYTES >> 20} go into one archive. Take fewer."
+            f"These traces are {num_bytes >> 20} MiB; {_MAX_ARCHIVED_BYTES >> 20} fit into one archive. Select fewer."
         )
         raise ApiError(413, "too_large", message, "selection")
     response = StreamingHttpResponse(_archived(found, is_redacted), content_type="application/zip")
@@ -215,7 +215,7 @@ def _add(writer: BundleWriter, request: Request, is_redacted: bool) -> bytes:
         writer.leave_out(request.pk, str(error))
         return b""
     if not frames:
-        writer.leave_out(request.pk, "It was deleted meanwhile.")
+        writer.leave_out(request.pk, "It was deleted in the meantime.")
         return b""
     if is_redacted:
         return writer.add(request.pk, encode_json(redact(frames), redact_summary(summary)), {})

@@ -53,7 +53,7 @@ def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedReques
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
-        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+        raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     data = bytes(file.read())
     try:
         is_bundle = data.startswith(bundle.MAGIC)

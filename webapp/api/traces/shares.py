@@ -86,7 +86,7 @@ def create_share(request: HttpRequest, request_id: str, body: ShareBody) -> NewS
     if trace is None:
         raise not_found("saved trace")
     if sharing.shares_of(user_id(request), now).filter(trace_id=found.pk).count() >= sharing.MAX_SHARES:
-        message = f"There are {sharing.MAX_SHARES} links to this trace, the most there may be. Take one back first."
+        message = f"There are {sharing.MAX_SHARES} links to this trace, the limit. Take one back first."
         raise ApiError(409, "too_many", message)
     made = sharing.share(trace, lifetime, body.is_redacted, now)
     return NewShare(**_fields(made.share), path=f"/shared/{made.token}")
@@ -133,7 +133,7 @@ def _page(request: HttpRequest, found: models.Share) -> HttpResponse:
         page = read_page()
         frames = store.load_frames(found.trace_id)
     except PageNotBuilt:
-        return HttpResponse("The page that replays is not built on this server.", status=503)
+        return HttpResponse("The replay page is not built on this server.", status=503)
     except TraceFileError:
         return HttpResponse("The saved trace is damaged and cannot be read.", status=409)
     summary: dict[str, Any] = {"title": found.trace.request.title}

@@ -202,7 +202,7 @@ def export_request(request: HttpRequest, request_id: str, query: ExportQuery) ->
             frames, summary = redact(frames), redact_summary(summary)
         data = form.encode(frames, summary) if frames else b""
     except PageNotBuilt:
-        message = "The page that replays is not built on this server: run `npm run build` in frontend."
+        message = "The replay page is not built on this server: run `npm run build` in frontend."
         raise ApiError(503, "not_built", message) from None
     if not frames:
         raise not_found("saved trace")
@@ -222,10 +222,10 @@ def send_spans(request: HttpRequest, request_id: str) -> SentSpans:
     """Send the trace to the operator's OTLP endpoint. 409 `not_configured`, `imported`; 502 `otlp_failed`."""
     found, endpoint = find(request, request_id), settings.ENVIRONMENT.otlp
     if endpoint is None:
-        raise ApiError(409, "not_configured", "Nowhere to send it to: the operator has set no OTLP endpoint.")
+        raise ApiError(409, "not_configured", "The operator has set no OTLP endpoint to send traces to.")
     if found.is_imported:
         # An imported trace may be forged, and its ids may be those of another request.
-        raise ApiError(409, "imported", "An imported trace is not sent: it tells nothing of this server.")
+        raise ApiError(409, "imported", "This server does not send imported traces, because they come from elsewhere.")
     try:
         frames = store.load_frames(found.pk)
         if not frames:

@@ -105,7 +105,7 @@ def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         if not found:
             raise ImportFileError(f"{name} has no conversations.json. Send the zip file as you got it, or that file.")
         if len(found) > _MAX_FILES:
-            raise ImportFileError(f"{name} has {len(found):,} files of conversations; at most {_MAX_FILES} are read.")
+            raise ImportFileError(f"{name} has {len(found):,} files of conversations; the limit is {_MAX_FILES}.")
         num_left = MAX_UNPACKED_BYTES
         for info in found:
             content = _unpacked(packed, info, num_left)
@@ -118,8 +118,8 @@ def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> bytes:
     """Read at most num_left bytes, whatever size the file claims. Raises ImportFileError and as zipfile."""
     if info.compress_type not in _PACKINGS:
-        raise ImportFileError(f"{info.filename} is packed in a way that is not read: store or deflate it.")
-    too_large = f"{info.filename} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB, the most that is read."
+        raise ImportFileError(f"{info.filename} uses a compression that Sightglass cannot read: store or deflate it.")
+    too_large = f"{info.filename} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB, the limit."
     if info.file_size > num_left:
         raise ImportFileError(too_large)
     with packed.open(info) as member:
@@ -160,7 +160,7 @@ def _objects(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[bytes]
         elif depth == 0:
             _check_between(file, data[end : at - 1])
             if at < len(data):
-                raise ImportFileError(f"{file} is no valid JSON: something follows its list.")
+                raise ImportFileError(f"{file} is not valid JSON: something follows its list.")
             return
     raise ImportFileError(f"{file} is truncated: its list does not end.")
 
@@ -175,7 +175,7 @@ def _read(place: str, data: bytes) -> Item:
     title, kind = "", None
     try:
         if len(data) > _MAX_CONVERSATION_BYTES:
-            raise ImportProblem(f"It has {len(data) >> 20} MiB; at most {_MAX_CONVERSATION_BYTES >> 20} are read.")
+            raise ImportProblem(f"It has {len(data) >> 20} MiB; the limit is {_MAX_CONVERSATION_BYTES >> 20}.")
         outline = msgspec.json.decode(data, type=_Outline)
         title = _title(outline.title) or _title(outline.name)
         kind = _kind(outline)
@@ -185,7 +185,7 @@ def _read(place: str, data: bytes) -> Item:
     except msgspec.ValidationError as error:
         problem = in_words(error, "It")[0]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = f"It is no valid JSON: {error}."
+        problem = f"It is not valid JSON: {error}."
     except RecursionError:
         problem = "It is nested too deeply."
     return Item(place, title, kind.source if kind else "", None, problem)
@@ -207,4 +207,4 @@ def _kind(outline: _Outline) -> _Kind:
         return _Kind("Open WebUI", openwebui.read)
     if bytes(outline.history):
         return _Kind("Open WebUI", openwebui.read_chat)
-    raise ImportProblem("It is no conversation of ChatGPT, Claude, Open WebUI or Sightglass.")
+    raise ImportProblem("It is not a conversation of ChatGPT, Claude, Open WebUI or Sightglass.")

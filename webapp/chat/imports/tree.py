@@ -94,7 +94,7 @@ def grow(draft: Draft) -> Brought:
 
 def _check(nodes: Sequence[Node]) -> None:
     if len(nodes) > MAX_MESSAGES:
-        raise ImportProblem(f"It has {len(nodes):,} messages; at most {MAX_MESSAGES:,} are imported.")
+        raise ImportProblem(f"It has {len(nodes):,} messages; the limit is {MAX_MESSAGES:,}.")
     for node in nodes:
         if len(node.text) > MAX_MESSAGE_CHARS:
             raise ImportProblem(f"Message {node.id[:40]!r} has {len(node.text):,} characters, more than a message may.")

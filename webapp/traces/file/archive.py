@@ -159,7 +159,7 @@ def decode_turn(data: bytes) -> Turn:
 def packed(data: bytes) -> bytes:
     """The zstd frame of a trace file, after its checksum is verified. Raises TraceFileError."""
     if len(data) > MAX_BYTES:
-        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     if data[: len(MAGIC)] != MAGIC:
         raise TraceFileError("The file is not a Sightglass trace, or it is of another version.")
     digest, body = data[len(MAGIC) : len(MAGIC) + _DIGEST_BYTES], data[len(MAGIC) + _DIGEST_BYTES :]

@@ -128,7 +128,7 @@ def _read_manifest(file: zipfile.ZipFile) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise TraceFileError(f"The archive's {_MANIFEST} cannot be read: {error}") from error
     if manifest.format != FORMAT or manifest.version != VERSION:
-        raise TraceFileError(f'The file is no Sightglass archive of version {VERSION} (see "format" in {_MANIFEST}).')
+        raise TraceFileError(f'This is not a Sightglass archive of version {VERSION} (see "format" in {_MANIFEST}).')
     if len({bundled.file for bundled in manifest.traces}) < len(manifest.traces):
         raise TraceFileError(f"The archive's {_MANIFEST} names a file more than once.")
     return manifest
@@ -137,15 +137,15 @@ def _read_manifest(file: zipfile.ZipFile) -> Manifest:
 def _read(file: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
     try:
         if file.getinfo(name).compress_type not in _PACKINGS:
-            raise TraceFileError(f"{name} is packed in a way that is not read: store or deflate it.")
+            raise TraceFileError(f"{name} uses a compression that Sightglass cannot read: store or deflate it.")
         with file.open(name) as member:
             data = member.read(max_bytes + 1)
     except KeyError:
-        raise TraceFileError(f"The archive has no {name}; of zip files only Sightglass's own are imported.") from None
+        raise TraceFileError(f"The archive has no {name}; Sightglass imports only its own zip files.") from None
     except zlib.error as error:
         raise TraceFileError(f"{name} is damaged: {error}") from error
     if len(data) > max_bytes:
-        raise TraceFileError(f"{name} unpacks to more than an archive may hold.")
+        raise TraceFileError(f"{name} unpacks to more than the limit for an archive.")
     return data
 
 

@@ -100,11 +100,11 @@ class _Trace(msgspec.Struct):
 def decode_html(data: bytes) -> Archive:
     """The trace of a file that to_html made. Raises TraceFileError."""
     if len(data) > MAX_BYTES:
-        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     before, mark, after = data.partition(_TRACE_BEGINS)
     if not mark:
         raise TraceFileError(
-            "The page holds no Sightglass trace; of the exports, the trace file, JSON and HTML can be imported."
+            "The page holds no Sightglass trace. You can import the trace file, JSON and HTML exports."
         )
     text, end, _ = after.partition(b"</script>")
     if not end:

@@ -60,7 +60,7 @@ def encode_json(frames: Sequence[Frame], summary: dict[str, Any]) -> bytes:
 def decode_json(data: bytes) -> Archive:
     """Inverse of encode_json. Raises TraceFileError."""
     if len(data) > MAX_BYTES:
-        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the most a trace may have.")
+        raise TraceFileError(f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
     document = _document(data)
     if hashlib.sha256(bytes(document.trace)).hexdigest() != document.sha256:
         raise TraceFileError("The file is damaged or was changed (its checksum does not match).")
@@ -80,11 +80,11 @@ def _document(data: bytes) -> _Document:
     try:
         header = msgspec.json.decode(data, type=_Header)
     except (ValueError, RecursionError) as error:
-        raise TraceFileError(f"The file is truncated or damaged, or no JSON trace: {error}") from error
+        raise TraceFileError(f"The file is truncated or damaged, or it is not a JSON trace: {error}") from error
     if header.format != FORMAT:
         raise TraceFileError(
-            f'The JSON is not a Sightglass trace (its "format" is not "{FORMAT}"); of the exports, '
-            "the trace file, JSON and HTML can be imported."
+            f'The JSON is not a Sightglass trace (its "format" is not "{FORMAT}"). '
+            "You can import the trace file, JSON and HTML exports."
         )
     if header.version != PROTOCOL_VERSION:
         raise TraceFileError(f"The trace has version {header.version}; this server reads version {PROTOCOL_VERSION}.")

@@ -43,7 +43,7 @@ def conditions(asked: Iterable[tuple[str, str]]) -> list[Q]:
     """Return one condition per name and text, all to be met; an empty text is ignored. Raises FilterError."""
     found = [(name, text) for name, text in asked if text]
     if len(found) > _MAX_CONDITIONS:
-        raise FilterError(found[-1][0], f"At most {_MAX_CONDITIONS} filters can be met together, not {len(found)}.")
+        raise FilterError(found[-1][0], f"You can use at most {_MAX_CONDITIONS} filters together, not {len(found)}.")
     return [_condition(name, text) for name, text in found]
 
 

@@ -43,7 +43,7 @@ export class Reader {
 
   /** The reason why the answer cannot go on from here at all; empty: it can. */
   get refusal(): string {
-    if (!this.forking) return "This page has no server, so no branch can grow here.";
+    if (!this.forking) return "This page has no server, so you cannot branch here.";
     return this.token ? this.refusalOf() : "";
   }
 
@@ -63,7 +63,7 @@ export class Reader {
     if (this.by !== "keys" || position === null) return "";
     const row = this.row === null ? undefined : nearly?.rows[this.row];
     if (row) return `${this.labelOf(row)}, ${percent(row.probability)}. Enter branches from here.`;
-    if (!token) return `Token ${position + 1}, not drawn here.`;
+    if (!token) return `Token ${position + 1}, not drawn in this answer.`;
     const others = nearly?.rows.filter(({ isChosen }) => !isChosen) ?? [];
     const list = others.map((each) => `${this.labelOf(each)} ${percent(each.probability)}`).join(", ");
     return `Token ${position + 1}: ${quotedName(token)}${list && `. It nearly said: ${list}`}.`;

@@ -81,7 +81,7 @@ it("tells what the turn before said, as its own trace has it", async () => {
 });
 
 it("says that the turn before was deleted, and keeps the counts", async () => {
-  const message = "The turn before was deleted, and its text with it.";
+  const message = "The turn before was deleted, together with its text.";
   answer = { status: 410, body: { error: { code: "deleted", message } } };
   open("req_a");
   await vi.waitFor(() => expect(text()).toContain(`Before, with 50 tokens: ${message}`));
@@ -92,7 +92,7 @@ it("says what a fork read beside the prompt", () => {
   const trace = new RequestTrace("");
   [ACCEPTED, CONTEXT, FORKED].forEach((event, index) => trace.receive(event, index + 1));
   show(ContextPanel, trace);
-  expect(text()).toContain("40 prompt · 3 of the answer it goes on from · 10 kept for the answer");
+  expect(text()).toContain("40 prompt · 3 of the answer it continues · 10 kept for the answer");
   expect(text()).toContain("43.0 % used");
 });
 
@@ -108,7 +108,7 @@ it("knows the first message of a chat, which has no turn before", () => {
 it("asks nobody where there is no server", () => {
   open("");
   expect(asked).toEqual([]);
-  expect(text()).toContain("What the turn before said is not in this file.");
+  expect(text()).toContain("This file does not hold the text of the turn before.");
 });
 
 it("asks once for a trace, whichever panels want to know", async () => {

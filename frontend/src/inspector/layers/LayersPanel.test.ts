@@ -114,7 +114,7 @@ it("shows the pass that chose the selected token, and that token's neighbours an
     { kind: "neighbours", position: 4 },
     { kind: "memory", position: 4 },
   ]);
-  expect(text()).toContain("The pass that read “·a”, token 4, and chose “·a”.");
+  expect(text()).toContain("This pass read “·a”, token 4, and chose “·a”.");
   expect(text()).toContain("50.0 % here, in float32; 64.4 % when it was served");
   expect(text()).toContain("4.0 KiB");
   expect(text()).toContain("8.0 KiB");
@@ -152,7 +152,7 @@ it("walks to the token before, through the prompt to its beginning", async () =>
     flushSync();
   }
   expect(before().disabled).toBe(true);
-  expect(text()).toContain("The pass that read “The”, token 1.");
+  expect(text()).toContain("This pass read “The”, token 1.");
   expect(trace.selected).toBeNull();
   await vi.waitFor(() => expect(asked.at(-1)).toEqual({ kind: "memory", position: 0 }));
   // A reader who walks on does not request each token on the way.
@@ -176,13 +176,13 @@ it("waits as long as the worker computes", async () => {
   respond = (body) =>
     isReady ? { status: 200, body: answer(body) } : { status: 202, body: { state: "running" } };
   open(WHOLE, 0);
-  await vi.waitFor(() => expect(text()).toContain("Computing, at the lowest priority"));
+  await vi.waitFor(() => expect(text()).toContain("Computing; other requests go first"));
   isReady = true;
   await vi.waitFor(() => expect(text()).toContain("0.75"));
 });
 
 it("asks for nothing while there are no tokens", () => {
   open([ACCEPTED], null);
-  expect(text()).toContain("has not been made into tokens yet");
+  expect(text()).toContain("The tokenizer has not cut the prompt yet");
   expect(asked).toEqual([]);
 });

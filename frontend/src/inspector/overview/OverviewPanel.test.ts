@@ -36,16 +36,16 @@ const told = () => document.body.textContent;
 
 it("looks for what stands out once a second while an answer is written, and at once when it is over", () => {
   receive(ACCEPTED, token(0, 100_000), preempted(110_000));
-  expect(told()).toContain("It was preempted once");
+  expect(told()).toContain("the engine preempted the request once");
   receive(token(1, 120_000), preempted(130_000), token(2, 140_000));
-  expect(told()).toContain("It was preempted once");
+  expect(told()).toContain("the engine preempted the request once");
   // The figures are those of the moment.
   expect(told()).toContain("3 tokens");
   vi.advanceTimersByTime(1000);
   flushSync();
-  expect(told()).toContain("It was preempted twice");
+  expect(told()).toContain("the engine preempted the request twice");
   receive(preempted(150_000), token(3, 160_000), ...ended("stop"));
-  expect(told()).toContain("It was preempted 3 times");
+  expect(told()).toContain("the engine preempted the request 3 times");
   expect(vi.getTimerCount()).toBe(0);
 });
 
@@ -63,7 +63,7 @@ it("has the chat line's own figure of the first text, and beside it when it was 
 
 it("tells what changes before anything is written at once", () => {
   receive(ACCEPTED, preempted(90_000));
-  expect(told()).toContain("It was preempted once");
+  expect(told()).toContain("the engine preempted the request once");
   receive(preempted(95_000));
-  expect(told()).toContain("It was preempted twice");
+  expect(told()).toContain("the engine preempted the request twice");
 });

@@ -44,8 +44,8 @@ it("moves the bars at once, and says where the answer parts and what would have 
   set("top_k", "1");
   expect(share(10)).toBe("100\u00a0%");
   expect(share(11)).toBe("out");
-  expect(told()).toContain("At top-k 1 the same draws would have said: a a…");
-  expect(told()).toContain("It parts at token 2, which was “b”.");
+  expect(told()).toContain("At top-k 1 the same draws would have given: a a…");
+  expect(told()).toContain("It differs from token 2 on, which was “b”.");
   button("Go to token 2")!.click();
   expect(trace.selected).toBe(1);
   flushSync();

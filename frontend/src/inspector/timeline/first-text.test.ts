@@ -24,20 +24,20 @@ function text(events: AnyEvent[]): string {
 
 it("says when the text was seen and when it was sent", () => {
   expect(text([RELEASED, ...ended("stop"), OBSERVED])).toMatch(
-    /Seen is from .* 310 ms after it had accepted/,
+    /Seen counts from .* 310 ms after it accepted/,
   );
 });
 
 it("says when the text was sent where no browser told that it was seen", () => {
   expect(text([RELEASED, ...ended("stop")])).toMatch(
-    /First text sent, since it arrived.* accepted, 310 ms before/,
+    /First text sent, since it arrived.* accepted the request, 310 ms before/,
   );
 });
 
 it("opens with an answer that was withheld before any of it was sent", () => {
   const withheld = text([WITHHELD, ...ended("content_filter"), OBSERVED]);
   expect(withheld).toContain("First text seen");
-  expect(withheld).toContain("None of the answer was sent");
+  expect(withheld).toContain("The server sent no text of the answer");
 });
 
 it("has no first text where none was sent and none was seen", () => {

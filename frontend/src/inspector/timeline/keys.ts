@@ -43,23 +43,27 @@ export const TIMELINE_KEYS: readonly Binding<Keyed>[] = [
   { keys: ["ArrowDown"], says: "To the lane below", run: ({ view }) => view.changeLane(1) },
   { keys: [","], says: "To the event before, in any lane", run: ({ view }) => view.walk(-1) },
   { keys: ["."], says: "To the next event, in any lane", run: ({ view }) => view.walk(1) },
-  { keys: ["f"], says: "Frame what is focused; again: the whole", run: ({ view }) => view.frame() },
+  {
+    keys: ["f"],
+    says: "Zoom to the focused span; again: the whole request",
+    run: ({ view }) => view.frame(),
+  },
   { keys: ["0"], says: "Show the whole request", run: ({ view }) => view.fly(null) },
   { keys: ["m"], says: "Mark this moment until the next mark", run: ({ view }) => view.mark() },
   { keys: ["Shift+m"], says: "Mark this moment, and keep the mark", run: ({ view }) => view.keepMark() },
   { keys: ["/"], says: "Search spans and events", run: ({ search }) => search() },
   {
     keys: ["q"],
-    says: "Show or hide the details of what is focused",
+    says: "Show or hide the details of the focused span",
     run: ({ view }) => view.toggleDetails(),
   },
-  { keys: ["Enter"], says: "Open the panel of what is focused", run: ({ select }) => select() },
+  { keys: ["Enter"], says: "Open the panel of the focused span", run: ({ select }) => select() },
   {
     keys: [" "],
     says: "Play or pause",
     run: ({ view }) => (view.trace.isPlaying ? view.trace.pause() : view.trace.play()),
   },
-  { keys: ["Escape"], says: "Take away what was put over the lanes", run: ({ view }) => view.clear() },
+  { keys: ["Escape"], says: "Close what lies over the lanes", run: ({ view }) => view.clear() },
 ];
 
 /** All of it in one line, for a screen reader. */

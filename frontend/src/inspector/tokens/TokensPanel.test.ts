@@ -53,7 +53,7 @@ it("tells the prompt and the answer that a fork goes on from apart in what came 
   shown([PROMPT, FORKED, lookup as unknown as AnyEvent, token(3, 4)], (root) => {
     const told = root.textContent.replace(/\s+/g, " ");
     expect(told).toContain(
-      "all 3 came from the prefix cache and were not computed again, and 2 of the 3 tokens of the",
+      "all 3 came from the prefix cache, and 2 of the 3 tokens of the answer it continues.",
     );
   });
 });

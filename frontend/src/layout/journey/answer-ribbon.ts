@@ -47,7 +47,7 @@ export function ribbonShapes(view: TraceView, area: Area, ahead: readonly TokenS
     Math.min(last.x + last.width - area.width, Math.max(0, end.x + end.width - area.width * 0.6)),
     end.x + end.width - area.width,
   );
-  const said = "The taller a token, the more it surprised the model.";
+  const said = "A taller token surprised the model more.";
   return [
     ...placed
       .filter(({ x, width }) => x - shift > -1 && x - shift + width <= area.width + 1)

@@ -35,8 +35,8 @@ export function billShapes(view: TraceView, area: Area, beat: number): Shape[] {
       ? `The bill, prices in force from ${bill.price_version}`
       : "This model has no price: the request is unpriced"
     : isOver(view)
-      ? "No bill was posted"
-      : "Counted so far; prices come with the bill";
+      ? "There is no bill"
+      : "Tokens so far; prices come with the bill";
   return [
     text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ...rows.flatMap((row, index) =>

@@ -62,7 +62,7 @@ function saidShapes(question: string | null, view: TraceView, area: Area, beat: 
     ),
   ];
   if (question === null) {
-    const words = fitted("Its text is not part of this log.", area.width - 24, 14, sansWidth);
+    const words = fitted("This log does not hold its text.", area.width - 24, 14, sansWidth);
     shapes.push(text("unknown", area.x + 14, top + 16, words, { size: 14, ink: "faint" }));
   }
   return { shapes, bottom: top + height };
@@ -70,7 +70,7 @@ function saidShapes(question: string | null, view: TraceView, area: Area, beat: 
 
 function gateShapes({ gateway }: TraceView, area: Area, beat: number): Shape[] {
   if (!gateway)
-    return [text("gate", area.x, area.y + 12, "The gate is still looking at it.", { ink: "faint" })];
+    return [text("gate", area.x, area.y + 12, "The gate is still checking it.", { ink: "faint" })];
   const limits = gateway.limits.map(
     ({ name, limit, remaining }) =>
       `${name === "concurrency" ? "open requests" : name.replaceAll("_", " ")}: ${count(remaining)} of ${count(limit)} left`,
@@ -90,12 +90,12 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
   if (!check)
     return [
       line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "line" }),
-      text("check-said", area.x, area.y + 12, "The safety check runs alongside.", {
+      text("check-said", area.x, area.y + 12, "The safety check runs at the same time.", {
         ink: "faint",
       }),
     ];
   const verdict =
-    check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged, let through" : "allowed";
+    check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged, but let through" : "allowed";
   const words = `Safety check: ${verdict} · ${duration(check.duration_us)}`;
   return [
     line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "safety" }),

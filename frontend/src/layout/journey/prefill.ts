@@ -29,9 +29,9 @@ export function cacheShapes(view: TraceView, area: Area, beat: number): Shape[] 
   const numLooked = cache ? (isNow ? part(beat, 0, 0.8) : 1) * cache.hits.length : 0;
   const unknown = started?.server
     ? `${started.server} does not report blocks`
-    : "The blocks have not been looked up yet";
+    : "The cache lookup has not happened yet";
   const said = cache
-    ? `${counted(cache.hits.length, "full block")} of ${cache.block_size} tokens, looked up from the first on`
+    ? `${counted(cache.hits.length, "full block")} of ${cache.block_size} tokens, looked up in order`
     : unknown;
   return [
     text("said", area.x, area.y + 12, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
@@ -53,7 +53,7 @@ export function prefillShapes(view: TraceView, area: Area, beat: number): Shape[
   const numCached = view.cache?.num_cached_tokens ?? 0;
   const done = last
     ? `${count(Math.round(swept))} of ${counted(total, "token")} have keys and values`
-    : "No step has been computed yet";
+    : "No step has run yet";
   const at = last && swept < last.end ? front(on, swept) : null;
   return [
     text("said", area.x, area.y + 12, fitted(done, area.width, 12, sansWidth), { ink: "soft" }),
@@ -218,7 +218,7 @@ function stepShapes(view: TraceView, on: Ribbon): Shape[] {
   return chunks.slice(-2).map((chunk, index) => {
     const others =
       chunk.num_sequences === null
-        ? "what shared the step is not reported"
+        ? "other requests not reported"
         : chunk.num_sequences > 1
           ? `beside ${counted(chunk.num_sequences - 1, "other request")}`
           : "alone";

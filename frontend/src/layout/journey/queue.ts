@@ -35,7 +35,7 @@ export function queueShapes(view: TraceView, area: Area, beat: number): Shape[] 
   const ownX = mix(mix(area.x, waitX, coming), engine.x + 16, entering);
   const ahead =
     depth === null
-      ? "How many are in front is not reported"
+      ? "The server does not report its queue"
       : depth
         ? `${counted(depth, "request")} in front`
         : "None in front";

@@ -174,16 +174,19 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
   if (!check) {
     const said = isOver(view)
       ? "No output check is recorded."
-      : "The guard has not looked at the answer yet.";
+      : "The output check has not read the answer yet.";
     return [
       line("gate", ends, { ink: "release", width: 1.5 }),
       text("gate-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ];
   }
   const worst = worstScore(check);
-  const verdict = { allow: "passed", flag: "flagged, let through", rewrite: "rewritten", block: "withheld" }[
-    check.verdict
-  ];
+  const verdict = {
+    allow: "passed",
+    flag: "flagged, but let through",
+    rewrite: "rewritten",
+    block: "withheld",
+  }[check.verdict];
   const score = worst && check.verdict !== "allow" ? `, ${judged(worst)}` : "";
   const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
   const isAllowed = check.verdict === "allow";

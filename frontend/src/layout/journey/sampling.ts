@@ -107,8 +107,8 @@ function headerShapes(view: TraceView, token: TokenSampled, area: Area, shown: n
 
 function unknownShapes(token: TokenSampled, area: Area): Shape[] {
   const said = token.is_shown
-    ? "Its candidates are not reported by this server."
-    : "The server did not show this token, only its text.";
+    ? "This server does not report its candidates."
+    : "The server showed only this token's text.";
   return [
     text("unknown", area.x, area.y + TOP, fitted(said, area.width, 13, sansWidth), { size: 13, ink: "soft" }),
   ];
@@ -248,7 +248,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
         "no-draw",
         on.left,
         on.barTop + 12,
-        fitted("The draw is not reported by this server.", on.right - on.left, 12, sansWidth),
+        fitted("This server does not report the draw.", on.right - on.left, 12, sansWidth),
         { ink: "faint" },
       ),
     ];
@@ -256,7 +256,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
   const ground = { x: on.left, y: on.barTop, width: on.width, height: on.bar };
   const toX = (share: number) => on.left + on.width * share;
   return [
-    text("sum-label", on.left - 8, on.barTop + 11, "end to end", { ink: "faint", anchor: "end" }),
+    text("sum-label", on.left - 8, on.barTop + 11, "in a row", { ink: "faint", anchor: "end" }),
     box("sum", ground, { stroke: "faint" }),
     ...masses.rest.map(({ low, high }, index) =>
       box(

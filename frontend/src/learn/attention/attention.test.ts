@@ -26,13 +26,13 @@ describe("attention", () => {
         [0.2, 0.1],
         [0.1, 0.2],
       ]),
-    ).toMatch(/^It names the right one both times/);
+    ).toMatch(/^The model names the right one both times/);
     expect(
       verdictOf(TROPHY, [
         [0.2, 0.1],
         [0.2, 0.1],
       ]),
-    ).toMatch(/“trophy” first both times, so it has not/);
+    ).toMatch(/“trophy” first both times\. A model this small does not/);
     expect(
       verdictOf(CHASE, [
         [0.2, 0.1],

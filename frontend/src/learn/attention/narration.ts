@@ -4,16 +4,16 @@ import { line, missing, type Narration } from "../own/reading-clock";
 
 export const narrateLooks: Narration = (view) => {
   const { prompt, tokens, at } = view;
-  if (!prompt) return missing(view, "The prompt");
+  if (!prompt) return missing(view, "the prompt");
   const size = prompt.ids.length;
   const lines = [
     line(
-      `The prompt has ${counted(size, "token")}. Each looks at itself and at those before it, never ahead.`,
+      `The prompt has ${counted(size, "token")}. Each token looks at itself and at the tokens before it, never ahead.`,
       0,
       prompt.at,
     ),
     line(
-      `In one layer that makes ${count((size * (size + 1)) / 2)} looks for each head.`,
+      `In one layer, that makes ${count((size * (size + 1)) / 2)} looks for each head.`,
       prompt.at,
       prompt.at,
     ),
@@ -27,7 +27,7 @@ export const narrateLooks: Narration = (view) => {
       first.at,
     ),
     line(
-      `Its last one was drawn after looking at ${counted(size + tokens.length - 1, "token")}: a longer text makes each token dearer.`,
+      `Its last one was drawn after looking at ${counted(size + tokens.length - 1, "token")}: a longer text makes each token cost more.`,
       first.at,
       Math.min(last.at, at),
     ),

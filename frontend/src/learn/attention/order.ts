@@ -13,6 +13,6 @@ export function sameTokens(first: readonly Piece[], second: readonly Piece[]): s
   }
   if (left.length) return `“${left[0]!.label}” is in the second sentence alone. Both need the same tokens.`;
   if (first.at(-1)!.id !== second.at(-1)!.id)
-    return "End both with the same token, such as a full stop: it is the one that looks back.";
+    return "End both with the same token, such as a full stop: that token looks back.";
   return null;
 }

@@ -60,10 +60,10 @@ export function numUnderstood(riddles: readonly Riddle[], chances: readonly (rea
 /** The answers' verdict on the model, in a sentence. */
 export function verdictOf(riddles: readonly Riddle[], chances: readonly (readonly number[])[]): string {
   const num = numUnderstood(riddles, chances);
-  if (num === riddles.length) return "It names the right one both times: the sentence was understood.";
+  if (num === riddles.length) return "The model names the right one both times: it understood the sentence.";
   const [first, second] = chances.map(([one, other]) => (one! > other! ? 0 : 1));
   const named = riddles[0]!.words[first!].trim();
   if (first === second)
-    return `It puts “${named}” first both times, so it has not understood the sentences: a model this small does not.`;
-  return "It has them the wrong way round: a model this small does not understand the sentences.";
+    return `The model puts “${named}” first both times. A model this small does not understand the sentences.`;
+  return "The model has them the wrong way round. A model this small does not understand the sentences.";
 }

@@ -12,15 +12,15 @@ const UNTIL = {
 
 export const narrateBatch: Narration = (view) => {
   const { queued, started, tokens, prefill, drafts } = view;
-  if (!queued) return missing(view, "A queue");
+  if (!queued) return missing(view, "a queue");
   const ahead = queued.queue_depth;
   const lines: Line[] = [
     line(
       ahead === null
-        ? "How many requests stood in front is not reported."
+        ? "The server does not report the number of requests in front."
         : ahead
-          ? `${counted(ahead, "request")} stood in front when it was queued.`
-          : "Nobody stood in front of it when it was queued.",
+          ? `${counted(ahead, "request")} waited in front of it in the queue.`
+          : "No request waited in front of it in the queue.",
       0,
       queued.at,
     ),
@@ -33,7 +33,7 @@ export const narrateBatch: Narration = (view) => {
   if (chunk)
     lines.push(
       line(
-        `Its prompt was read in ${counted(prefill.length, "step")}, the first with ${chunk.num_sequences === null ? "an unreported number of" : chunk.num_sequences - 1 || "no"} others.`,
+        `The model read its prompt in ${counted(prefill.length, "step")}, the first with ${chunk.num_sequences === null ? "an unreported number of" : chunk.num_sequences - 1 || "no"} others.`,
         chunk.at - chunk.step_us,
         prefill.at(-1)!.at,
       ),
@@ -41,12 +41,12 @@ export const narrateBatch: Narration = (view) => {
   if (!first || !last) return lines;
   const sizes = tokens.flatMap(({ batch_size }) => (batch_size === null ? [] : [batch_size]));
   if (!sizes.length)
-    return [...lines, line("With whom its tokens were computed is not reported.", first.at, last.at)];
+    return [...lines, line("The server does not report other requests in its steps.", first.at, last.at)];
   const most = Math.max(...sizes);
   lines.push(
     line(
       most === 1
-        ? `All its ${counted(tokens.length, "token")} were computed alone: nobody else wanted the engine.`
+        ? `All its ${counted(tokens.length, "token")} were computed alone: no other request used the engine.`
         : `At most ${counted(most - 1, "other request")} shared a step with it; ${counted(sizes.filter((size) => size === 1).length, "token")} were computed alone.`,
       first.at,
       last.at,

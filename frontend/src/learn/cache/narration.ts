@@ -6,7 +6,7 @@ import { numRead } from "../../trace/view";
 
 export const narrateBlocks: Narration = (view) => {
   const { cache, prompt, prefill, tokens, events } = view;
-  if (!cache) return missing(view, "What the cache held");
+  if (!cache) return missing(view, "the cache lookup");
   const size = cache.block_size;
   const numPrompt = prompt ? numRead(view) : (prefill[0]?.total ?? 0);
   const numHit = cache.hits.filter(Boolean).length;
@@ -16,14 +16,14 @@ export const narrateBlocks: Narration = (view) => {
   const end = prefill.at(-1)?.at ?? cache.at;
   const lines: Line[] = [
     line(
-      `${view.forked ? `Its prompt and the answer it goes on from, ${counted(numPrompt, "token")}, fill` : `Its prompt of ${counted(numPrompt, "token")} fills`} ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
+      `${view.forked ? `Its prompt and the answer it continues, ${counted(numPrompt, "token")}, fill` : `Its prompt of ${counted(numPrompt, "token")} fills`} ${counted(cache.hits.length, "block")} of ${size}${numPrompt % size ? ` and ${numPrompt % size} of another` : ""}.`,
       0,
       cache.at,
     ),
     line(
       numHit
         ? `${counted(numHit, "block")} of them ${numHit === 1 ? "was" : "were"} there already, from an earlier request that began with the same text${numBesides > 0 ? `, and ${counted(numBesides, "token")} of the next block, which a request with the same prompt was filling` : ""}.`
-        : "None of them was there already: no request of yours had begun with the same text lately.",
+        : "None of them was there already: none of your recent requests began with the same text.",
       0,
       cache.at,
     ),
@@ -32,7 +32,7 @@ export const narrateBlocks: Narration = (view) => {
     lines.push(
       line(
         savedTime(cache) === null
-          ? `So ${counted(cache.num_cached_tokens, "token")} need not be computed; how long that would have taken is not known.`
+          ? `So ${counted(cache.num_cached_tokens, "token")} need not be computed. The time saved is not known.`
           : `So ${counted(cache.num_cached_tokens, "token")} need not be computed, which saved ${savedTime(cache)}.`,
         cache.at,
         cache.at,
@@ -52,12 +52,16 @@ export const narrateBlocks: Narration = (view) => {
   const last = tokens.at(-1)?.at ?? end;
   if (evicted.length)
     lines.push(
-      line(`${counted(sum(evicted), "cached block")} had to make room for it.`, 0, evicted.at(-1)!.at),
+      line(
+        `The cache evicted ${counted(sum(evicted), "cached block")} to make room for it.`,
+        0,
+        evicted.at(-1)!.at,
+      ),
     );
   if (stored.length)
     lines.push(
       line(
-        `It left ${counted(sum(stored), "new block")} behind for your next request, if that begins with this conversation.`,
+        `The cache keeps ${counted(sum(stored), "new block")} for your next request in this conversation.`,
         stored[0]!.at,
         Math.max(last, stored.at(-1)!.at),
       ),

@@ -129,13 +129,14 @@ export function tellStep({ steps, block_size }: Simulation, { asked }: Scene, at
   if (!step) return "";
   const name = (arrival: number) => nameOf(asked[arrival]!);
   const said = step.notes.map(({ kind, arrival, num }) => {
-    if (kind === "evicted") return `${counted(num, "cached block")} had to make room for ${name(arrival)}.`;
-    if (kind === "preempted") return `${name(arrival)} gave up its ${counted(num, "block")} and waits.`;
+    if (kind === "evicted")
+      return `The cache evicts ${counted(num, "cached block")} to make room for ${name(arrival)}.`;
+    if (kind === "preempted") return `${name(arrival)} gives up its ${counted(num, "block")} and waits.`;
     const { numPrompt } = asked[arrival]!;
     if (!num)
-      return `${name(arrival)}: nothing of its ${counted(numPrompt, "token")} is known, all are computed.`;
+      return `${name(arrival)}: the cache has none of its ${counted(numPrompt, "token")}, so all are computed.`;
     const whole = Math.floor(num / block_size);
-    return `${name(arrival)}: ${num} of its ${counted(numPrompt, "token")} are there already, in ${counted(whole, "full block")}; ${numPrompt - num} are computed.`;
+    return `${name(arrival)}: the cache has ${num} of its ${counted(numPrompt, "token")}, in ${counted(whole, "full block")}; ${numPrompt - num} are computed.`;
   });
   for (const { arrival, num_tokens, is_prefill } of step.shares)
     said.push(
@@ -144,6 +145,8 @@ export function tellStep({ steps, block_size }: Simulation, { asked }: Scene, at
         : `${name(arrival)} writes a token.`,
     );
   if (step.waiting.length)
-    said.push(`${step.waiting.map(name).join(", ")} waits for a prompt that another is just reading.`);
+    said.push(
+      `${step.waiting.map(name).join(", ")} waits for a prompt that the model is reading for another request.`,
+    );
   return said.join(" ");
 }

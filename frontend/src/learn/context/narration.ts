@@ -5,21 +5,21 @@ import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 export const narrateContext: Narration = (view) => {
   const { context, cache, generation, tokens } = view;
-  if (!context) return missing(view, "The window");
+  if (!context) return missing(view, "the window");
   const from = context.at - context.duration_us;
   const size = (kinds: string[]) =>
     context.segments.reduce((sum, { kind, start, end }) => sum + (kinds.includes(kind) ? end - start : 0), 0);
   const [history, asked] = [size(["history"]), size(["user"])];
   const lines: Line[] = [
     line(
-      `Your message is ${counted(asked, "token")}; what was sent with it makes ${counted(context.num_prompt_tokens, "token")}.`,
+      `Your message is ${counted(asked, "token")}; the whole prompt is ${counted(context.num_prompt_tokens, "token")}.`,
       from,
       context.at,
     ),
     line(
       history
         ? `${counted(history, "token")} of them are earlier turns of the same chat, sent again.`
-        : "It was the first turn of its chat: nothing was sent again.",
+        : "It was the first turn of its chat, so it sent nothing again.",
       from,
       context.at,
     ),
@@ -30,8 +30,8 @@ export const narrateContext: Narration = (view) => {
     ),
     line(
       context.dropped.length
-        ? `${counted(context.dropped.length, "old message")} no longer fitted and stayed out.`
-        : "Nothing had to be left out.",
+        ? `${counted(context.dropped.length, "old message")} no longer fitted and ${context.dropped.length === 1 ? "was" : "were"} left out.`
+        : "Every message fitted.",
       from,
       context.at,
     ),
@@ -39,7 +39,7 @@ export const narrateContext: Narration = (view) => {
   if (cache)
     lines.push(
       line(
-        `${counted(cache.num_cached_tokens, "token")} were still known to the cache and not computed again.`,
+        `The cache still had ${counted(cache.num_cached_tokens, "token")}, so the model did not compute them again.`,
         context.at,
         Math.max(context.at, cache.at),
       ),

@@ -13,7 +13,7 @@ const NAMES: Record<BillLine["kind"], string> = {
 
 export const narrateBill: Narration = (view) => {
   const { bill, generation } = view;
-  if (!bill) return missing(view, "A bill");
+  if (!bill) return missing(view, "a bill");
   if (!bill.lines.length) return [line("This model has no price, so the request cost nothing.", 0, bill.at)];
   const from = generation?.at ?? 0;
   const lines: Line[] = bill.lines.map(({ kind, num_tokens, unit_price_nano, amount_nano }) =>
@@ -27,17 +27,13 @@ export const narrateBill: Narration = (view) => {
   const [read, computed] = [price("cache_read"), price("uncached_input")];
   if (generation && !generation.is_cache_known)
     lines.push(
-      line(
-        "The server did not say what it took from its cache: all input is billed as computed.",
-        from,
-        bill.at,
-      ),
+      line("The server did not report its cache use: all input is billed as computed.", from, bill.at),
     );
   else if (read && computed) {
     const saved = read.num_tokens * (computed.unit_price_nano - read.unit_price_nano);
     lines.push(
       line(
-        `Without the cache it would have cost ${money(saved, bill.currency)} more, ${percent(saved / (bill.total_nano + saved))} of the whole.`,
+        `The cache saved ${money(saved, bill.currency)}, ${percent(saved / (bill.total_nano + saved))} of the full price.`,
         from,
         bill.at,
       ),
@@ -47,7 +43,7 @@ export const narrateBill: Narration = (view) => {
   if (output)
     lines.push(
       line(
-        `The answer’s ${counted(output.num_tokens, "token")} made ${percent(output.amount_nano / Math.max(1, bill.total_nano))} of the sum, ${money(bill.total_nano, bill.currency)}.`,
+        `The answer’s ${counted(output.num_tokens, "token")} made up ${percent(output.amount_nano / Math.max(1, bill.total_nano))} of the total, ${money(bill.total_nano, bill.currency)}.`,
         from,
         bill.at,
       ),

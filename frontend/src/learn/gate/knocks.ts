@@ -5,8 +5,8 @@ export const DOORS = [
   { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "session", name: "Signed in", asks: "Whose session is it?" },
   { id: "json", name: "Readable", asks: "Is the body JSON?" },
-  { id: "owner", name: "Yours", asks: "Does what it names belong to the sender?" },
-  { id: "sense", name: "Makes sense", asks: "Are text and settings what they can be?" },
+  { id: "owner", name: "Yours", asks: "Does the conversation belong to the sender?" },
+  { id: "sense", name: "Makes sense", asks: "Are text and settings allowed?" },
   { id: "room", name: "Room", asks: "Is a place free among the open requests?" },
 ] as const;
 
@@ -54,7 +54,7 @@ export const KNOCKS: Knock[] = [
   { name: "Not signed in", method: "GET", path: "/api/session", hasSession: false },
   post("Half a body", '{"text":"Hello"'),
   {
-    name: "Somebody else’s",
+    name: "Another person’s chat",
     method: "GET",
     path: "/api/requests/req_AAAAAAAAAAAAAAAAAAAAAA/ledger",
   },

@@ -6,14 +6,14 @@ export const narrateGate: Narration = (view) => {
   const { accepted, gateway, events, at } = view;
   const refused = events.flatMap(({ event }) => (event.type === "gateway.refused" ? [event] : []))[0];
   if (refused) return [line(`The gate refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];
-  if (!gateway) return missing(view, "The gate");
+  if (!gateway) return missing(view, "the gate");
   const lines: Line[] = [
     line(
       `It came as ${gateway.principal.startsWith("key:") ? "a client with a key" : "a signed-in person"}${accepted?.http_version ? `, over HTTP ${accepted.http_version}` : ""}.`,
       0,
       gateway.at,
     ),
-    line(`The gate was done ${duration(gateway.duration_us)} after it had arrived.`, 0, gateway.at),
+    line(`The gate needed ${duration(gateway.duration_us)} from its arrival.`, 0, gateway.at),
   ];
   for (const { name, limit, remaining } of gateway.limits)
     if (name === "concurrency")

@@ -6,16 +6,20 @@ import { line, missing, type Narration } from "../own/reading-clock";
 export const narrateGuesses: Narration = (view) => {
   const { tokens, drafts } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
-  if (!first || !last) return missing(view, "An answer");
+  if (!first || !last) return missing(view, "an answer");
   const guesses = [...drafts.guesses.values()].flat();
   if (!guesses.length)
     return [
       line(
-        `Nothing was guessed: each of the ${counted(tokens.length, "token")} took a step of its own.`,
+        `The engine did not guess: each of the ${counted(tokens.length, "token")} took a step of its own.`,
         first.at,
         last.at,
       ),
-      line("Its text did not repeat itself, or guesses did not pay on this machine.", first.at, last.at),
+      line(
+        "The text did not repeat itself, or guesses did not save time on this machine.",
+        first.at,
+        last.at,
+      ),
     ];
   const passes = new Set(drafts.passes.values());
   const numSpared = [...passes].reduce((sum, { size }) => sum + size - 1, 0);
@@ -29,7 +33,7 @@ export const narrateGuesses: Narration = (view) => {
       last.at,
     ),
     line(
-      `${count(accepted)} of them were what the model drew too, so ${counted(numSpared, "step")} were spared.`,
+      `The model drew ${count(accepted)} of them too, which saved ${counted(numSpared, "step")}.`,
       first.at,
       last.at,
     ),

@@ -7,10 +7,10 @@ import { countsOf } from "./counts";
 export const narrateLoop: Narration = (view) => {
   const { prompt, prefill, tokens } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
-  if (!prompt || !first || !last) return missing(view, "An answer");
+  if (!prompt || !first || !last) return missing(view, "an answer");
   const num = numRead(view);
   const read = view.forked
-    ? `The prompt and the answer it goes on from, ${counted(num, "token")}, were`
+    ? `The prompt and the answer it continues, ${counted(num, "token")}, were`
     : `The prompt’s ${counted(num, "token")} were`;
   const lines = [];
   if (prefill.length)

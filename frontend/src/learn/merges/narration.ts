@@ -5,7 +5,7 @@ import { line, missing, type Narration } from "../own/reading-clock";
 
 export const narratePieces: Narration = (view) => {
   const { prompt, tokens } = view;
-  if (!prompt) return missing(view, "The prompt");
+  if (!prompt) return missing(view, "the prompt");
   const special = new Set(prompt.special);
   const pieces = prompt.pieces.filter((_, index) => !special.has(index));
   const sizes = pieces.map((piece) => decodeBase64(piece).length);
@@ -26,7 +26,7 @@ export const narratePieces: Narration = (view) => {
         prompt.at,
       ),
       line(
-        `${counted(sizes.filter((size) => size === 1).length, "piece")} are a single byte: nothing longer of the list fitted there.`,
+        `${counted(sizes.filter((size) => size === 1).length, "piece")} are a single byte, because no longer piece of the list fitted there.`,
         prompt.at,
         prompt.at,
       ),

@@ -20,7 +20,7 @@ export function line(text: string, start: number, end: number): Line {
 
 /** A sentence on a missing record. */
 export function missing(view: TraceView, what: string): Line[] {
-  return [line(`${what} is not recorded of this request.`, 0, view.at)];
+  return [line(`The trace of this request does not record ${what}.`, 0, view.at)];
 }
 
 /** The reader's place in the text. */

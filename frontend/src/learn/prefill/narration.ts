@@ -7,7 +7,7 @@ export const narratePrefill: Narration = (view) => {
   const { prefill, tokens, releases } = view;
   const [first, last] = [tokens[0], tokens.at(-1)];
   const chunks = prefill.filter(({ at }) => !first || at <= first.at);
-  if (!chunks.length) return missing(view, "The reading of the prompt");
+  if (!chunks.length) return missing(view, "the reading of the prompt");
   const from = chunks[0]!.at - chunks[0]!.step_us;
   const end = chunks.at(-1)!.at;
   const numRead = chunks.reduce((sum, chunk) => sum + chunk.end - chunk.start, 0);
@@ -25,7 +25,7 @@ export const narratePrefill: Narration = (view) => {
   if (releases[0] && firstText !== null)
     lines.push(
       line(
-        `The first text was there ${duration(firstText)} after the request was accepted${firstText < releases[0].at ? ", the time for choosing tokens left out" : ""}.`,
+        `The first text came ${duration(firstText)} after the request was accepted${firstText < releases[0].at ? ", the time for choosing tokens left out" : ""}.`,
         0,
         releases[0].at,
       ),
@@ -43,7 +43,7 @@ export const narratePrefill: Narration = (view) => {
       line(
         speed > written
           ? `Reading was ${(speed / written).toFixed(1)} times as fast as writing.`
-          : "Here reading was no faster than writing: so short a prompt does not fill a step.",
+          : "Reading was no faster than writing here, because so short a prompt does not fill a step.",
         from,
         last.at,
       ),

@@ -24,7 +24,7 @@ export const narrateRules: Narration = (view) => {
     lines.push(line(told("Your message", message), context.at - context.duration_us, context.at));
   const [first, last] = [tokens[0], tokens.at(-1)];
   if (answer && first && last) lines.push(line(told("The answer", answer), first.at, last.at));
-  if (!lines.length) return missing(view, "A text");
+  if (!lines.length) return missing(view, "a text");
   return [...lines, line("The rules say 4 characters to a token, and 1.3 tokens to a word.", 0, view.at)];
 };
 

@@ -7,14 +7,14 @@ import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 const VERDICTS = {
   allow: "let through",
-  flag: "flagged and let through",
+  flag: "flagged, but let through",
   rewrite: "rewritten",
   block: "stopped",
 };
 
 export const narrateSafety: Narration = (view) => {
   const { inputCheck, outputChecks, prompt, releases, withheld } = view;
-  if (!inputCheck && !outputChecks.length) return missing(view, "A safety check");
+  if (!inputCheck && !outputChecks.length) return missing(view, "a safety check");
   const lines: Line[] = [];
   if (inputCheck) {
     const message = messageOf(view);
@@ -63,12 +63,12 @@ export const narrateSafety: Narration = (view) => {
   if (withheld)
     lines.push(
       line(
-        `${counted(withheld.num_tokens, "token")} were withheld for ${categoryWords(withheld.category)}, and never left the worker.`,
+        `${counted(withheld.num_tokens, "token")} were withheld for ${categoryWords(withheld.category)} and never left the worker.`,
         withheld.at,
         withheld.at,
       ),
     );
-  else if (!releases.length) lines.push(line("No text was released.", 0, view.at));
+  else if (!releases.length) lines.push(line("The worker released no text.", 0, view.at));
   return lines;
 };
 

@@ -7,7 +7,7 @@ import { line, missing, type Narration } from "../own/reading-clock";
 export const narrateDraws: Narration = (view) => {
   const { tokens, accepted } = view;
   const params = accepted?.params;
-  if (!tokens[0] || !params) return missing(view, "A draw");
+  if (!tokens[0] || !params) return missing(view, "a draw");
   const known = tokens.filter(({ logprob }) => logprob !== null);
   const first = tokens[0];
   const lines = [
@@ -26,17 +26,17 @@ export const narrateDraws: Narration = (view) => {
   lines.push(
     line(
       isGreedy(first)
-        ? `The first token, ${label(first)}, was simply the likeliest: no draw was made.`
+        ? `The first token, ${label(first)}, was the likeliest: there was no draw.`
         : `The first draw, ${first.u?.toFixed(3) ?? "not reported"} between 0 and 1, fell on ${label(first)}, to which the model gave ${percent(Math.exp(first.logprob!))}.`,
       0,
       first.at,
     ),
     line(
-      `It was surest at token ${sure.position + 1}, ${label(sure)}: ${percent(Math.exp(sure.logprob!))}.`,
+      `The model was surest at token ${sure.position + 1}, ${label(sure)}: ${percent(Math.exp(sure.logprob!))}.`,
       ...at(sure),
     ),
     line(
-      `It was most undecided at token ${open.position + 1}: an entropy of ${open.entropy === null ? "unknown size" : bits(open.entropy)}, as of ${Math.round(Math.exp(open.entropy ?? 0))} equally likely tokens.`,
+      `The model was most undecided at token ${open.position + 1}: an entropy of ${open.entropy === null ? "unknown size" : bits(open.entropy)}, as of ${Math.round(Math.exp(open.entropy ?? 0))} equally likely tokens.`,
       ...at(open),
     ),
     line(

@@ -6,7 +6,7 @@ import { line, missing, type Line, type Narration } from "../own/reading-clock";
 export const narrateStream: Narration = (view) => {
   const { releases, tokens, outputChecks, client, accepted } = view;
   const [first, last] = [releases[0], releases.at(-1)];
-  if (!first || !last) return missing(view, "Released text");
+  if (!first || !last) return missing(view, "released text");
   const sizes = releases.map(({ num_tokens }, index) => num_tokens - (releases[index - 1]?.num_tokens ?? 0));
   const most = Math.max(...sizes);
   const lines: Line[] = [
@@ -26,8 +26,8 @@ export const narrateStream: Narration = (view) => {
   lines.push(
     line(
       numParts
-        ? `${counted(numParts, "token")} of them ended or began within a character, whose bytes waited for one another.`
-        : "Each of its tokens was whole characters: no byte had to wait for another.",
+        ? `${counted(numParts, "token")} of them ended or began within a character, so their bytes waited for one another.`
+        : "Each of its tokens was whole characters, so no byte had to wait.",
       first.at,
       last.at,
     ),
@@ -36,7 +36,7 @@ export const narrateStream: Narration = (view) => {
   if (buffered.length)
     lines.push(
       line(
-        `Text was held for ${duration(Math.max(...buffered))} at most, until the output check had seen it.`,
+        `Text was held for ${duration(Math.max(...buffered))} at most, until the output check had read it.`,
         first.at,
         last.at,
       ),
@@ -45,11 +45,11 @@ export const narrateStream: Narration = (view) => {
     const painted = client.last_paint_unix_us + (client.clock_offset_us ?? 0) - accepted.accepted_unix_us;
     lines.push(
       line(
-        `Your browser had painted the last of it ${duration(painted)} after the request was accepted.`,
+        `Your browser painted the last text ${duration(painted)} after the request was accepted.`,
         last.at,
         view.at,
       ),
     );
-  } else lines.push(line("When the browser painted it is not reported.", last.at, view.at));
+  } else lines.push(line("The browser did not report when it painted the text.", last.at, view.at));
   return lines;
 };

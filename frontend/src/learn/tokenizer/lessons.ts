@@ -17,14 +17,14 @@ export const LESSONS: Lesson[] = [
     text: "How many r are in strawberry?",
     said: (text, pieces) => {
       const letters = [...text].length;
-      return `${counted(letters, "character")} went in, ${counted(pieces.length, "number")} came out, and the model is given only the numbers. No number says which letters its piece is made of: to count them, a model must have learnt each piece’s spelling.`;
+      return `${counted(letters, "character")} went in, ${counted(pieces.length, "number")} came out. The model gets only the numbers, and a number does not tell the letters of its piece. To count letters, a model must have learnt each piece’s spelling.`;
     },
   },
   {
     name: "Leading spaces",
     text: "hello hello Hello HELLO",
     said: (_, pieces) =>
-      `A space belongs to the word after it, so a word has one number at the beginning of a text and another in its midst, and others in capitals: here ${numbers(pieces)}. To the model these begin as strangers.`,
+      `A space belongs to the word after it. A word therefore has one number at the beginning of a text, another inside it, and others in capitals: here ${numbers(pieces)}. To the model these are different tokens.`,
   },
   {
     name: "Special tokens",
@@ -33,28 +33,28 @@ export const LESSONS: Lesson[] = [
       const typed = added_tokens.find(({ special, content }) => special && text.includes(content));
       if (!typed)
         return `Type a control token’s name, such as ${added_tokens.find(({ special }) => special)?.content ?? "</s>"}: it stays text. Only the chat template writes control tokens.`;
-      return `Typed, “${typed.content}” is cut like any text, into some of these ${count(pieces.length)} pieces. The real one is a single token, number ${typed.id}, that only the chat template can write: no message can end its own turn.`;
+      return `Typed, “${typed.content}” is cut like any text, into some of these ${count(pieces.length)} pieces. The real one is a single token, number ${typed.id}. Only the chat template can write it, so no message can end its own turn.`;
     },
   },
   {
     name: "Numbers",
     text: "12345678 + 1 = 12345679",
     said: (text, pieces) =>
-      `${counted([...text].filter((char) => /\d/.test(char)).length, "digit")} in ${counted(pieces.length, "token")}. A model adds pieces, not numbers: where a tokenizer cuts a long number decides which digits stand together.`,
+      `${counted([...text].filter((char) => /\d/.test(char)).length, "digit")} in ${counted(pieces.length, "token")}. A model calculates with pieces, not with numbers. The tokenizer’s cuts in a long number decide which digits stand together.`,
   },
   {
     name: "Emoji",
     text: "Hello 🐱, naïve 👩🏽‍🚀",
     said: (text, pieces) => {
       const bytes = new TextEncoder().encode(text).length;
-      return `${counted([...text].length, "code point")}, ${counted(bytes, "byte")}, ${counted(pieces.length, "token")}. What the list lacks is spelt in pieces of bytes (in hex here), so a token may be a part of a character: see Streaming and UTF-8.`;
+      return `${counted([...text].length, "code point")}, ${counted(bytes, "byte")}, ${counted(pieces.length, "token")}. A character that is not in the list becomes several pieces of bytes (in hex here). A token may therefore be a part of a character: see Streaming and UTF-8.`;
     },
   },
   {
     name: "Code",
     text: "for i in range(10):\n    print(i)",
     said: (_, pieces) =>
-      `${counted(pieces.length, "token")}. A list made from much code has pieces for whole runs of spaces (·) and line ends (↵); one made from prose pays for each.`,
+      `${counted(pieces.length, "token")}. A list made from much code has pieces for whole runs of spaces (·) and line ends (↵). A list made from prose needs a token for each.`,
   },
 ];
 

@@ -6,7 +6,7 @@ import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
 export const narrateTokens: Narration = (view) => {
   const { accepted, prompt, context, tokens } = view;
-  if (!prompt) return missing(view, "What the tokenizer did");
+  if (!prompt) return missing(view, "the tokenizer's work");
   const from = prompt.at - prompt.duration_us;
   const user = context?.segments.findLast(({ kind }) => kind === "user");
   const numText = prompt.ids.length - prompt.special.length;
@@ -54,7 +54,7 @@ function tellWritten(view: TraceView, tokens: TraceView["tokens"]): Line[] {
       ? []
       : [
           line(
-            `“${shared[index]}” took ${counted(numParts, "token")}: bytes that are no character alone, such as ${pieceLabel(tokens[index]!.piece)}.`,
+            `“${shared[index]}” took ${counted(numParts, "token")}. Their bytes are no character alone, such as ${pieceLabel(tokens[index]!.piece)}.`,
             tokens[index]!.at,
             tokens[index + numParts - 1]!.at,
           ),

@@ -57,7 +57,7 @@ const MICROSECONDS = 1_000_000;
 
 async function makeVideo(film: Film, { canvas, signal, onProgress }: Making): Promise<Blob | null> {
   const usable = await usableCodec();
-  if (!usable) throw new Error("This browser makes no video here. Choose GIF.");
+  if (!usable) throw new Error("This browser cannot make a video here. Choose GIF.");
   const { Muxer, ArrayBufferTarget } = await import("webm-muxer");
   const target = new ArrayBufferTarget();
   const video = { codec: usable.id, width: WIDTH, height: HEIGHT, frameRate: film.perSecond };

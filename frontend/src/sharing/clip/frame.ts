@@ -81,7 +81,7 @@ function enlarged(shapes: Shape[], by: number): Shape[] {
 }
 
 const wordsCaption = ({ tokens }: TraceView) =>
-  `${counted(tokens.length, "token")} drawn. The higher the bar, the less the model expected the word.`;
+  `${counted(tokens.length, "token")} drawn. A higher bar means that the model expected the word less.`;
 
 function captionShapes(words: string): Shape[] {
   return broken(words, WIDTH - 2 * MARGIN, 16, 2).map((each, index) =>
@@ -114,16 +114,10 @@ function titleShapes(view: TraceView, question: string | null): Shape[] {
   const top = HEIGHT / 2 - lines.length * 24;
   return [
     text("brand", MARGIN * 2, 70, "Sightglass", { size: 20, isBold: true, ink: "accent" }),
-    text(
-      "about",
-      MARGIN * 2,
-      98,
-      `what really happens to one message · ${view.accepted?.model ?? "model unknown"}`,
-      {
-        size: 15,
-        ink: "soft",
-      },
-    ),
+    text("about", MARGIN * 2, 98, `inside one request · ${view.accepted?.model ?? "model unknown"}`, {
+      size: 15,
+      ink: "soft",
+    }),
     ...lines.map((each, index) =>
       text(`question-${index}`, MARGIN * 2, top + 40 + index * 48, each, { size: 38, isBold: true }),
     ),

@@ -41,7 +41,7 @@ function dataAddress(file: Blob): Promise<string> {
   return new Promise((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result as string);
-    reader.onerror = () => failed(reader.error ?? new Error("The font could not be read."));
+    reader.onerror = () => failed(reader.error ?? new Error("The font did not load."));
     reader.readAsDataURL(file);
   });
 }

@@ -53,7 +53,7 @@ export function receiptOf(view: TraceView, requestId: string): Receipt {
     requestId,
     model: accepted?.model ?? UNKNOWN,
     date: accepted ? dateOf(accepted.accepted_unix_us) : UNKNOWN,
-    question: messageOf(view) ?? "The question is not recorded.",
+    question: messageOf(view) ?? "The trace does not record the question.",
     answer: view.text === REDACTED_TEXT ? "" : view.text,
     sections: [tokens(view), draws(view), times(view), prices(view)],
     bits: view.tokens.map(surpriseOf),

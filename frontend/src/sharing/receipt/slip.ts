@@ -110,7 +110,9 @@ export function slipOf(receipt: Receipt): Slip {
   if (receipt.bits.length) {
     roll.barcode(receipt.bits);
     const isKnown = receipt.bits.some((each) => each !== null);
-    const told = isKnown ? "a bar a token, wide where it surprises" : "a bar a token, surprise unknown";
+    const told = isKnown
+      ? "one bar per token, wider when less expected"
+      : "one bar per token, chances unknown";
     roll.words(told, { size: SMALL, isSoft: true, isCentred: true });
   }
   roll.words(cut(`ended by: ${receipt.end}`, 44), { size: SMALL, isSoft: true, isCentred: true });

@@ -268,7 +268,7 @@ export class Chat {
       conversation.system_prompt = change.system_prompt;
     } catch (error) {
       const { message, setting } = refusalOf(error);
-      this.problem = { message: `The settings were not kept: ${message}`, setting };
+      this.problem = { message: `The settings were not saved: ${message}`, setting };
     }
   }
 
@@ -322,7 +322,7 @@ export class Chat {
     const { whole } = trace;
     if (this.isClosed) return;
     if (!whole.accepted) {
-      this.problem = { message: "The answer could not be read. Try again.", setting: null };
+      this.problem = { message: "The answer did not load. Try again.", setting: null };
       return;
     }
     const position = numKept(whole) + whole.tokens.length;

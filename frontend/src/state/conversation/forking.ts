@@ -44,9 +44,9 @@ export function whyNoFork(
   const general = forking.refusal(requestId);
   if (general) return general;
   if (whole.tokens.some(({ position, is_shown }) => position < token.position && !is_shown))
-    return "The server elsewhere did not show all tokens before this one.";
+    return "The model's server did not report all tokens before this one.";
   if (candidate === undefined) return "";
-  if (!token.candidate_pieces[candidate]) return "A control token: no answer goes on after it.";
+  if (!token.candidate_pieces[candidate]) return "This is a control token: no answer continues after it.";
   const id = token.candidate_ids[candidate]!;
   const isMasked = token.processors?.some(({ name, masked }) => name === "grammar" && masked.includes(id));
   return isMasked ? "The form of the answer does not allow this token." : "";

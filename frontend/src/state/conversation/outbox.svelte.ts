@@ -27,11 +27,11 @@ interface Written {
 }
 
 const PREFIX = "sightglass-written-";
-const NOT_POSTED = "The page was left before it was sent.";
-const LEFT = "The page was left while it was being sent, and it has not been seen here yet.";
+const NOT_POSTED = "You left the page before it sent this message.";
+const LEFT = "You left the page while it sent this message. The message has not appeared here yet.";
 const LEFT_NEW =
-  "The page was left while it was being sent, so it may have begun a chat: look in the list of chats.";
-const LOOKED_FOR = "Try again looks for it first.";
+  "You left the page while it sent this message. It may have begun a chat: look in the list of chats.";
+const LOOKED_FOR = "“Try again” looks for the message first.";
 
 /** True when the message is among these, although no reply confirmed it. */
 export function isTaken({ id }: Unsent, messages: Message[]): boolean {

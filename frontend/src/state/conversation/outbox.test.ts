@@ -68,8 +68,8 @@ it("says after a reload whether a message can have arrived", () => {
     reloaded()
       .of(conversation)
       .messages.map(({ refusal }) => refusal!.message);
-  expect(said("c")[0]).toBe("The page was left before it was sent.");
-  expect(said("c")[1]).toContain("has not been seen here yet");
+  expect(said("c")[0]).toBe("You left the page before it sent this message.");
+  expect(said("c")[1]).toContain("has not appeared here yet");
   expect(said(null)[1]).toContain("look in the list of chats");
 });
 

@@ -3,7 +3,7 @@ import type { ContextCompared } from "../../protocol/events";
 import { api, ApiError } from "../../transport/api";
 import type { RequestTrace } from "./request-trace.svelte";
 
-const ELSEWHERE = "What the turn before said is not in this file.";
+const ELSEWHERE = "This file does not hold the text of the turn before.";
 
 export class TurnBefore {
   /** The comparison with the texts; null: they are not here, or not yet. */

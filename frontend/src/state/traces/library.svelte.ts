@@ -97,7 +97,7 @@ export class Library {
     const numLeft = isByIds ? listed.length - num_traces : listed.filter((id) => here.has(id)).length;
     if (numLeft)
       throw new PartlyDeleted(
-        `${numLeft} of ${counted(listed.length, "trace")} ${numLeft === 1 ? "was" : "were"} not deleted. What is still running can be deleted when it has ended.`,
+        `${numLeft} of ${counted(listed.length, "trace")} ${numLeft === 1 ? "was" : "were"} not deleted. You can delete a running request when it has ended.`,
       );
   }
 

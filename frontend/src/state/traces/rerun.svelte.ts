@@ -95,7 +95,7 @@ export class RerunState {
     const trace = new RequestTrace(id);
     this.following.set(id, trace);
     const end = () => {
-      if (!isOver(trace.whole)) this.refusals.set(id, trace.refusal || "The trace could not be read.");
+      if (!isOver(trace.whole)) this.refusals.set(id, trace.refusal || "The trace did not load.");
       else if (index < 0) this.saved = answerOf(trace.whole, index, id);
       else this.answers.set(id, answerOf(trace.whole, index, id));
       trace.close();

@@ -25,8 +25,7 @@ export function around<T>(row: T[], place: number): T[] {
 
 /** The reason why these cannot be compared; empty when they can, also when there are too few yet. */
 export function problemOf(ids: string[]): string {
-  if (new Set(ids).size < ids.length)
-    return "The same trace is named twice; a trace has no difference from itself.";
+  if (new Set(ids).size < ids.length) return "The same trace is named twice. Choose two different ones.";
   if (ids.length > MOST) return `${ids.length} traces are too many; at most ${MOST} can be compared.`;
   return "";
 }

@@ -98,10 +98,10 @@ test("prompts part in a segment and a block, and blocks from there on are misses
   const found = contextDiff(a, b)!;
   expect(found).toMatchObject({ numCommon: 3, block: 1, b: { kind: "user" } });
   expect(partingSentence(found, a, b, AB)).toBe(
-    "The first 3 tokens are the same. The prompts (5 and 5 tokens) part at token 4 (block 2, tokens 3 to 4), in the new message.",
+    "The first 3 tokens are the same. The prompts (5 and 5 tokens) differ from token 4 on (block 2, tokens 3 to 4), in the new message.",
   );
   expect(cacheWords(a, b)).toBe(
-    "A block is found only when it and all before it are equal: 1 block could be hits, and all from block 2 on are misses. B took 2 tokens (1 block) and computed 3.",
+    "A block is a hit only when it and all before it are equal. 1 block could be hits; all from block 2 on are misses. B took 2 tokens (1 block) and computed 3.",
   );
   // The one that came later is told of, whichever side it is on.
   expect(cacheSentence(found, b, a, ["B", "A"])).toContain("B took 2 tokens");
@@ -111,11 +111,11 @@ test("hits that the other cannot explain, and those that are missing, are said t
   const a = request({});
   const later = { acceptedAt: 10 ** 6 };
   expect(cacheWords(a, request({ prompt: [9, 2, 3, 4, 5], hits: [true, false], ...later }))).toContain(
-    "A could have left only 0 blocks of them: another request had the rest.",
+    "At most 0 blocks of them can come from A; another request left the rest.",
   );
-  expect(cacheWords(a, request({ hits: [false, false], ...later }))).toContain("no longer there");
+  expect(cacheWords(a, request({ hits: [false, false], ...later }))).toContain("had lost the blocks of A");
   expect(cacheWords(a, request({ hits: [false, false], acceptedAt: 1 }))).toContain("had not yet computed");
-  expect(cacheWords(a, request({ hits: null, ...later }))).toContain("is not recorded");
+  expect(cacheWords(a, request({ hits: null, ...later }))).toContain("does not record");
 });
 
 test("answers part where both sides' chances of both choices are told, or are said not to be recorded", () => {
@@ -129,7 +129,7 @@ test("answers part where both sides' chances of both choices are told, or are sa
   expect(chanceOf(place, 12).model).toBeCloseTo(0.087, 3);
   expect(chanceOf(place, 99)).toEqual({ model: null, drawn: null });
   expect(ofTwo(a, b, AB)).toMatch(
-    /^The same prompt and settings, another seed: the answers part at token 2, where A wrote “·a” \(11\.9\s%\) and B/,
+    /^The same prompt and settings, another seed: the answers differ from token 2 on, where A wrote “·a” \(11\.9\s%\) and B/,
   );
 });
 
@@ -149,12 +149,12 @@ test("a fork reads the kept answer too: no more comes from the cache than it rea
   const later = { acceptedAt: 10 ** 6, answer: [7] };
   const b = request({ ...later, before: [forkedWith(10, 11, 9)], hits: [true, true, true] });
   expect(cacheWords(a, b)).toBe(
-    "A block is found only when it and all before it are equal: 3 blocks could be hits, and all from block 4 on are misses. B took 6 tokens (3 blocks) and computed 2.",
+    "A block is a hit only when it and all before it are equal. 3 blocks could be hits; all from block 4 on are misses. B took 6 tokens (3 blocks) and computed 2.",
   );
   const most = figureRows([a, b]).find(({ label }) => label === "Input")!;
   expect(most.cells.map(({ text }) => text)).toEqual(["5", "8"]);
   expect(partingSentence(contextDiff(a, b)!, a, b, AB)).toBe(
-    "Both prompts are the same 5 tokens. B also read 3 tokens of the answer that it goes on from.",
+    "Both prompts are the same 5 tokens. B also read 3 tokens of the answer that it continues.",
   );
 });
 
@@ -172,7 +172,7 @@ test("what a fork was given is part of its answer, and no chance is told of it",
   const forked = forkedWith(10, 12);
   const b = request({ answer: [7], before: [forked] });
   expect(divergence(a, b)).toMatchObject({ index: 1, a: { id: 11 }, b: { id: 12, sampled: null } });
-  expect(ofTwo(a, b, AB)).toContain("B was given “b”");
+  expect(ofTwo(a, b, AB)).toContain("B got “b” from a person");
 });
 
 test("an answer that is still being written has not ended where the other goes on", () => {
@@ -188,13 +188,13 @@ test("the sentence names what differs most", () => {
     "The same prompt, temperature 0.5 in A and 0 (greedy) in B (top-k too): the answers are the same 2 tokens.",
   );
   expect(ofTwo(a, request({ answer: [10] }), AB)).toContain(
-    "the same for 1 token, where B ends and A goes on to 2",
+    "the same for 1 token, where B ends and A continues to 2",
   );
   expect(ofTwo(a, request({ answer: [], end: [failed("generation", "worker_lost")] }), AB)).toBe(
-    "B has no whole answer (failed: worker lost), A has.",
+    "B has no whole answer (failed: worker lost), A has one.",
   );
   expect(mainDifference([a, request({}), request({ answer: [10, 12] })])).toBe(
-    "3 requests, 2 different answers (A, B are the same): their first 1 token is common to all.",
+    "3 requests, 2 different answers (A, B are the same): all begin with the same token.",
   );
 });
 

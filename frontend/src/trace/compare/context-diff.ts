@@ -71,14 +71,14 @@ export function partingSentence(
       : ` (block ${block + 1}, tokens ${block * blockSize! + 1} to ${(block + 1) * blockSize!})`;
   const same = numCommon ? `The first ${counted(numCommon, "token")} are the same. ` : "";
   const lengths = `${count(a.prompt!.ids.length)} and ${count(b.prompt!.ids.length)} tokens`;
-  return `${same}The prompts (${lengths}) part at token ${count(numCommon + 1)}${which}, ${where}.${kept}`;
+  return `${same}The prompts (${lengths}) differ from token ${count(numCommon + 1)} on${which}, ${where}.${kept}`;
 }
 
 /** The answer that a fork read behind its prompt. */
 function keptText(views: TraceView[], names: [string, string]): string {
   const told = views.map((view, index) =>
     numKept(view)
-      ? ` ${names[index]} also read ${counted(numKept(view), "token")} of the answer that it goes on from.`
+      ? ` ${names[index]} also read ${counted(numKept(view), "token")} of the answer that it continues.`
       : "",
   );
   return told.join("");
@@ -86,7 +86,7 @@ function keptText(views: TraceView[], names: [string, string]): string {
 
 function placeText({ a, b }: ContextDiff, names: [string, string]): string {
   if (!a || !b)
-    return `where ${names[a ? 1 : 0]} ends and ${names[a ? 0 : 1]} goes on with ${segmentName(a ?? b)}`;
+    return `where ${names[a ? 1 : 0]} ends and ${names[a ? 0 : 1]} continues with ${segmentName(a ?? b)}`;
   const [inA, inB] = [segmentName(a), segmentName(b)];
   return inA === inB ? `in ${inA}` : `in ${inA} of ${names[0]} and ${inB} of ${names[1]}`;
 }
@@ -102,7 +102,7 @@ export function cacheSentence(
   const [early, late] = isBLater ? [a, b] : [b, a];
   const [earlyName, lateName] = isBLater ? names : [names[1], names[0]];
   if (!late.cache || !late.generation?.is_cache_known)
-    return `What ${lateName}, the later one, took from the cache is not recorded.`;
+    return `The trace does not record how much ${lateName}, the later one, took from the cache.`;
   const size = late.cache.block_size;
   const numHits = late.cache.hits.filter(Boolean).length;
   const numCommon = commonStart(leftBy(early, unixOf(late) + late.cache.at), readingOf(late)!.ids);
@@ -111,9 +111,9 @@ export function cacheSentence(
   const isWhole = numCommon === numRead(late);
   const took = tookText(lateName, late, numHits);
   if (early.gateway && late.gateway && early.gateway.principal !== late.gateway.principal)
-    return `They are of different users, whose caches are apart. ${took}`;
+    return `The two requests are of different users, who share no cache. ${took}`;
   if (numHits > numShared)
-    return `${took} ${earlyName} could have left only ${blocks(numShared)} of them: another request had the rest.`;
+    return `${took} At most ${blocks(numShared)} of them can come from ${earlyName}; another request left the rest.`;
   if (numHits === numShared) return `${sharedText(isWhole, numShared)} ${took}`;
   return `${sharedText(isWhole, numShared)} ${took} ${whyFewer(early, late, earlyName)}`;
 }
@@ -126,10 +126,10 @@ function leftBy(view: TraceView, unixUs: number): number[] {
 
 /** isWhole: all that the later one read was there to be found. */
 function sharedText(isWhole: boolean, numShared: number): string {
-  if (isWhole) return `${blocks(numShared)} could be found; the last token is always computed.`;
+  if (isWhole) return `${blocks(numShared)} could be hits; the model always computes the last token.`;
   if (!numShared)
-    return "A block is found only when it and all before it are equal, and not one whole block is: everything is a miss.";
-  return `A block is found only when it and all before it are equal: ${blocks(numShared)} could be hits, and all from block ${numShared + 1} on are misses.`;
+    return "A block is a hit only when it and all before it are equal. No whole block is equal: everything is a miss.";
+  return `A block is a hit only when it and all before it are equal. ${blocks(numShared)} could be hits; all from block ${numShared + 1} on are misses.`;
 }
 
 function tookText(name: string, view: TraceView, numHits: number): string {
@@ -145,8 +145,8 @@ function whyFewer(early: TraceView, late: TraceView, earlyName: string): string 
   const stored = early.tokens[0] && unixOf(early) + early.tokens[0].at;
   const looked = unixOf(late) + late.cache!.at;
   if (stored !== undefined && looked < stored)
-    return `When it looked, ${earlyName} had not yet computed its prompt.`;
-  return `What ${earlyName} had left was no longer there: evicted, or the worker had been started again.`;
+    return `At its cache lookup, ${earlyName} had not yet computed its prompt.`;
+  return `The cache had lost the blocks of ${earlyName}: it evicted them, or the worker had restarted.`;
 }
 
 function blocks(num: number): string {

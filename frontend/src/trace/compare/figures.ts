@@ -29,8 +29,8 @@ const USUAL: SettingName[] = ["temperature", "top_p", "top_k", "seed", "max_toke
 const KINDS: [keyof Usage, string][] = [
   ["uncached_input", "Input, computed"],
   ["cache_read", "Input, from the cache"],
-  ["cache_write_5m", "Input, written for 5 minutes"],
-  ["cache_write_1h", "Input, written for 1 hour"],
+  ["cache_write_5m", "Cache write, 5 minutes"],
+  ["cache_write_1h", "Cache write, 1 hour"],
   ["output", "Output"],
 ];
 const ENDS: Record<Outcome, string> = {

@@ -22,11 +22,11 @@ export function mainDifference(views: TraceView[]): string {
 /** Two requests: the failure, else the place where they part, else the difference in time. */
 export function ofTwo(a: TraceView, b: TraceView, names: [string, string]): string {
   if (!isOver(a) || !isOver(b))
-    return `${isOver(a) ? names[1] : names[0]} is still running: what is here may change.`;
+    return `${isOver(a) ? names[1] : names[0]} is still running: these results may change.`;
   const bad = [a, b].map((view) => ["failed", "blocked"].includes(outcomeOf(view)));
   if (bad[0] !== bad[1]) {
     const wrong = bad[0] ? 0 : 1;
-    return `${names[wrong]} has no whole answer (${endText([a, b][wrong]!)}), ${names[1 - wrong]} has.`;
+    return `${names[wrong]} has no whole answer (${endText([a, b][wrong]!)}), ${names[1 - wrong]} has one.`;
   }
   const answer = answerPart(a, b, names);
   const first = firstTextPart(a, b, names);
@@ -39,7 +39,7 @@ function causePart(a: TraceView, b: TraceView, names: [string, string]): string 
   if (context === null) return "the prompts are not recorded";
   if (!context.isSame) {
     const inBoth = segmentName(context.b ?? context.a);
-    return `the prompts part after ${counted(context.numCommon, "token")}, in ${inBoth}`;
+    return `the prompts differ after ${counted(context.numCommon, "token")}, in ${inBoth}`;
   }
   const settings = differingSettings([a.accepted!.params, b.accepted!.params]);
   const forks = forksPart([a, b], names);
@@ -64,22 +64,22 @@ function forksPart(views: TraceView[], names: string[]): string {
 function answerPart(a: TraceView, b: TraceView, names: [string, string]): string {
   const parting = divergence(a, b);
   const [idsOfA, idsOfB] = [idsOf(a), idsOf(b)];
-  if (!idsOfA.length && !idsOfB.length) return "neither has an answer";
+  if (!idsOfA.length && !idsOfB.length) return "neither request has an answer";
   if (!parting) return `the answers are the same ${counted(idsOfA.length, "token")}`;
   const { index } = parting;
   if (!parting.a || !parting.b) {
     const [short, long] = parting.a ? [1, 0] : [0, 1];
     const longer = [idsOfA, idsOfB][long]!.length;
-    return `the answers are the same for ${counted(index, "token")}, where ${names[short]} ends and ${names[long]} goes on to ${count(longer)}`;
+    return `the answers are the same for ${counted(index, "token")}, where ${names[short]} ends and ${names[long]} continues to ${count(longer)}`;
   }
   const said = [parting.a, parting.b].map((token, side) => {
     const said = `“${pieceLabel(token.piece)}”`;
-    if (!token.sampled) return `${names[side]} was given ${said}`;
+    if (!token.sampled) return `${names[side]} got ${said} from a person`;
     const { drawn, model } = chanceOf({ token: token.sampled, view: [a, b][side]! }, token.id);
     const chance = drawn ?? model;
     return `${names[side]} wrote ${said}${chance === null ? "" : ` (${percent(chance)})`}`;
   });
-  return `the answers part at token ${count(index + 1)}, where ${said.join(" and ")}`;
+  return `the answers differ from token ${count(index + 1)} on, where ${said.join(" and ")}`;
 }
 
 const NOTABLE = 1.25;
@@ -98,7 +98,7 @@ function firstTextPart(a: TraceView, b: TraceView, names: [string, string]): str
 function ofMany(views: TraceView[]): string {
   const numRunning = views.filter((view) => !isOver(view)).length;
   if (numRunning)
-    return `${counted(numRunning, "request")} of ${views.length} still running: what is here may change.`;
+    return `${counted(numRunning, "request")} of ${views.length} still running: these results may change.`;
   const groups = new Map<string, number[]>();
   views.forEach((view, index) => {
     const key = idsOf(view).join(" ");
@@ -113,8 +113,8 @@ function ofMany(views: TraceView[]): string {
     .map((group) => `${group.map(nameOf).join(", ")} are the same`);
   const same = told.length ? ` (${told.join("; ")})` : "";
   const where = shared
-    ? `their first ${counted(shared, "token")} ${shared === 1 ? "is" : "are"} common to all`
-    : "they part at the first token";
+    ? `all begin with the same ${shared === 1 ? "token" : `${count(shared)} tokens`}`
+    : "they differ from the first token on";
   return `${views.length} requests, ${groups.size} different answers${same}: ${where}.`;
 }
 

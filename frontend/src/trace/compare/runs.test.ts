@@ -21,31 +21,31 @@ it("counts an answer that came to an end, not one that was broken off", () => {
 it("says how many were stopped and how far they had come, also those that never began", () => {
   expect(leftOutSentence([run("done", done), run("running", null), neverAsked("waiting")])).toBe("");
   expect(leftOutSentence([run("done", done), run("stopped", cut)])).toBe(
-    "1 run was stopped, 1 in the middle of an answer: not among what follows.",
+    "1 run was stopped, 1 in the middle of an answer: the results below leave them out.",
   );
   const stopped = [run("stopped", cut), run("stopped", none), neverAsked("stopped")];
   expect(leftOutSentence([run("done", done), ...stopped, run("failed", lost)])).toBe(
     "3 runs were stopped, 1 in the middle of an answer and 2 before its first token; " +
-      "1 run failed, 1 in the middle of an answer: not among what follows.",
+      "1 run failed, 1 in the middle of an answer: the results below leave them out.",
   );
 });
 
 it("says that runs were blocked or withheld before there was an answer", () => {
   const blocked = run("blocked", { ids: [], outcome: "blocked" });
   expect(leftOutSentence([run("done", done), blocked])).toBe(
-    "1 run was blocked, 1 before its first token: not among what follows.",
+    "1 run was blocked, 1 before its first token: the results below leave them out.",
   );
   const withheld = run("withheld", { ids: [], outcome: "withheld" });
   expect(
     leftOutSentence([blocked, blocked, withheld, run("withheld", { ids: [1], outcome: "withheld" })]),
   ).toBe(
-    "2 runs were blocked, 2 before its first token; 1 run was withheld, 1 before its first token: not among what follows.",
+    "2 runs were blocked, 2 before its first token; 1 run was withheld, 1 before its first token: the results below leave them out.",
   );
 });
 
 it("says nothing of where a run ended whose answer is not read", () => {
   expect(leftOutSentence([run("stopped", null), run("stopped", none), run("failed", null)])).toBe(
-    "2 runs were stopped, 1 before its first token and 1 not read; 1 run failed, 1 not read: not among what follows.",
+    "2 runs were stopped, 1 before its first token and 1 not read; 1 run failed, 1 not read: the results below leave them out.",
   );
 });
 

@@ -115,7 +115,7 @@ export function leftOutSentence(runs: RunEnd[]): string {
     ].filter(Boolean);
     return num ? `${endedWords(num, state)}, ${where.join(" and ")}` : [];
   });
-  return told.length ? `${told.join("; ")}: not among what follows.` : "";
+  return told.length ? `${told.join("; ")}: the results below leave them out.` : "";
 }
 
 export interface AnswerGroup {
@@ -150,11 +150,11 @@ export function repeatSentence(runs: RunAnswer[], saved: RunAnswer): string {
     (each) => each !== saved.compute,
   );
   const why = others.length
-    ? `It was computed otherwise (${saved.compute || "not recorded"}; now ${others.join("; ")}), which can change the last digits of a probability.`
+    ? `The computation differs (${saved.compute || "not recorded"}; now ${others.join("; ")}), which can change the last digits of a probability.`
     : differing.some(({ outcome }) => outcome !== saved.outcome)
       ? "They did not end in the same way."
-      : "Nothing in the traces says why.";
-  return `${who} parted from the saved answer, first at token ${count(first + 1)}. ${why}`;
+      : "The traces do not record why.";
+  return `${who} ${differing.length === 1 ? "differs" : "differ"} from the saved answer, first at token ${count(first + 1)}. ${why}`;
 }
 
 /** The number of answers, and the length of their common beginning. */
@@ -169,7 +169,7 @@ export function spreadSentence(answers: RunAnswer[]): string {
   const often = most > 1 ? `, the most frequent of them ${most} times` : ", each of them once";
   const where = shared
     ? `; all begin with the same ${shared === 1 ? "token" : `${count(shared)} tokens`}`
-    : "; they part at the first token";
+    : "; they differ from the first token on";
   return `${groups.length} different answers from ${written.length} runs${often}${where}.`;
 }
 

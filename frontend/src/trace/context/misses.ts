@@ -46,21 +46,21 @@ export function missOf(view: TraceView): Miss | null {
   if (numUseful === 0)
     return because(
       "short",
-      `The prompt has ${counted(prompt.ids.length, "token")}: less than one block of ${cache.block_size} and the last token, which is always computed. Only whole blocks are kept.`,
+      `The prompt has ${counted(prompt.ids.length, "token")}, less than one block of ${cache.block_size} and the last token. The cache keeps only whole blocks, and the model always computes the last token.`,
     );
   if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
-    return because("none", "Nothing that could have been taken over was missed.");
+    return because("none", "The request took everything from the cache that it could.");
   if (!compared && isFirstTurn(view) && !isGone(view)) return because("first-turn", firstTurn(numHits));
   if (wasEmpty(view))
     return because(
       "empty",
-      "The cache was empty: this worker had computed nothing yet that could be taken over.",
+      "The cache was empty: this worker had computed nothing yet that a request could reuse.",
     );
   if (!compared) return because(...withoutComparison(view));
   if (compared.model !== (view.accepted?.model ?? compared.model))
     return because(
       "other-model",
-      `The turn before was answered by ${compared.model}. Keys and values of one model are nothing to another.`,
+      `${compared.model} answered the turn before. A model cannot use the keys and values of another.`,
     );
   const numCommon = compared.num_common_tokens;
   // The keys and values of the last token before are computed only with a token that follows it.
@@ -70,7 +70,7 @@ export function missOf(view: TraceView): Miss | null {
   if (numCommon >= numBefore)
     return because(
       "new-text",
-      `The prompt goes on where the turn before ended, after ${counted(numBefore, "token")}; what follows had never been computed. Only whole blocks of ${cache.block_size} are kept.`,
+      `The prompt continues where the turn before ended, after ${counted(numBefore, "token")}. The text after that is new. The cache keeps only whole blocks of ${cache.block_size}.`,
       numCommon < prompt.ids.length ? numCommon : null,
     );
   return because(...differing(view, compared), numCommon);
@@ -94,7 +94,7 @@ function isFirstTurn(view: TraceView): boolean {
 
 function firstTurn(numHits: number): string {
   return numHits
-    ? "First message of this chat: beyond what it has in common with earlier requests, there is nothing to reuse yet."
+    ? "First message of this chat: only the beginning that it shares with earlier requests can be reused."
     : "First message of this chat: nothing to reuse yet.";
 }
 
@@ -106,33 +106,33 @@ function isGone({ cache }: TraceView): boolean {
 /** The engine's own reason for the first block that it did not find. */
 function withoutComparison({ cache }: TraceView): [Cause, string] {
   if (cache!.absence === "expired")
-    return ["expired", "The first block that was missing had been kept, and its time to live had run out."];
+    return ["expired", "The cache had kept the first missing block, but its time to live ran out."];
   if (cache!.absence === "evicted")
     return [
       "evicted",
-      "The first block that was missing had been kept, and had made room for other requests.",
+      "The cache had kept the first missing block, but evicted it to make room for other requests.",
     ];
-  if (cache!.absence === "never")
-    return ["never-stored", "This worker had never kept the first block that was missing."];
+  if (cache!.absence === "never") return ["never-stored", "This worker never kept the first missing block."];
   return [
     "unknown",
-    "Why cannot be known: no turn before this one is recorded to compare with (it is found when the request has ended).",
+    "The reason is not known: the trace has no turn before this one to compare with. The server compares them when the request has ended.",
   ];
 }
 
 /** The text was the same, and yet the block was not there. */
 function goneSince({ cache }: TraceView): [Cause, string] {
-  const same = "The text was still that of the turn before, but its block was no longer there: ";
+  const same = "The text is the same as in the turn before, but its block was not in the cache: ";
   if (cache!.absence === "expired") return ["expired", `${same}its time to live had run out.`];
-  if (cache!.absence === "evicted") return ["evicted", `${same}it had made room for other requests.`];
+  if (cache!.absence === "evicted")
+    return ["evicted", `${same}it was evicted to make room for other requests.`];
   if (cache!.absence === "never")
     return [
       "never-stored",
-      "The text was still that of the turn before, but this worker had never kept its block: it was started since, or another worker answered, or that turn was stopped before it was computed.",
+      "The text is the same as in the turn before, but this worker never kept its block. The worker started later, another worker answered, or that turn stopped before its computation.",
     ];
   return [
     "unknown",
-    `${same}why is not known. It may have made room so long ago that the worker has forgotten it, or was never kept.`,
+    `${same}the reason is not known. The worker evicted it too long ago to remember, or never kept it.`,
   ];
 }
 
@@ -142,20 +142,20 @@ function differing(view: TraceView, compared: ContextCompared): [Cause, string] 
   if (position >= compared.num_prompt_tokens)
     return [
       "answer-retokenized",
-      `${where} is the first difference, inside the answer of the turn before: read back as text, it became other tokens than those that were generated, or it was changed or cut.`,
+      `${where} is the first difference, inside the answer of the turn before. Read back as text, the answer gave other tokens, or it was changed or cut.`,
     ];
   if (isNumber(compared))
     return [
       "time-stamp",
-      `${where} is the first difference: a number is another, as in a date or a time of day. Everything after it has to be computed again.`,
+      `${where} is the first difference: a number changed, as in a date or a time of day. The model computes everything after it again.`,
     ];
   const segment = segmentAt(view, position);
   if (segment?.kind === "system")
-    return ["system-prompt", `${where} is the first difference: the system prompt was changed.`];
+    return ["system-prompt", `${where} is the first difference: the system prompt changed.`];
   if (compared.removed.length)
     return [
       view.context?.dropped.length ? "trimmed" : "edited",
-      `${where} is the first difference: ${counted(compared.removed.length, "earlier message")} ${compared.removed.length === 1 ? "is" : "are"} no longer in the prompt (${compared.removed[0]!.reason}), so all that follows moved.`,
+      `${where} is the first difference: ${counted(compared.removed.length, "earlier message")} ${compared.removed.length === 1 ? "is" : "are"} no longer in the prompt (${compared.removed[0]!.reason}), so the text after moved.`,
     ];
   return ["edited", `${where} is the first difference${segment ? `, in the ${segment.kind} segment` : ""}.`];
 }

@@ -31,7 +31,7 @@ it("tells the message's own length, not that of the text that was checked with i
 it("counts what a fork kept apart from what was put in the place of the next", () => {
   const words = (num: number, position: number) =>
     keptWords({ ids: Array.from({ length: num }, (_, id) => id), position } as unknown as GenerationForked);
-  expect(words(67, 66)).toBe("66 tokens kept from another answer and 1 chosen or written by a person");
+  expect(words(67, 66)).toBe("66 tokens kept from another answer and 1 that a person chose or wrote");
   expect(words(5, 5)).toBe("5 tokens kept from another answer");
-  expect(words(2, 0)).toBe("2 tokens chosen or written by a person");
+  expect(words(2, 0)).toBe("2 tokens that a person chose or wrote");
 });

@@ -43,6 +43,6 @@ export function keptWords({ ids, position }: GenerationForked): string {
   const numChosen = ids.length - position;
   const kept = `${counted(position, "token")} kept from another answer`;
   if (!numChosen) return kept;
-  const chosen = `${position ? numChosen : counted(numChosen, "token")} chosen or written by a person`;
+  const chosen = `${position ? numChosen : counted(numChosen, "token")} that a person chose or wrote`;
   return position ? `${kept} and ${chosen}` : chosen;
 }

@@ -39,5 +39,5 @@ it("tells what the cache had beyond the turn before as another request's", () =>
     "it had 89: 19 more came from another request, such as another answer to the same message",
   );
   // A fork reads behind its prompt, and what the cache has of that is no other request's.
-  expect(had(96)).toBe("it had 96, 6 of them of the answer that this one goes on from");
+  expect(had(96)).toBe("it had 96, 6 of them of the answer that this one continues");
 });

@@ -20,7 +20,7 @@ export function cachedOf(
   numPrompt: number,
 ): string {
   if (had > numPrompt)
-    return `it had ${count(had)}, ${count(had - numPrompt)} of them of the answer that this one goes on from`;
+    return `it had ${count(had)}, ${count(had - numPrompt)} of them of the answer that this one continues`;
   if (had <= most) return `it had ${count(had)}`;
   return `it had ${count(had)}: ${count(had - most)} more came from another request, such as another answer to the same message`;
 }

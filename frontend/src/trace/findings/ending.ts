@@ -41,7 +41,7 @@ function outcome(view: TraceView): Finding[] {
           kind: "stopped",
           sentence:
             cancelledBy === "user"
-              ? `It was stopped by hand ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
+              ? `The user stopped it ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
               : `It was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`,
           weight: WHOLE,
           at: cancelledAt!,
@@ -61,14 +61,14 @@ function outcome(view: TraceView): Finding[] {
 
 function blocked(check: SafetyChecked | null): string {
   const why = check ? `: ${judged(worstScore(check))}` : "";
-  return `The message was blocked before any model read it${why}.`;
+  return `The safety check blocked the message before any model read it${why}.`;
 }
 
 function cut(view: TraceView): string {
   const found = cutOf(view);
-  if (!found) return "Stopped at a limit of length: the answer may break off.";
+  if (!found) return "The answer reached a length limit, so it may break off.";
   if (found.by !== "setting") return cutSentence(found);
-  return `Stopped at the length limit (${counted(found.asked, "token")}): the answer may break off.`;
+  return `The answer reached the length limit (${counted(found.asked, "token")}), so it may break off.`;
 }
 
 /** The model's own end is a finding only for an empty answer, or one that the request's own words ended. */
@@ -91,7 +91,7 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
   return [
     {
       kind: "stop-text",
-      sentence: `The answer ended at ${which} of the request, not by the model's own end of turn.`,
+      sentence: `The answer ended at ${which} from the request's settings. The model did not end its turn itself.`,
       weight: WHOLE,
       position: last!.position,
     },
@@ -104,11 +104,11 @@ function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   const [first] = checks;
   if (!first) return [];
   const worst = worstScore(first);
-  const what = first.layer === "input" ? "The message" : "The answer";
+  const what = first.layer === "input" ? "the message" : "the answer";
   return [
     {
       kind: "flagged",
-      sentence: `${what} was flagged (${judged(worst)}) and let through all the same.`,
+      sentence: `The safety check flagged ${what} (${judged(worst)}) but let it through.`,
       weight: worst?.score ?? 0,
     },
   ];
@@ -118,6 +118,6 @@ function resumptions({ events, started }: TraceView): Finding[] {
   const resumed = events.flatMap(({ event }) => (event.type === "generation.resumed" ? [event] : []));
   const last = resumed.at(-1);
   if (!last) return [];
-  const sentence = `Its first worker was lost: attempt ${last.attempt}${started ? ` on ${started.worker}` : ""} went on after ${counted(last.num_tokens, "token")}.`;
+  const sentence = `Its first worker was lost. Attempt ${last.attempt}${started ? ` on ${started.worker}` : ""} continued after ${counted(last.num_tokens, "token")}.`;
   return [{ kind: "resumed", sentence, weight: WHOLE / 2, at: last.at }];
 }

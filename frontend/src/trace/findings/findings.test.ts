@@ -119,10 +119,10 @@ it("tells of each recorded log what stands out in it", () => {
     stopped: ["stopped"],
   });
   expect(nothingUnusual(foldAll(golden.finished!))).toBe(
-    "Nothing unusual: the first text was there 139\u00a0ms after it was accepted, 95 tokens a second were written, and the model ended its turn itself.",
+    "Nothing unusual: the first text came 139\u00a0ms after it was accepted, the model wrote 95 tokens a second, and the model ended its turn itself.",
   );
   expect(findings(foldAll(golden.second_turn!))[1]!.sentence).toMatch(
-    /^Only 32 of 119 prompt tokens came from the cache\. Token 35 is the first difference: a number is another/,
+    /^Only 32 of 119 prompt tokens came from the cache\. Token 35 is the first difference: a number changed/,
   );
 });
 
@@ -136,7 +136,7 @@ describe("the wait for the first text", () => {
     );
     expect(found!.kind).toBe("wait-queue");
     expect(found!.sentence).toBe(
-      "Most of the wait for the first text (3.10\u00a0s of 3.40\u00a0s) was spent in the queue for a worker, behind 4 requests.",
+      "The request spent most of the wait for its first text (3.10\u00a0s of 3.40\u00a0s) in the queue for a worker, behind 4 requests.",
     );
   });
   it("is told apart from the wait inside the engine", () => {
@@ -148,7 +148,7 @@ describe("the wait for the first text", () => {
       chunk(3_300_000, 190_000),
       released(3_400_000),
     );
-    expect(found).toContain("in the engine, until there was room, behind 2 requests");
+    expect(found).toContain("in the engine's queue, until there was room, behind 2 requests");
   });
   it("is put down to the prompt's reading, at its first chunk", () => {
     const [found] = of(
@@ -158,7 +158,9 @@ describe("the wait for the first text", () => {
       sampled(0, 2_000_100),
       released(2_100_000),
     );
-    expect(found!.sentence).toContain("was spent reading the prompt (64 tokens, none of it from the cache)");
+    expect(found!.sentence).toContain(
+      "in prefill, while the model read the prompt (64 tokens, none of it from the cache)",
+    );
     expect(found!.at).toBe(2_000_000);
   });
   it("names the two longest parts where none is most of it", () => {
@@ -171,7 +173,7 @@ describe("the wait for the first text", () => {
       released(2_200_002),
     );
     expect(found!.sentence).toMatch(
-      /^The wait for the first text, 2\.20\ss, had no single cause: 900\sms of it on the safety check/,
+      /^The wait for the first text, 2\.20\ss, has no single cause\. The request spent 900\sms on the safety check/,
     );
     expect(found!.sentence).toContain("in the queue for a worker, behind 1 request");
   });
@@ -193,29 +195,31 @@ describe("the writing", () => {
       sampled(20 + index, 300_000 + (index + 1) * 60_000, { step_us: 60_000, batch_size: 8, id: 20 + index }),
     );
     expect(sentence("batch", ...alone, ...crowded)).toBe(
-      "Writing was slowed by others in the same steps, up to 7: about 1\u00a0s of 1.40\u00a0s (a token took 60.0\u00a0ms beside others, 10.0\u00a0ms alone).",
+      "Up to 7 other requests in the same steps slowed the writing by about 1\u00a0s of 1.40\u00a0s. A token took 60.0\u00a0ms beside others, 10.0\u00a0ms alone.",
     );
-    expect(sentence("batch", ...steady(9, 10_000, { batch_size: 8 }))).toContain("it never wrote alone");
+    expect(sentence("batch", ...steady(9, 10_000, { batch_size: 8 }))).toContain(
+      "this request never wrote alone",
+    );
     expect(kinds(...steady(9, 10_000, { batch_size: 2 }))).toEqual([]);
   });
   it("stood still at one token", () => {
     const found = of(...steady(9, 10_000), sampled(9, 2_500_000, { id: 99 })).find(
       ({ kind }) => kind === "stall",
     )!;
-    expect(found.sentence).toMatch(/^For 2\.32\ss nothing came between token 9 and token 10;/);
+    expect(found.sentence).toMatch(/^Writing paused for 2\.32\ss between token 9 and token 10\./);
     expect(found.position).toBe(9);
   });
   it("was preempted, which took until the next token", () => {
     const preempted = { type: "generation.preempted", at: 185_000, num_tokens: 40, num_blocks: 3 };
     const found = of(...steady(9, 10_000), preempted, preempted, sampled(9, 1_185_000, { id: 9 }));
     expect(found.map(({ kind }) => kind)).toEqual(["preempted"]);
-    expect(found[0]!.sentence).toContain("preempted twice: the cache was full");
-    expect(found[0]!.sentence).toContain("80 tokens had to be read again");
+    expect(found[0]!.sentence).toContain("the engine preempted the request twice");
+    expect(found[0]!.sentence).toContain("the model read 80 tokens again");
     expect(found[0]!.at).toBe(185_000);
   });
   it("was slower than it is read, by the steps themselves", () => {
     expect(sentence("slow", started(2000, 500), ...steady(6, 400_000))).toBe(
-      "It was written at 2.5 tokens a second, slower than it is read: a step takes 400\u00a0ms (small on cpu).",
+      "The model wrote 2.5 tokens a second, slower than most people read: a step takes 400\u00a0ms (small on cpu).",
     );
   });
   it("guessed ahead in vain, or waited for its grammar", () => {
@@ -252,16 +256,16 @@ describe("a long request", () => {
   };
   it("says what its time went into, and that no step was shared", () => {
     expect(sentence("long", ...written(1001, () => 13_600))).toBe(
-      "13.91\u00a0s in all: 13.60\u00a0s of it writing 1,001 tokens, 13.6\u00a0ms each; no step was shared with another request.",
+      "The request took 13.91\u00a0s. Writing 1,001 tokens took 13.60\u00a0s of it, 13.6\u00a0ms each. No step was shared with another request.",
     );
   });
   it("puts slower steps down to the context only where it wrote alone", () => {
     const slower = (index: number) => 10_000 + 10 * index;
     expect(sentence("long", ...written(1001, slower))).toMatch(
-      /a step took 10\.5\sms at first and 19\.\d\sms at the end, with the longer context; no step/,
+      /A step took 10\.5\sms at first and 19\.\d\sms at the end, as the context grew longer\. No step/,
     );
     const beside = sentence("long", ...written(1001, slower, 2))!;
-    expect(beside).toMatch(/at the end; 1,00\d of 1,00\d steps were shared with other requests\.$/);
+    expect(beside).toMatch(/at the end\. Other requests shared 1,00\d of 1,00\d steps\.$/);
     expect(sentence("long", ...written(1001, slower, null))).toMatch(/at the end\.$/);
   });
   it("is spoken of from ten seconds on", () => {
@@ -296,7 +300,7 @@ describe("the prompt", () => {
   it("was computed whole since what it begins with was changed", () => {
     const none = { ...LOOKED_UP, hits: Array(6).fill(false), num_cached_tokens: 0 };
     expect(sentence("cache", assembled, prompt(100), none, compared)).toBe(
-      "The prompt was computed whole: none of its 100 tokens came from the cache. Token 13 is the first difference: the system prompt was changed.",
+      "The model computed the whole prompt: none of its 100 tokens came from the cache. Token 13 is the first difference: the system prompt changed.",
     );
     expect(kinds(assembled, prompt(100), none)).toEqual([]);
     expect(kinds(assembled, prompt(40), { ...none, hits: [false, false] }, compared)).toEqual([]);
@@ -307,7 +311,7 @@ describe("the prompt", () => {
       /^1 earlier message \(100 tokens\) did not fit/,
     );
     expect(sentence("lossy", prompt(5, 3))).toBe(
-      "3 bytes of the text have no token, and did not reach the model.",
+      "3 bytes of the text have no token and did not reach the model.",
     );
   });
 });
@@ -344,19 +348,21 @@ describe("the wording", () => {
       entropy: 0.5,
       processors,
     } as Partial<TokenSampled>;
-    expect(sentence("odd", sampled(0, 1, bent))).toContain("but the grammar stood against that");
+    expect(sentence("odd", sampled(0, 1, bent))).toContain("The settings decided otherwise: the grammar.");
   });
   it("goes in circles", () => {
     const ids = [...[1, 2, 3, 4, 5], ...Array.from({ length: 78 }, (_, index) => 10 + (index % 6))];
     const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
     expect([found.kind, found.position]).toEqual(["loop", 5]);
-    expect(found.sentence).toBe("From token 6 on it repeats itself: the same 6 tokens 13 times.");
+    expect(found.sentence).toBe("The answer repeats itself from token 6 on: the same 6 tokens 13 times.");
   });
   it("goes round the same words with others between them", () => {
     const ids = Array.from({ length: 12 }, (_, round) => [...Array(10).keys(), 100 + round]).flat();
     const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
     expect([found.kind, found.position]).toEqual(["loop", 11]);
-    expect(found.sentence).toMatch(/^83\.3\s% of the answer stood in it before, 8 tokens or more at a time/);
+    expect(found.sentence).toMatch(
+      /^The answer repeats itself: 83\.3\s% of it appears earlier in it, 8 or more tokens in a row/,
+    );
     expect(repeated(Array.from({ length: 200 }, (_, index) => index))).toEqual({ count: 0, first: -1 });
   });
   it("is in no circle where nothing comes three times, and else in the shortest", () => {
@@ -385,7 +391,7 @@ describe("the end", () => {
       ],
       "length limit (8 tokens)",
     ],
-    ["stopped", [sampled(0, 1), CANCELLED, ...ended("abort")], "stopped by hand after 1 token"],
+    ["stopped", [sampled(0, 1), CANCELLED, ...ended("abort")], "The user stopped it after 1 token"],
     ["withheld", [WITHHELD, ...ended("content_filter")], "withheld the whole answer: 1 token (self harm)"],
     ["withheld", [released(5), WITHHELD, ...ended("content_filter")], "withheld the rest of the answer"],
     [
@@ -398,12 +404,12 @@ describe("the end", () => {
     [
       "flagged",
       [checked("flag", 0.7)],
-      "was flagged (self harm: score 0.70, over the limit of 0.60) and let through",
+      "flagged the message (self harm: score 0.70, over the limit of 0.60) but let it through",
     ],
     [
       "resumed",
       [{ type: "generation.resumed", at: 5, attempt: 2, num_tokens: 7 }],
-      "attempt 2 went on after 7 tokens",
+      "Attempt 2 continued after 7 tokens",
     ],
     [
       "tool",
@@ -440,10 +446,10 @@ it("asks of a bill what most of it is for, once it is large enough", () => {
     total_nano: lines.reduce((sum, { amount_nano }) => sum + amount_nano, 0),
   });
   expect(sentence("cost", bill(line("uncached_input", 100, 20_000), line("output", 512, 80_000)))).toBe(
-    "Most of the cost (95.3\u00a0%) is the answer: 512 tokens, each at 4 times the price of one of the prompt.",
+    "Most of the cost (95.3\u00a0%) is the answer: 512 tokens, each at 4 times the price of a prompt token.",
   );
   expect(sentence("cost", bill(line("uncached_input", 4000, 20), line("output", 12, 80)))).toContain(
-    "is the prompt: 4,000 tokens computed for it",
+    "is the prompt: 4,000 tokens computed",
   );
   expect(kinds(bill(line("output", 90, 80_000)))).toEqual([]);
   // An answer that costs most of a little is as usual.

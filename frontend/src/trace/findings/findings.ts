@@ -28,8 +28,8 @@ export function nothingUnusual(view: TraceView): string {
   const first = seenOrSentUs(view);
   const speed = tokensPerSecond(view);
   const facts = [
-    first !== null && `the first text was there ${duration(first)} after ${sinceWhen(firstText(view)!)}`,
-    speed !== null && `${speed.toFixed(0)} tokens a second were written`,
+    first !== null && `the first text came ${duration(first)} after ${sinceWhen(firstText(view)!)}`,
+    speed !== null && `the model wrote ${speed.toFixed(0)} tokens a second`,
     outcome === "done" && "the model ended its turn itself",
   ].filter((fact): fact is string => !!fact);
   const last = facts.pop();

@@ -16,7 +16,7 @@ export function longWriting(view: TraceView, writing: number): Finding[] {
   if (!isOver(view) || view.isStepped || total < LONG_US || writing / total <= MOST) return [];
   const { length } = view.tokens;
   const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
-  const sentence = `${duration(total)} in all: ${duration(writing)} of it writing ${counted(length, "token")}, ${duration(writing / (length - 1))} each${growth(steps)}${sharing(steps)}.`;
+  const sentence = `The request took ${duration(total)}. Writing ${counted(length, "token")} took ${duration(writing)} of it, ${duration(writing / (length - 1))} each${growth(steps)}${sharing(steps)}.`;
   return [{ kind: "long", sentence, weight: Math.min(1, writing / total) }];
 }
 
@@ -29,13 +29,13 @@ function growth(steps: EngineStep[]): string {
   const [before, after] = [first, last].map((part) => median(part.map(({ us }) => us!))!);
   if (after! < GREW * before!) return "";
   const isAlone = [...first, ...last].every((step) => numOthers(step) === 0);
-  return `; a step took ${duration(before!)} at first and ${duration(after!)} at the end${isAlone ? ", with the longer context" : ""}`;
+  return `. A step took ${duration(before!)} at first and ${duration(after!)} at the end${isAlone ? ", as the context grew longer" : ""}`;
 }
 
 function sharing(steps: EngineStep[]): string {
   const known = steps.map(numOthers).filter((others) => others !== null);
   if (!known.length || known.length < steps.length) return "";
   const shared = known.filter((others) => others > 0).length;
-  if (!shared) return "; no step was shared with another request";
-  return `; ${count(shared)} of ${counted(known.length, "step")} ${shared === 1 ? "was" : "were"} shared with other requests`;
+  if (!shared) return ". No step was shared with another request";
+  return `. Other requests shared ${count(shared)} of ${counted(known.length, "step")}`;
 }

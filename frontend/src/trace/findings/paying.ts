@@ -26,13 +26,13 @@ function what(line: BillLine, lines: BillLine[], numOutput: number | null): stri
   const tokens = counted(line.num_tokens, "token");
   switch (line.kind) {
     case "output":
-      return `the answer: ${tokens}${input?.unit_price_nano ? `, each at ${times(line, input)} the price of one of the prompt` : ""}`;
+      return `the answer: ${tokens}${input?.unit_price_nano ? `, each at ${times(line, input)} the price of a prompt token` : ""}`;
     case "uncached_input":
-      return `the prompt: ${tokens} computed for it${numOutput === null ? "" : `, for an answer of ${count(numOutput)}`}`;
+      return `the prompt: ${tokens} computed${numOutput === null ? "" : `, for an answer of ${count(numOutput)}`}`;
     case "cache_read":
-      return `the prompt from the cache: ${tokens}, cheap one by one`;
+      return `the prompt from the cache: ${tokens}, each at a low price`;
     default:
-      return `keeping the prompt in the cache, as was asked for: ${tokens}`;
+      return `keeping the prompt in the cache, as the client asked: ${tokens}`;
   }
 }
 

@@ -22,7 +22,7 @@ function miss(view: TraceView): Finding[] {
   if (missed < MISSED_BLOCKS * cache.block_size) return [];
   const what = cache.num_cached_tokens
     ? `Only ${count(cache.num_cached_tokens)} of ${counted(numRead(view), "prompt token")} came from the cache.`
-    : `The prompt was computed whole: none of its ${counted(numRead(view), "token")} came from the cache.`;
+    : `The model computed the whole prompt: none of its ${counted(numRead(view), "token")} came from the cache.`;
   return [{ kind: "cache", sentence: `${what} ${found.sentence}`, weight: missed / numRead(view) }];
 }
 
@@ -33,7 +33,7 @@ function leftOut({ context }: TraceView): Finding[] {
   return [
     {
       kind: "dropped",
-      sentence: `${counted(length, "earlier message")} (${counted(num, "token")}) did not fit into the window and ${length === 1 ? "was" : "were"} left out: the model did not see ${length === 1 ? "it" : "them"}.`,
+      sentence: `${counted(length, "earlier message")} (${counted(num, "token")}) did not fit into the window: the model did not see ${length === 1 ? "it" : "them"}.`,
       weight: num / Math.max(1, num + context.num_prompt_tokens),
     },
   ];
@@ -41,7 +41,7 @@ function leftOut({ context }: TraceView): Finding[] {
 
 function lost({ prompt }: TraceView): Finding[] {
   if (!prompt?.lossy_bytes) return [];
-  const sentence = `${counted(prompt.lossy_bytes, "byte")} of the text ${prompt.lossy_bytes === 1 ? "has" : "have"} no token, and did not reach the model.`;
+  const sentence = `${counted(prompt.lossy_bytes, "byte")} of the text ${prompt.lossy_bytes === 1 ? "has" : "have"} no token and did not reach the model.`;
   return [
     { kind: "lossy", sentence, weight: Math.min(1, prompt.lossy_bytes / Math.max(1, prompt.ids.length)) },
   ];
@@ -54,7 +54,7 @@ function tools({ toolCalls, toolResults }: TraceView): Finding[] {
   return [
     {
       kind: "tool",
-      sentence: `The tool ${name} failed, and the model went on with its error.`,
+      sentence: `The tool ${name} failed. The model continued with the tool's error message.`,
       weight: 1,
       at: failed.at,
     },

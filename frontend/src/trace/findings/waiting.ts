@@ -34,7 +34,7 @@ export function firstWait(view: TraceView): Finding[] {
     return [
       {
         kind,
-        sentence: `Most of the wait for the first text (${duration(longest.us)} of ${duration(first.total)}) was spent ${whereSpent(view, longest.part)}.`,
+        sentence: `The request spent most of the wait for its first text (${duration(longest.us)} of ${duration(first.total)}) ${whereSpent(view, longest.part)}.`,
         weight,
         ...at,
       },
@@ -42,7 +42,7 @@ export function firstWait(view: TraceView): Finding[] {
   return [
     {
       kind: "wait",
-      sentence: `The wait for the first text, ${duration(first.total)}, had no single cause: ${duration(longest.us)} of it ${whereSpent(view, longest.part)}, ${duration(second.us)} ${whereSpent(view, second.part)}.`,
+      sentence: `The wait for the first text, ${duration(first.total)}, has no single cause. The request spent ${duration(longest.us)} ${whereSpent(view, longest.part)} and ${duration(second.us)} ${whereSpent(view, second.part)}.`,
       weight,
     },
   ];
@@ -56,20 +56,20 @@ const KINDS: Partial<Record<NonNullable<Wait["stage"]>, FindingKind>> = {
 };
 
 function whereSpent(view: TraceView, { stage, label }: Wait): string {
-  if (label === BETWEEN || stage === null) return "between stages, of which nothing is recorded";
+  if (label === BETWEEN || stage === null) return "between stages, where the trace records nothing";
   if (stage === "queue") return queueWords(view);
   if (stage === "prefill") return readingWords(view);
   return PLACES[label] ?? `in “${label}”`;
 }
 
 const PLACES: Record<string, string> = {
-  "Key press to send": "in the page, before anything was sent",
+  "Key press to send": "in the page, before the page sent it",
   "Network, up": "on the way to the server",
   "Gateway: sign-in, limits, records": "at the gate, on sign-in, limits and records",
-  "Hand over to the lifecycle worker": "until a worker took it to prepare the prompt",
+  "Hand over to the lifecycle worker": "waiting for a worker to prepare the prompt",
   "Safety check of the message": "on the safety check of the message",
-  "Context assembly": "packing the context",
-  Tokenization: "cutting the text into tokens",
+  "Context assembly": "in context assembly",
+  Tokenization: "in the tokenizer",
   "Safety check of the first text": "on the safety check of the first text",
   "Network and first paint": "between the server and the screen",
 };
@@ -78,8 +78,8 @@ function queueWords(view: TraceView): string {
   const [worker, inside] = queueWaits(view).map((wait) => ({ ...wait, us: wait.end - wait.start }));
   if (worker && inside && worker.us < inside.us)
     return inside.where === "server"
-      ? `until ${view.started!.server} began to answer`
-      : `in the engine, until there was room${behind(view.waits.slice(1).map((wait) => wait.queue_depth))}`;
+      ? `waiting until ${view.started!.server} began to answer`
+      : `in the engine's queue, until there was room${behind(view.waits.slice(1).map((wait) => wait.queue_depth))}`;
   return `in the queue for a worker${behind([view.waits[0]?.queue_depth ?? null])}`;
 }
 
@@ -90,9 +90,9 @@ function behind(depths: (number | null)[]): string {
 
 function readingWords({ started, prefill, tokens, cache }: TraceView): string {
   const chunks = prefill.filter((chunk) => !tokens[0] || chunk.at <= tokens[0].at);
-  if (!chunks.length) return `until ${started?.server ?? "the engine"} gave its first token`;
+  if (!chunks.length) return `waiting for the first token of ${started?.server ?? "the engine"}`;
   const num = chunks.reduce((sum, { start, end }) => sum + end - start, 0);
   const others = Math.max(0, ...chunks.map(({ num_sequences }) => (num_sequences ?? 1) - 1));
   const cached = cache?.num_cached_tokens ? "" : ", none of it from the cache";
-  return `reading the prompt (${counted(num, "token")}${cached}${others ? `, beside up to ${counted(others, "other request")}` : ""})`;
+  return `in prefill, while the model read the prompt (${counted(num, "token")}${cached}${others ? `, beside up to ${counted(others, "other request")}` : ""})`;
 }

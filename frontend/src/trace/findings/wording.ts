@@ -63,9 +63,9 @@ function howChosen(view: TraceView, token: TokenSampled): string {
     ({ name, masked, logits }) => BENT[name] && (masked.length || logits),
   );
   if (isGreedy(token) || bent.length)
-    return `was not the model's own choice: it gave it ${given}${than}${bent.length ? `, but ${bent.map(({ name }) => BENT[name]).join(" and ")} stood against that` : ""}`;
+    return `was not the model's own choice: the model gave it ${given}${than}${bent.length ? `. The settings decided otherwise: ${bent.map(({ name }) => BENT[name]).join(" and ")}` : ""}`;
   const { temperature = 1 } = view.accepted?.params ?? {};
-  return `was an unlikely draw: the model gave it ${given}${than}${temperature > 1 ? ` (the temperature of ${temperature} helps such draws)` : ""}`;
+  return `was an unlikely draw: the model gave it ${given}${than}${temperature > 1 ? ` (the temperature of ${temperature} makes such draws likelier)` : ""}`;
 }
 
 const BENT: Record<string, string> = {
@@ -73,7 +73,7 @@ const BENT: Record<string, string> = {
   banned_tokens: "the banned tokens",
   logit_bias: "the logit bias",
   penalties: "the penalties",
-  dry: "DRY, which holds repetitions back,",
+  dry: "DRY, which holds repetitions back",
 };
 
 /** The token to which the model itself gave most, where it is recorded. */
@@ -112,12 +112,13 @@ function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   if (!found) return [];
   const { start, size, rounds } = found;
   const position = tokens.filter(({ is_special }) => !is_special)[start]!.position;
-  const why = accepted?.params.temperature === 0 ? "; at temperature 0 no draw breaks the circle" : "";
-  const end = generation?.finish_reason === "repetition" ? ", so it was ended" : "";
+  const why =
+    accepted?.params.temperature === 0 ? ". At temperature 0 no random draw can break the loop" : "";
+  const end = generation?.finish_reason === "repetition" ? ", so the worker ended it" : "";
   return [
     {
       kind: "loop",
-      sentence: `From token ${position + 1} on it repeats itself: the same ${counted(size, "token")} ${rounds} times${end}${why}.`,
+      sentence: `The answer repeats itself from token ${position + 1} on: the same ${counted(size, "token")} ${rounds} times${end}${why}.`,
       weight: (ids.length - start) / ids.length,
       position,
     },
@@ -148,7 +149,7 @@ function repetition({ tokens }: TraceView): Finding[] {
   return [
     {
       kind: "loop",
-      sentence: `${percent(share)} of the answer stood in it before, ${SAME_TOKENS} tokens or more at a time: it goes round the same words.`,
+      sentence: `The answer repeats itself: ${percent(share)} of it appears earlier in it, ${SAME_TOKENS} or more tokens in a row.`,
       weight: share,
       position: written[first]!.position,
     },

@@ -46,13 +46,13 @@ function batch(view: TraceView, writing: number): Finding[] {
     return [
       {
         kind: "batch",
-        sentence: `Writing was slowed by others in the same steps, up to ${most}: about ${roughly(extra)} of ${duration(writing)} (a token took ${duration(batched!)} beside others, ${duration(alone!)} alone).`,
+        sentence: `Up to ${counted(most, "other request")} in the same steps slowed the writing by about ${roughly(extra)} of ${duration(writing)}. A token took ${duration(batched!)} beside others, ${duration(alone!)} alone.`,
         weight: Math.min(1, extra / writing),
         at,
       },
     ];
   if (extra !== null || numAlone || (median(crowds) ?? 0) < CROWD) return [];
-  const sentence = `Each step was shared with others, up to ${most}: what that cost is not known, since it never wrote alone.`;
+  const sentence = `Up to ${counted(most, "other request")} shared each step. The cost of that is not known, because this request never wrote alone.`;
   return [{ kind: "batch", sentence, weight: SHARE_OF_WRITING, at }];
 }
 
@@ -66,7 +66,7 @@ function standstill(view: TraceView, writing: number): Finding[] {
   const usual = median(gaps.map(({ us }) => us))!;
   if (longest.us < STANDSTILL_US || longest.us < STANDSTILL_FACTOR * usual) return [];
   const { position, at } = longest.token;
-  const sentence = `For ${duration(longest.us)} nothing came between token ${position} and token ${position + 1}; usually the next came after ${duration(usual)}.`;
+  const sentence = `Writing paused for ${duration(longest.us)} between token ${position} and token ${position + 1}. Usually the next token came after ${duration(usual)}.`;
   return [{ kind: "stall", sentence, weight: Math.min(1, longest.us / writing), position, at }];
 }
 
@@ -84,7 +84,7 @@ function preemptions(view: TraceView, writing: number | null): Finding[] {
   return [
     {
       kind: "preempted",
-      sentence: `It was preempted ${times}: the cache was full, it gave up its blocks, and ${counted(again, "token")} had to be read again${lost ? `, which took ${duration(lost)}` : ""}.`,
+      sentence: `The cache was full, so the engine preempted the request ${times}. The request gave up its blocks, and the model read ${counted(again, "token")} again${lost ? `, which took ${duration(lost)}` : ""}.`,
       weight: writing && lost ? Math.min(1, lost / (writing + lost)) : SHARE_OF_WRITING,
       at: first.at,
     },
@@ -99,14 +99,14 @@ function asides(view: TraceView, writing: number): Finding[] {
   if (wasted >= NOTICED_US && wasted / writing >= SHARE_OF_WRITING)
     found.push({
       kind: "drafts",
-      sentence: `Guessing ahead cost more than it gave, about ${roughly(wasted)}: ${numAccepted} of ${numGuessed} guesses were right.`,
+      sentence: `Guessing ahead lost about ${roughly(wasted)}: only ${numAccepted} of ${numGuessed} guesses were right.`,
       weight: Math.min(1, wasted / writing),
     });
   const masked = view.masks.reduce((sum, mask) => sum + mask.duration_us, 0);
   if (masked >= NOTICED_US && masked / writing >= SHARE_OF_WRITING)
     found.push({
       kind: "grammar",
-      sentence: `Working out what the grammar allows took ${duration(masked)} of the ${duration(writing)} of writing.`,
+      sentence: `The grammar took ${duration(masked)} of the ${duration(writing)} of writing to work out the allowed tokens.`,
       weight: Math.min(1, masked / writing),
     });
   return found;
@@ -119,11 +119,11 @@ function slow(view: TraceView): Finding[] {
   const step = median(view.tokens.flatMap(({ step_us }) => (step_us === null ? [] : [step_us])));
   const { device, model, server } = view.started ?? {};
   const who = server ?? [model, device && `on ${device}`].filter(Boolean).join(" ");
-  const why = step === null ? "how long a step takes is not reported" : `a step takes ${duration(step)}`;
+  const why = step === null ? "the time of a step is not reported" : `a step takes ${duration(step)}`;
   return [
     {
       kind: "slow",
-      sentence: `It was written at ${speed.toFixed(1)} tokens a second, slower than it is read: ${why}${who ? ` (${who})` : ""}.`,
+      sentence: `The model wrote ${speed.toFixed(1)} tokens a second, slower than most people read: ${why}${who ? ` (${who})` : ""}.`,
       weight: 1 - speed / READING_SPEED,
     },
   ];

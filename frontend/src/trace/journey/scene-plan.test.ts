@@ -41,15 +41,12 @@ const EXTRAS: [string, AnyEvent][] = [
     { type: "draft.verified", at: 0, position: 1, ids: [10], pieces: [""], num_accepted: 0, source: "ngram" },
   ],
   [
-    "a grammar removes tokens",
+    "the grammar removes tokens",
     { type: "grammar.masked", at: 0, position: 1, num_allowed: 2, duration_us: 3 },
   ],
-  [
-    "it was preempted, and reads again",
-    { type: "generation.preempted", at: 0, num_tokens: 9, num_blocks: 1 },
-  ],
-  ["another worker goes on", { type: "generation.resumed", at: 0, attempt: 2, num_tokens: 9 }],
-  ["somebody pressed Stop", { type: "request.cancelled", at: 0, by: "user" }],
+  ["the engine preempts the request", { type: "generation.preempted", at: 0, num_tokens: 9, num_blocks: 1 }],
+  ["another worker continues", { type: "generation.resumed", at: 0, attempt: 2, num_tokens: 9 }],
+  ["the user pressed Stop", { type: "request.cancelled", at: 0, by: "user" }],
 ];
 
 it("stops at each step of a short log", () => {

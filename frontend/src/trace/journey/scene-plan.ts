@@ -65,7 +65,7 @@ const NEWS: [string, (log: Log) => number][] = [
     "the first guess that was wrong",
     (log) => first(log, (event) => event.type === "draft.verified" && event.num_accepted < event.ids.length),
   ],
-  ["a grammar removes tokens", (log) => first(log, (event) => event.type === "grammar.masked")],
+  ["the grammar removes tokens", (log) => first(log, (event) => event.type === "grammar.masked")],
   [
     "a character waits for its other bytes",
     (log) => first(log, (event) => event.type === "token.sampled" && isPartOfChar(event)),
@@ -75,13 +75,10 @@ const NEWS: [string, (log: Log) => number][] = [
     (log) => first(log, (event) => event.type === "token.sampled" && event.chosen_by === "person"),
   ],
   ["the least likely draw", leastLikely],
-  [
-    "it was preempted, and reads again",
-    (log) => first(log, (event) => event.type === "generation.preempted"),
-  ],
-  ["another worker goes on", (log) => first(log, (event) => event.type === "generation.resumed")],
+  ["the engine preempts the request", (log) => first(log, (event) => event.type === "generation.preempted")],
+  ["another worker continues", (log) => first(log, (event) => event.type === "generation.resumed")],
   ["a tool is called", (log) => first(log, (event) => event.type === "tool.called")],
-  ["somebody pressed Stop", (log) => first(log, (event) => event.type === "request.cancelled")],
+  ["the user pressed Stop", (log) => first(log, (event) => event.type === "request.cancelled")],
   ["text is withheld", (log) => first(log, (event) => event.type === "text.withheld")],
   ["the last token", (log) => log.findLastIndex(({ event }) => event.type === "token.sampled")],
 ];

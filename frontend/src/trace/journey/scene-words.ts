@@ -24,7 +24,7 @@ export function closestCaption(view: TraceView, position: number): string | null
   if (call?.position !== position) return null;
   const { token, first, second, isAfterSettings } = call;
   const odds = `“${first.name}” ${percent(first.chance)}, “${second.name}” ${percent(second.chance)}`;
-  return `The closest call: ${odds}${isAfterSettings ? "" : " by the model"}. It became ${quotedName(token)}.`;
+  return `The closest call: ${odds}${isAfterSettings ? "" : " by the model"}. The draw took ${quotedName(token)}.`;
 }
 
 /** Null: the stage's own sentence says it. */
@@ -51,7 +51,7 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
     const { queued, started } = view;
     if (!queued || !started || started.server || queued.queue_depth === null) return null;
     const ahead = queued.queue_depth ? counted(queued.queue_depth, "request") : "No request";
-    return `${ahead} stood in front; the engine took it after ${duration(started.at - queued.at)}.`;
+    return `${ahead} waited in front; the engine took yours after ${duration(started.at - queued.at)}.`;
   },
   cache: cacheCaption,
   prefill: (view) => {
@@ -69,23 +69,23 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
 };
 
 function gatewayCaption({ gateway }: TraceView): string {
-  if (!gateway) return "The message has arrived; the gate looks at it first.";
+  if (!gateway) return "The message has arrived. The gate checks it first.";
   return `Signed in and within limits (${duration(gateway.duration_us)}).`;
 }
 
 function forkCaption(view: TraceView): string {
-  return `${sentence(view, "tokens")} ${counted(numKept(view), "token")} of the answer it goes on from ${numKept(view) === 1 ? "follows" : "follow"}: the model reads them too.`;
+  return `${sentence(view, "tokens")} The model also reads ${counted(numKept(view), "token")} of the answer that this one continues.`;
 }
 
 function cacheCaption(view: TraceView): string {
   const { cache, started, prompt } = view;
   if (!cache) {
     if (started?.server) return `${started.server} does not report what it reuses.`;
-    return isOver(view) ? "The request ended before this stage." : "The prompt was not looked up yet.";
+    return isOver(view) ? "The request ended before this stage." : "The cache lookup has not happened yet.";
   }
-  if (!cache.num_cached_tokens) return "Nothing to reuse: the whole prompt has to be read.";
+  if (!cache.num_cached_tokens) return "Nothing to reuse: the model reads the whole prompt.";
   const all = prompt ? ` of ${count(prompt.ids.length + numKept(view))}` : "";
-  return `${count(cache.num_cached_tokens)}${all} tokens were read before: they are reused.`;
+  return `The cache already holds ${count(cache.num_cached_tokens)}${all} tokens: the model reuses them.`;
 }
 
 /** The words on the shown part of the draw: `beat` as in DRAW_PARTS. */
@@ -93,19 +93,19 @@ function samplingCaption({ tokens, accepted }: TraceView, beat: number): string 
   const token = tokens.at(-1)!;
   if (beat >= DRAW_PARTS.drawn || !token.candidate_ids.length || !accepted)
     return drawnCaption(token, accepted?.params);
-  if (beat < DRAW_PARTS.risen) return "Each token the model knows gets a probability.";
-  if (isGreedy(token)) return "No draw: the most likely is taken.";
+  if (beat < DRAW_PARTS.risen) return "The model gives every token it knows a probability.";
+  if (isGreedy(token)) return "No draw: the most likely token is taken.";
   if (token.processors === null) return drawnCaption(token, accepted.params);
   if (beat < DRAW_PARTS.cut) {
     const left = columns(token, accepted.params).at(-1)!.numCandidates;
     return left === null
       ? "The settings reshape the odds."
-      : `The settings reshape the odds, and leave ${counted(left, "candidate")}.`;
+      : `The settings reshape the odds and leave ${counted(left, "candidate")}.`;
   }
   const left = columns(token, accepted.params).at(-1)!.numCandidates;
   return left === 1
-    ? "One is left, whatever is drawn."
-    : "What is left, end to end: a random number picks one.";
+    ? "Only one candidate is left, so any draw takes it."
+    : "A random number picks one of the candidates that are left.";
 }
 
 function drawnCaption(token: TokenSampled, params: SamplingParams | undefined): string {
@@ -113,11 +113,11 @@ function drawnCaption(token: TokenSampled, params: SamplingParams | undefined): 
   if (token.logprob === null)
     return `Token ${token.position + 1} is ${name}; its probability is not reported.`;
   const model = `The model gave ${name} ${percent(Math.exp(token.logprob))}`;
-  if (isGreedy(token)) return `${model}, more than any other: it was taken without a draw.`;
+  if (isGreedy(token)) return `${model}, more than any other, so it was taken without a draw.`;
   if (token.u === null || token.low === null || token.high === null)
-    return `${model}; its draw is not reported by this server.`;
+    return `${model}; this server does not report the draw.`;
   if (token.high - token.low > 0.9995) return `${model}. ${removerOf(token, params)} removed every rival.`;
-  return `${model}, the settings made that ${percent(token.high - token.low)}, and the draw took it.`;
+  return `${model}, the settings made that ${percent(token.high - token.low)}, and the draw chose it.`;
 }
 
 /** The stage that left one candidate, as it begins a sentence. */
@@ -140,12 +140,12 @@ function releaseCaption(view: TraceView): string {
       ? `${buffered} before the browser gets ${numBuffered === 1 ? "it" : "them"}.`
       : sentence(view, "release");
   return numBuffered && !view.generation
-    ? `${counted(numReleased(view), "token")} left for the browser; ${buffered}.`
+    ? `The server sent ${counted(numReleased(view), "token")} to the browser; ${buffered}.`
     : sentence(view, "release");
 }
 
 function runningBill(view: TraceView): string {
-  if (isOver(view)) return "Nothing was computed, so there is nothing to pay.";
+  if (isOver(view)) return "The model computed nothing, so there is nothing to pay.";
   const numPrompt = (view.context?.num_prompt_tokens ?? 0) + numKept(view);
   return `${count(numPrompt)} tokens in, ${count(view.tokens.length)} out so far; the bill comes at the end.`;
 }
@@ -184,7 +184,7 @@ function samplingWords({ tokens, accepted }: TraceView): string {
 }
 
 function howDrawn(token: TraceView["tokens"][number]): string {
-  if (isGreedy(token)) return "The most likely was taken, without a draw.";
+  if (isGreedy(token)) return "The most likely token was taken, without a draw.";
   if (token.u === null || token.low === null || token.high === null) return "The draw is not reported.";
   return `u = ${token.u.toFixed(4)} fell into its interval from ${token.low.toFixed(4)} to ${token.high.toFixed(4)}.`;
 }

@@ -69,7 +69,7 @@ it("tells of each scene only what is recorded", () => {
   expect(stripFigure(view, "sampling")).toBe("2 tokens · 1\u00a0µs");
   expect(stripFigure(view, "release")).toBe("0 checks");
   expect(stripFigure(view, "bill")).toBeNull();
-  expect(caption(view, "bill")).toBe("Nothing was computed, so there is nothing to pay.");
+  expect(caption(view, "bill")).toBe("The model computed nothing, so there is nothing to pay.");
 });
 
 it("tells of buffered tokens that they wait, and of withheld ones that they never left", () => {

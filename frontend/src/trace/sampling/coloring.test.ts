@@ -102,7 +102,7 @@ it("shows what was checked and released together, what was flagged, and what nev
     WITHHELD,
   ]);
   expect(fills(view, "safety")).toEqual(["group-0", "group-0", "flagged", "unknown"]);
-  expect(colored(view, "safety").note).toContain("1 more were withheld (self harm)");
+  expect(colored(view, "safety").note).toContain("withheld 1 more (self harm)");
 });
 
 it("counts an edge to the step before it", () => {

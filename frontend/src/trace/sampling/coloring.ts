@@ -83,7 +83,7 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
     unknown: NOT_REPORTED,
   }),
   entropy: ({ tokens }) => ({
-    about: "How undecided the model was: entropy of its own distribution, in bits",
+    about: "The model's uncertainty: the entropy of its own distribution, in bits",
     values: tokens.map(({ entropy }) => entropy),
     edges: [0.1, 0.5, 1, 2, 4],
     format: (nats) => inBits(nats),
@@ -103,7 +103,7 @@ const SCALES: Record<Exclude<Measure, "cache" | "safety">, (view: TraceView) => 
   time: ({ tokens }) => {
     const values = gaps(tokens);
     return {
-      about: "Time since the token before; tokens of one pass come together",
+      about: "Time since the token before; the tokens of one pass come together",
       values,
       edges: ratioEdges(values),
       format: duration,
@@ -157,20 +157,20 @@ function byScale({ about, values, edges, format, within, beyond, unknown }: Scal
     legend: [...steps, ...(isPartial ? [{ fill: "unknown" as const, label: unknown }] : [])],
     note: known.length
       ? `${about}. In this answer from ${format(least)} to ${format(greatest)}.`
-      : `${about}. Not known of any token here.`,
+      : `${about}. Not known for any token here.`,
   };
 }
 
 /** The newest token's keys and values are computed only with the token after it. */
 function byCache(view: TraceView): Coloring {
   const about =
-    "Which block of the cache holds a token's keys and values; later requests can take over full ones";
+    "The cache block that holds each token's keys and values; later requests can reuse full blocks";
   const { cache, prompt, tokens } = view;
   if (!cache || !prompt)
     return {
       marks: tokens.map(() => ({ fill: "unknown", value: NOT_REPORTED })),
       legend: [{ fill: "unknown", label: NOT_REPORTED }],
-      note: `${about}. Not known of any token here.`,
+      note: `${about}. Not known for any token here.`,
     };
   const size = cache.block_size;
   const numFull = Math.floor((prompt.ids.length + numKept(view) + tokens.length - 1) / size);
@@ -205,18 +205,18 @@ function bySafety(view: TraceView): Coloring {
   });
   const has = (fill: Fill) => marks.some((mark) => mark.fill === fill);
   const withheld = view.withheld
-    ? ` ${view.withheld.num_tokens} more were withheld (${categoryWords(view.withheld.category)}) and are in no log.`
+    ? ` The check withheld ${view.withheld.num_tokens} more (${categoryWords(view.withheld.category)}); no log has them.`
     : "";
   return {
     marks,
     legend: [
       { fill: "group-0", label: "allowed; the tint changes with each release" },
-      ...(has("flagged") ? [{ fill: "flagged" as const, label: "flagged, and let through" }] : []),
+      ...(has("flagged") ? [{ fill: "flagged" as const, label: "flagged, but let through" }] : []),
       ...(has("unknown")
         ? [{ fill: "unknown" as const, label: "no check recorded, or not released yet" }]
         : []),
     ],
-    note: `What was checked and released together: ${counted(spans.length, "release")}.${withheld}`,
+    note: `Text that was checked and released together: ${counted(spans.length, "release")}.${withheld}`,
   };
 }
 

@@ -60,7 +60,7 @@ export function added(tally: Tally, guess: Guess, token: TokenSampled): Tally {
   };
 }
 
-export const BITS_WORDS = "1 bit is a chance of 1 in 2, 2 bits are 1 in 4: an unlikely word has many.";
+export const BITS_WORDS = "1 bit is a chance of 1 in 2, 2 bits are 1 in 4: an unlikely word has many bits.";
 
 /** "2 of 3 right. Your words 3.1 bits each, the model’s 2.2." */
 export function tallyText({ num, numRight, numKnown, yours, model }: Tally): string {

@@ -17,7 +17,7 @@ export const PRESETS: Preset[] = [
   { name: "Balanced", help: "The model's own defaults.", change: {} },
   {
     name: "Wild",
-    help: "Temperature 1.2, min-p 0.05: unlikely words get their chance.",
+    help: "Temperature 1.2, min-p 0.05: unlikely words get a chance.",
     change: { temperature: 1.2, top_p: 1, min_p: 0.05 },
   },
 ];

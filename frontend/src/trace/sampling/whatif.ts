@@ -102,7 +102,7 @@ export function redraw(
   if (typeof ordered === "string") return unknown(ordered);
   const first = ordered.known[0];
   if (!first)
-    return unknown(`after the penalties the first candidate may be none of the ${NUM_RECORDED} recorded`);
+    return unknown(`with the penalties, the best candidate may not be among the ${NUM_RECORDED} recorded`);
   if (isCold) return { kind: "drawn", id: first.id, piece: first.piece };
   if (isGreedy(token) || token.u === null)
     return unknown("the request was greedy: there is no draw to repeat");
@@ -312,11 +312,10 @@ function penalised(
 ): Weighed | string {
   const { prompt, output, pieceOf } = before;
   const [was, dry] = [dryOf(own), dryOf(own, wanted)].map((each) => dryPenalties(each, output, pieceOf));
-  if (!was || !dry)
-    return "the bytes of the answer's tokens are not known, in which the breakers of DRY stand";
+  if (!was || !dry) return "the trace lacks the bytes of the answer's tokens, which the DRY breakers need";
   const listed = new Set(weighed.known.map(({ id }) => id));
   if ([...was.keys()].some((id) => !listed.has(id)))
-    return `a token that DRY penalised is none of the ${NUM_RECORDED} recorded`;
+    return `a token that DRY penalised is not among the ${NUM_RECORDED} recorded`;
   const beta = 1 / (wanted.temperature < MIN_TEMPERATURE ? 1 : wanted.temperature);
   const inPrompt = new Set(wanted.repetition_penalty === 1 ? [] : prompt);
   /** At most these others lose weight, and none more than it can have. */
@@ -424,10 +423,10 @@ function drawFrom(weighed: Weighed, { num, mass, isOpen }: Survivors, u: number)
   if (!isOpen && (high < 0 || high > num.high)) high = num.high;
   if (low < 0 || high < 0)
     return unknown(
-      `the draw may lie beyond the ${NUM_RECORDED} recorded candidates, whose weight is not known here`,
+      `the draw may lie beyond the ${NUM_RECORDED} recorded candidates, whose weight is not known`,
     );
   if (low !== high || low > num.low)
-    return unknown("the recorded figures leave a range, in which the draw falls on more than one token");
+    return unknown("the recorded figures are not exact enough: the draw could fall on more than one token");
   const { id, piece } = weighed.known[low - 1]!;
   return { kind: "drawn", id, piece };
 }

@@ -47,16 +47,16 @@ function filled(template: string, event: AnyEvent): string {
 }
 
 const STAGE_MEANINGS: Record<StageId, string> = {
-  browser: "Measured in the browser: your key, the network and the painting of text.",
+  browser: "Measured in the browser: your key press, the network and the painting of text.",
   gateway: "The gate signs the request in, checks its limits and records it.",
   safety: "A classifier reads the message before any model does.",
-  context: "System prompt, history and message are packed into one block that fits the window.",
-  tokens: "The prompt becomes the tokens that the model reads.",
+  context: "The server packs system prompt, history and message into one prompt that fits the window.",
+  tokens: "The tokenizer cuts the prompt into the tokens that the model reads.",
   queue: "The request waits until the engine has room for it.",
   prefill: "The model reads the prompt, many tokens in one step.",
   sampling: "One pass of the model gives the next token.",
-  release: "A classifier reads the answer before you do; text is held until then.",
-  bill: "The tokens are priced, and the trace is saved.",
+  release: "A classifier reads the answer before you do. The worker holds the text until then.",
+  bill: "The server prices the tokens and saves the trace.",
 };
 
 export function meaning(span: Span): string {

@@ -34,7 +34,7 @@ test("a check that passed is told without any category", () => {
 
 test("a category is named when its limit was passed", () => {
   const flagged = said(check("flag", score("hate", 0.1, "allow"), score("violence", 0.7, "flag")));
-  expect(flagged).toContain("flagged, and let through (violence: score 0.70, over the limit of 0.60");
+  expect(flagged).toContain("flagged, but let through (violence: score 0.70, over the limit of 0.60");
 });
 
 test("where help came first, the score that would have blocked did not decide", () => {

@@ -27,27 +27,27 @@ export const categoryWords = (category: string): string => category.replaceAll("
 
 /** With its category: "violence: score 0.97, over the limit of 0.60". */
 export function judged(score: SafetyScore | null): string {
-  return score ? `${categoryWords(score.category)}: ${scoreWords(score)}` : "nothing was scored";
+  return score ? `${categoryWords(score.category)}: ${scoreWords(score)}` : "no score recorded";
 }
 
 /** The effect of a verdict on the text. */
 export const VERDICT_WORDS: Record<SafetyChecked["layer"], Record<SafetyChecked["verdict"], string>> = {
   input: {
     allow: "It went on to the model.",
-    flag: "It went on to the model all the same; the flag is shown and can be filtered for.",
-    rewrite: "It went on to the model rewritten.",
+    flag: "It went on to the model with a flag. The library can filter for flags.",
+    rewrite: "The check rewrote it, and it went on to the model.",
     block: "No model read it.",
   },
   output: {
-    allow: "The text was let out.",
-    flag: "The text was let out all the same; the flag is shown and can be filtered for.",
-    rewrite: "The text was let out rewritten.",
-    block: "The text was withheld, and the answer ended here.",
+    allow: "The check let the text out.",
+    flag: "The check let the text out with a flag. The library can filter for flags.",
+    rewrite: "The check rewrote the text and let it out.",
+    block: "The check withheld the text, and the answer ended here.",
   },
   tool_result: {
-    allow: "The model was given it.",
-    flag: "The model was given it all the same; the flag is shown and can be filtered for.",
-    rewrite: "The model was given it rewritten.",
-    block: "The model was not given it.",
+    allow: "The model got it.",
+    flag: "The model got it with a flag. The library can filter for flags.",
+    rewrite: "The check rewrote it, and the model got it.",
+    block: "The model did not get it.",
   },
 };

@@ -19,7 +19,7 @@ it("tells every end in a sentence", () => {
 });
 
 it("tells a stage that is still to come from one that never will", () => {
-  expect(sentence(foldAll([ACCEPTED]), "queue")).toBe("Nothing is recorded of this stage yet.");
+  expect(sentence(foldAll([ACCEPTED]), "queue")).toBe("The trace has nothing on this stage yet.");
   expect(sentence(foldAll([ACCEPTED, failed("safety", "blocked")]), "queue")).toBe(
     "The request ended before this stage.",
   );

@@ -13,7 +13,7 @@ import { savedTime } from "../context/saved-time";
 export function sentence(view: TraceView, stage: StageId): string {
   const missing = isOver(view)
     ? "The request ended before this stage."
-    : "Nothing is recorded of this stage yet.";
+    : "The trace has nothing on this stage yet.";
   return WRITERS[stage](view) ?? missing;
 }
 
@@ -34,7 +34,7 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
       ? cutSentence(cut)
       : `The answer was cut at the length limit, after ${counted(view.tokens.length, "token")}.`;
   },
-  repetition: (view) => `${sentence(view, "sampling")} Then it was ended, because it repeated itself.`,
+  repetition: (view) => `${sentence(view, "sampling")} Then the worker ended it, because it repeated itself.`,
   stopped: ({ tokens, cancelledBy }) =>
     cancelledBy !== "user"
       ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
@@ -69,7 +69,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     const { sent, firstPaint } = browserMoments(view);
     if (sent == null || firstPaint == null)
       return "The browser's own timing is not reported for this request.";
-    return `From sending to the first painted text it took ${duration(firstPaint - sent)}.`;
+    return `The first text was on the screen ${duration(firstPaint - sent)} after sending.`;
   },
   gateway: ({ gateway }) =>
     gateway &&
@@ -79,11 +79,11 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
   safety: ({ inputCheck }) => inputCheck && verdictSentence("The message", [inputCheck]),
   context: ({ context }) =>
     context &&
-    `${count(context.num_prompt_tokens)} of ${count(context.window)} tokens of the window are the prompt; ` +
+    `The prompt takes ${count(context.num_prompt_tokens)} of the window's ${count(context.window)} tokens; ` +
       `${count(context.reserved_output)} are kept free for the answer` +
       (context.dropped.length
-        ? `; ${counted(context.dropped.length, "old message")} had to be left out.`
-        : "; nothing was dropped."),
+        ? `; ${counted(context.dropped.length, "old message")} did not fit.`
+        : "; every message fits."),
   tokens: ({ prompt }) =>
     prompt &&
     `The tokenizer cut the prompt into ${count(prompt.ids.length)} tokens, ${prompt.special.length} of them control tokens` +
@@ -98,7 +98,7 @@ const WRITERS: Record<StageId, (view: TraceView) => string | null> = {
     }
     const us = chunks.reduce((sum, chunk) => sum + chunk.step_us, 0);
     const computed = chunks.reduce((sum, chunk) => sum + chunk.end - chunk.start, 0);
-    const what = forked ? "tokens of the prompt and the answer it goes on from" : "prompt tokens";
+    const what = forked ? "tokens of the prompt and the answer it continues" : "prompt tokens";
     const how = `computed in ${duration(us)}, ${counted(chunks.length, "step")}`;
     if (!cache?.num_cached_tokens)
       return `${count(computed)} of ${count(chunks[0].total)} ${what} were ${how}.`;
@@ -128,16 +128,16 @@ function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQu
   if (started?.server) {
     const front =
       depth === null
-        ? "How many stood in front is not reported"
-        : `${ahead ?? "No request"} stood in front of the worker`;
-    return `${front}; ${started.server}, asked by worker ${started.worker}, began to answer after ${duration(started.at - at)}.`;
+        ? "The number of requests in front is not reported"
+        : `${ahead ?? "No request"} waited in front`;
+    return `${front}; worker ${started.worker} asked ${started.server}, which began to answer after ${duration(started.at - at)}.`;
   }
   if (started) {
     const waited = queueWaits(view).map(({ start, end }) => duration(end - start));
-    return `${ahead ?? "No request"} stood in front; it waited ${waited[0]} in the queue until a worker was free, and ${waited[1]} in that worker's engine until there was room.`;
+    return `${ahead ?? "No request"} waited in front; it waited ${waited[0]} in the queue for a worker, and ${waited[1]} in that worker's engine for room.`;
   }
-  if (depth === null) return "A server elsewhere has the request; how many it has in front is not reported.";
-  return `The request is queued, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
+  if (depth === null) return "The server behind this model has the request; it does not report its queue.";
+  return `The request waits in the queue, ${ahead ? `${ahead} in front of it` : "first in line"}; no worker has taken it yet.`;
 }
 
 /** Categories are named only where a limit was passed: a low score says nothing of the text. */
@@ -146,6 +146,6 @@ function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck
   const cost = `${counted(checks.length, "check")}, ${duration(us)}`;
   const verdicts = new Set(checks.map((check) => check.verdict));
   if (verdicts.size === 1 && verdicts.has("allow")) return `Safety check passed (${cost}).`;
-  const verdict = verdicts.has("block") ? "blocked" : "flagged, and let through";
+  const verdict = verdicts.has("block") ? "blocked" : "flagged, but let through";
   return `${what} was ${verdict} (${judged(worstOf(checks))}; ${cost}).`;
 }

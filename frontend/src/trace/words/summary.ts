@@ -23,7 +23,7 @@ const ENDINGS: Record<Exclude<Outcome, "running">, string | null> = {
   failed: "failed",
 };
 
-const NO_ROOM = "cut: no room for more";
+const NO_ROOM = "cut: no room left";
 const ALL_WITHHELD = "withheld";
 
 export function summaryOfTrace(view: TraceView): Summary {
@@ -55,7 +55,7 @@ function flagged({ inputCheck, outputChecks }: TraceView): string | null {
       ? `${what} flagged: ${check.scores
           .filter(({ verdict }) => verdict === "flag")
           .map(({ category }) => categoryWords(category))
-          .join(", ")}, let through`
+          .join(", ")}, but let through`
       : null;
   const output = outputChecks.find(({ verdict }) => verdict === "flag");
   return found(inputCheck, "message") ?? found(output, "answer");

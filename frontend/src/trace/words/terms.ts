@@ -1,4 +1,4 @@
-/** The meanings of the inspector's words, in one sentence each, and the exhibit under /learn that teaches them. */
+/** The meanings of the inspector's words, in one or two sentences each, and the exhibit under /learn that teaches them. */
 
 export interface Term {
   sentence: string;
@@ -33,35 +33,36 @@ export const TERMS = {
     exhibit: "context",
   },
   promptTokens: {
-    sentence: "What the model reads before it writes: system prompt, history and message, as tokens.",
+    sentence: "The tokens that the model reads before it writes: system prompt, history and message.",
     exhibit: "context",
   },
   cachedTokens: {
     sentence:
-      "Tokens of the prompt whose keys and values an earlier request had left, so that nothing was computed.",
+      "Prompt tokens whose keys and values an earlier request left in the cache. The model did not compute them again.",
     exhibit: "cache",
   },
   savedTime: {
     sentence:
-      "What the steps took that read these tokens, each step shared evenly among its tokens. The time of generated tokens is unknown, because no step read them.",
+      "The time of the steps that first read these tokens, each step shared evenly among its tokens. No step read generated tokens, so their time is unknown.",
     exhibit: "cache",
   },
   block: {
     sentence:
-      "A fixed run of tokens whose keys and values lie together; blocks, not tokens, are kept, shared and evicted.",
+      "A fixed number of tokens in a row whose keys and values lie together. The cache keeps, shares and evicts whole blocks.",
     exhibit: "cache",
   },
   owners: {
-    sentence:
-      "Requests that have the block in their tables at once; a block is free for others when there are none.",
+    sentence: "Requests that use the block at this moment. Only a block that no request uses may be evicted.",
     exhibit: "cache",
   },
   evictionOrder: {
-    sentence: "Blocks nobody uses stay until room is needed; then the least recently used goes first.",
+    sentence:
+      "Blocks that no request uses stay until the cache needs room. Then the least recently used goes first.",
     exhibit: "cache",
   },
   timeToLive: {
-    sentence: "How long a block is kept after its last use; without one it stays until its room is needed.",
+    sentence:
+      "The time that the cache keeps a block after its last use. Without one, the block stays until the cache needs room.",
     exhibit: "cache",
   },
   keysAndValues: {
@@ -79,35 +80,36 @@ export const TERMS = {
     exhibit: "batching",
   },
   batch: {
-    sentence: "Other requests whose tokens were computed in the same step; who they are is not recorded.",
+    sentence:
+      "Other requests whose tokens the same step computed. The trace does not record which requests they are.",
     exhibit: "batching",
   },
   prefill: {
-    sentence: "Reading the prompt, many tokens in one step; it takes computing power, not memory bandwidth.",
+    sentence:
+      "The model reads the prompt, many tokens in one step. Computing power sets its pace, not memory bandwidth.",
     exhibit: "prefill",
   },
   decode: {
     sentence:
-      "Writing the answer, one token in one step (more where guesses are accepted); memory bandwidth sets its pace.",
+      "The model writes the answer, one token in a step (more where guesses are accepted). Memory bandwidth sets its pace.",
     exhibit: "loop",
   },
   queue: {
-    sentence: "Inside a worker's engine: until there is room for one more in its batch, and for its blocks.",
+    sentence: "The wait inside a worker's engine until the batch and the memory have room for this request.",
     exhibit: "batching",
   },
   workerQueue: {
-    sentence:
-      "The queue that all workers share: a request stands in it until one of them is free to take it.",
+    sentence: "All workers share this queue. A request waits in it until a worker is free.",
     exhibit: "batching",
   },
   serverQueue: {
     sentence:
-      "From the worker's question until the server elsewhere began to answer; what it did meanwhile it does not tell.",
+      "From the worker's request until the server behind this model began to answer. That server reports nothing of this time.",
     exhibit: "batching",
   },
   preemption: {
     sentence:
-      "When blocks run out, a running request gives up its own and waits; what it has written is computed again.",
+      "When blocks run out, a running request gives up its blocks and waits. The engine then computes its tokens again.",
     exhibit: "batching",
   },
   gate: {
@@ -117,93 +119,95 @@ export const TERMS = {
   },
   safetyCheck: {
     sentence:
-      "A classifier reads the message while the prompt is packed; nothing goes to the model before it has answered.",
+      "A classifier reads the message while the server packs the prompt. The model gets nothing before the classifier has answered.",
     exhibit: "safety",
   },
   draw: {
     sentence:
-      "The model gives every token a probability, the sampler cuts and reshapes them, and one random number picks.",
+      "The model gives every token a probability. The sampler cuts and reshapes these, and one random number picks a token.",
     exhibit: "sampling",
   },
   release: {
     sentence:
-      "Text leaves the worker when its characters are whole and the output check has passed it; until then it is held.",
+      "Text leaves the worker when its characters are whole and the output check has passed it. The worker holds it until then.",
     exhibit: "streaming",
   },
   firstTextSent: {
-    sentence:
-      "From the request's acceptance until the server let its first text go: the server's part of the wait.",
+    sentence: "The server's part of the wait: from accepting the request until it sent the first text.",
     exhibit: "streaming",
   },
   firstTextSeen: {
     sentence:
-      "From the key press until the first text stood on the screen: network, server and browser together.",
+      "The whole wait, from the key press until the first text was on the screen: network, server and browser together.",
     exhibit: "streaming",
   },
   choice: {
     sentence:
-      "In step mode: from each proposed token until one was taken. The engine did nothing meanwhile, so no speed counts it.",
+      "Step mode only: the time from each proposed token until you chose one. The engine paused, so no speed counts it.",
     exhibit: "sampling",
   },
   pressToSend: {
-    sentence: "What the page itself did between the key press and handing the request to the network.",
+    sentence: "The page's own work between the key press and handing the request to the network.",
     exhibit: "streaming",
   },
   network: {
-    sentence: "On the way between browser and server, told apart by the estimated offset of their clocks.",
+    sentence: "The way between browser and server, measured with the estimated offset of their clocks.",
     exhibit: "streaming",
   },
   paint: {
-    sentence:
-      "From leaving the server until it stood on the screen: the network, the page's work and the painting.",
+    sentence: "From the server to the screen: the network, the page's work and the painting.",
     exhibit: "streaming",
   },
   handOver: {
-    sentence: "Through the queue, from the web process to the worker that prepares the prompt.",
+    sentence:
+      "The request's way through a queue, from the web process to the worker that prepares the prompt.",
     exhibit: null,
   },
   assembly: {
-    sentence: "Choosing which messages fit into the window, and putting them into the model's chat form.",
+    sentence:
+      "The server chooses the messages that fit into the window, and puts them into the model's chat format.",
     exhibit: "context",
   },
   outputCheck: {
-    sentence: "A classifier reads the answer piece by piece; text waits in the worker until it was read.",
+    sentence:
+      "A classifier reads the answer piece by piece. Text waits in the worker until the classifier has read it.",
     exhibit: "safety",
   },
   between: {
-    sentence: "Time that no event covers: it is measured, and what happened in it is not recorded.",
+    sentence:
+      "Time that no event covers. Its length is known, but the trace does not record what happened in it.",
     exhibit: null,
   },
   firstToken: {
-    sentence: "From acceptance until the model drew the first token; nothing of it was on the screen yet.",
+    sentence: "From acceptance until the model drew the first token. The screen did not show it yet.",
     exhibit: "prefill",
   },
   timePerToken: {
-    sentence: "From the first token to the last, by the tokens after the first: the mean time between two.",
+    sentence: "The mean time between two tokens, from the first token to the last.",
     exhibit: "batching",
   },
   betweenTokens: {
     sentence:
-      "From each token to the next. Tokens that were guessed ahead come at once, with nothing between.",
+      "The time from each token to the next. Tokens that were guessed ahead come together, with no time between.",
     exhibit: "batching",
   },
   allIntervals: {
     sentence:
-      "From the first to the last moment known; the rows that are not in parallel, and Unexplained, add up to it.",
+      "From the first known moment to the last. The rows that are not in parallel, and Unexplained, add up to it.",
     exhibit: null,
   },
   safetyScore: {
     sentence:
-      "How sure the classifier is, 0 to 1; from the limit (the tick) on, the category's verdict applies.",
+      "The classifier's certainty, from 0 to 1. From the limit (the tick) on, the category's verdict applies.",
     exhibit: "safety",
   },
-  checkTime: { sentence: "What the classifier took for this piece of text.", exhibit: "safety" },
+  checkTime: { sentence: "The time that the classifier took for this piece of text.", exhibit: "safety" },
   bufferedTime: {
-    sentence: "How long the oldest text of this piece waited in the worker before the check had passed it.",
+    sentence: "The time that the oldest text of this piece waited in the worker until the check passed it.",
     exhibit: "safety",
   },
   policy: {
-    sentence: "The classifier and the thresholds in force then; a later change does not touch this trace.",
+    sentence: "The classifier and the thresholds at that time. A later change does not alter this trace.",
     exhibit: "safety",
   },
   layer: {
@@ -216,21 +220,21 @@ export const TERMS = {
   },
   neighbours: {
     sentence:
-      "Tokens whose learnt vectors point the same way: cosine 1 is the same direction, 0 none in common.",
+      "Tokens whose learnt vectors point in similar directions. Cosine 1 is the same direction, 0 has nothing in common.",
     exhibit: "attention",
   },
   origin: {
-    sentence: "Whether the block was found in the cache, or computed for this request.",
+    sentence: "The source of the block: found in the cache, or computed for this request.",
     exhibit: "cache",
   },
   storedBlock: {
     sentence: "A full block stays findable for later requests that begin with the same tokens.",
     exhibit: "cache",
   },
-  price: { sentence: "What one token of the kind cost, by the prices in force then.", exhibit: "economics" },
+  price: { sentence: "The price of one token of this kind at that time.", exhibit: "economics" },
   acceptedGuesses: {
     sentence:
-      "Guesses that the model itself drew too; from the first that it did not, all later ones are dropped.",
+      "Guesses that the model then drew itself. The first wrong guess and all later ones are dropped.",
     exhibit: "guessing",
   },
   bill: {
@@ -239,7 +243,7 @@ export const TERMS = {
   },
   reserved: {
     sentence:
-      "Kept free in the window for the answer; what does not fit beside it is left out, oldest turns first.",
+      "Room in the window kept free for the answer. Turns that do not fit beside it are left out, oldest first.",
     exhibit: "context",
   },
   turnBefore: {
@@ -251,25 +255,26 @@ export const TERMS = {
     exhibit: "streaming",
   },
   bufferedBytes: {
-    sentence: "Bytes of a character that is not whole yet: nobody can show half a character, so they wait.",
+    sentence:
+      "Bytes of a character that is not whole yet. A screen cannot show half a character, so they wait.",
     exhibit: "streaming",
   },
   frame: {
-    sentence: "What travels at once: the events of one append to the request's log.",
+    sentence: "The unit that travels over the network: the events of one append to the request's log.",
     exhibit: "streaming",
   },
   httpVersion: {
     sentence:
-      "The protocol of the connection; a proxy in between may speak one to the page and another to the server.",
+      "The protocol of the connection. A proxy in between may use one to the page and another to the server.",
     exhibit: "streaming",
   },
   connection: {
-    sentence: "What opening the connection took; a connection that was open already takes none.",
+    sentence: "The time to open the connection. A connection that is already open takes none.",
     exhibit: "streaming",
   },
   clockOffset: {
     sentence:
-      "How far the server's clock is ahead of the page's. It lies within the bound: nothing arrives before it was sent.",
+      "The server's clock minus the page's clock. The bound is certain: nothing arrives before it was sent.",
     exhibit: "streaming",
   },
   serverTiming: {
@@ -278,7 +283,7 @@ export const TERMS = {
     exhibit: "streaming",
   },
   authInterval: {
-    sentence: "From the request's arrival until the server knew who asks.",
+    sentence: "From the request's arrival until the server knew its user.",
     exhibit: "gate",
   },
   validateInterval: {
@@ -295,16 +300,17 @@ export const TERMS = {
     exhibit: "guessing",
   },
   guessTime: {
-    sentence: "The tokens of all checks at the pace of a plain step, less what the checks' own passes took.",
+    sentence:
+      "The time that plain steps would take for these tokens, less the time of the passes that checked them.",
     exhibit: "guessing",
   },
   grammar: {
     sentence:
-      "A form the answer must keep to; tokens that cannot continue a valid text are removed before the draw.",
+      "A form that the answer must keep to. Tokens that cannot continue a valid text are removed before the draw.",
     exhibit: "sampling",
   },
   maskTime: {
-    sentence: "What working out the allowed tokens took, beside the model's own time.",
+    sentence: "The time to work out the allowed tokens, in addition to the model's own time.",
     exhibit: "sampling",
   },
   surprise: {
@@ -314,17 +320,17 @@ export const TERMS = {
   },
   entropy: {
     sentence:
-      "How spread out the model's own probabilities were before the draw: 0 bits when one token had them all.",
+      "The spread of the model's own probabilities before the draw: 0 bits when one token had all of it.",
     exhibit: "sampling",
   },
   candidate: {
     sentence:
-      "One of the tokens that the model thought likeliest here; the others are recorded only together.",
+      "One of the tokens that the model found likeliest here. The trace records all others only as a sum.",
     exhibit: "sampling",
   },
   logit: {
     sentence:
-      "The number that the model gives a token; one more means e (2.7) times the probability, before any setting.",
+      "The number that the model gives a token, before any setting. One more means e (2.7) times the probability.",
     exhibit: "sampling",
   },
   logProbability: {
@@ -333,15 +339,17 @@ export const TERMS = {
     exhibit: "sampling",
   },
   modelProbability: {
-    sentence: "What the model itself gave the token, before grammar, penalties, temperature and cuts.",
+    sentence:
+      "The probability that the model itself gave the token, before grammar, penalties, temperature and cuts.",
     exhibit: "sampling",
   },
   rank: {
-    sentence: "How many tokens of the vocabulary the model thought at least as likely: 1 is the likeliest.",
+    sentence: "The token's place among all tokens, by the model's own probability: 1 is the likeliest.",
     exhibit: "sampling",
   },
   logitBias: {
-    sentence: "What the request itself adds to the logits of certain tokens, to make them likelier or rarer.",
+    sentence:
+      "Numbers that the request adds to the logits of certain tokens, to make them likelier or rarer.",
     exhibit: "sampling",
   },
   bannedTokens: {
@@ -350,7 +358,7 @@ export const TERMS = {
   },
   penalties: {
     sentence:
-      "Tokens that the answer or the prompt has already lose some of their logit, so that it repeats less.",
+      "Penalties lower the logit of tokens that the prompt or the answer already has, so that it repeats less.",
     exhibit: "sampling",
   },
   dry: {
@@ -360,10 +368,10 @@ export const TERMS = {
   },
   temperature: {
     sentence:
-      "Logits are divided by it: below 1 the likeliest get more of the probability, above 1 the others do.",
+      "The sampler divides the logits by it. Below 1 the likeliest tokens gain probability, above 1 the others do.",
     exhibit: "sampling",
   },
-  topK: { sentence: "Only so many of the likeliest tokens stay.", exhibit: "sampling" },
+  topK: { sentence: "Only this many of the likeliest tokens stay.", exhibit: "sampling" },
   topP: {
     sentence: "Only the likeliest tokens stay that together reach this share of the probability.",
     exhibit: "sampling",
@@ -378,24 +386,26 @@ export const TERMS = {
     exhibit: "sampling",
   },
   tool: {
-    sentence: "A function the model may ask for in its answer; what it gives is put into the next prompt.",
+    sentence: "A function that the model may ask for in its answer. Its result goes into the next prompt.",
     exhibit: "context",
   },
-  requestLimit: { sentence: "How many requests one user or key may begin in a minute.", exhibit: "gate" },
+  requestLimit: {
+    sentence: "The number of requests that one user or key may begin in a minute.",
+    exhibit: "gate",
+  },
   tokenLimit: {
-    sentence: "How many tokens one user or key may have read or written in a minute.",
+    sentence: "The number of tokens that one user or key may have read or written in a minute.",
     exhibit: "gate",
   },
   concurrency: {
-    sentence: "How many requests one user may have open at once; an ended one makes room.",
+    sentence: "The number of requests that one user may have open at once. A request that ends makes room.",
     exhibit: "gate",
   },
   refill: {
-    sentence:
-      "A bucket is drained by what a request takes and fills again: at a fixed rate, or when requests end.",
+    sentence: "Each request takes from the bucket. It fills again at a fixed rate, or when requests end.",
     exhibit: "gate",
   },
-  budget: { sentence: "How much may be spent until it is set anew.", exhibit: "economics" },
+  budget: { sentence: "The amount that may be spent until it is set again.", exhibit: "economics" },
   messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: "gate" },
   inputPrice: {
     sentence: "Prompt tokens that were computed for this request, each at the full price.",
@@ -403,22 +413,22 @@ export const TERMS = {
   },
   cacheReadPrice: {
     sentence:
-      "Prompt tokens whose keys and values were taken from the cache: nothing was computed, so they cost less.",
+      "Prompt tokens whose keys and values came from the cache. The model did not compute them, so they cost less.",
     exhibit: "economics",
   },
   cacheWritePrice: {
     sentence:
-      "Prompt tokens kept in the cache for a promised time at the client's wish; keeping without promise is free.",
+      "Prompt tokens that the cache keeps for a promised time, as the client asked. Keeping without a promise is free.",
     exhibit: "economics",
   },
   outputPrice: {
     sentence:
-      "Tokens written, the one that ends the turn included; each takes a step of its own, so they cost most.",
+      "Tokens written, with the one that ends the turn. Each takes a step of its own, so they cost most.",
     exhibit: "economics",
   },
   priceVersion: {
     sentence:
-      "The row of the price table that was in force when the bill was posted; a later change does not touch it.",
+      "The row of the price table in force when the bill was posted. A later change does not alter it.",
     exhibit: "economics",
   },
 } as const satisfies Record<string, Term>;

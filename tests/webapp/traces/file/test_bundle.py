@@ -152,7 +152,7 @@ TOLD = manifest(WHOLE)
         (rewritten(WHOLE, "manifest.json", None), "no manifest.json"),
         (rewritten(WHOLE, "manifest.json", b"{"), "cannot be read"),
         (rewritten(WHOLE, "manifest.json", json.dumps(TOLD | {"version": 9}).encode()), "version 1"),
-        (rewritten(WHOLE, "manifest.json", json.dumps(TOLD | {"format": "x"}).encode()), "no Sightglass archive"),
+        (rewritten(WHOLE, "manifest.json", json.dumps(TOLD | {"format": "x"}).encode()), "not a Sightglass archive"),
         (bundled({"req_a": TRACE, "req_b": encode_json(FRAMES[:1], {})}), "req_b.json: The trace has no end"),
         (bundled({"req_a": b"{}"}), "req_a.json"),
         (bundled({"req_a": TRACE}, tags=["x" * 99]), "req_a.json: A tag has"),
