@@ -37,14 +37,14 @@ export function cutOf(view: TraceView): Cut | null {
 const CUTS: Record<Exclude<Cut["by"], "setting">, string> = {
   window: "the window was full",
   worker: "the worker had no room for more",
-  server: "the server behind this model gave no more",
+  server: "the server behind this model stopped there",
   room: "there was no room for more",
 };
 
 /** The reason why an answer was cut. */
 export function cutSentence({ given, asked, by }: Cut): string {
   if (by === "setting") return `The answer was cut at the length limit, after ${counted(given, "token")}.`;
-  return `Stopped at ${counted(given, "token")}: ${CUTS[by]}, ${count(asked)} were asked for.`;
+  return `The answer was cut after ${counted(given, "token")} of ${count(asked)}: ${CUTS[by]}.`;
 }
 
 /** The number of requested tokens that the window leaves; null: all, or not known. */
