@@ -148,7 +148,8 @@ def test_the_inspector_goes_along_to_the_answer_that_is_shown(page: Page) -> Non
     expect(page.get_by_role("button", name="Regenerate")).to_be_visible(timeout=30_000)
     look_inside(page)
     link = page.get_by_role("link", name="Open as a page")
-    first = link.get_attribute("href") or ""
+    # Of the request alone: the moment in the address moves on while the answer is shown.
+    first = re.compile(re.escape((link.get_attribute("href") or "").partition("?")[0] + "?"))
     page.get_by_role("button", name="Regenerate").click()
     expect(page.get_by_text("2/2")).to_be_visible()
     expect(link).not_to_have_attribute("href", first)
