@@ -253,7 +253,7 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
     dialog = page.get_by_role("dialog", name="Share this trace")
     dialog.get_by_role("checkbox").set_checked(is_redacted)
     dialog.get_by_role("button", name="Make a link").click()
-    link = dialog.get_by_label("The link").input_value()
+    link = dialog.get_by_label("The link", exact=True).input_value()
     browser = page.context.browser
     assert browser is not None
     context = browser.new_context()

@@ -223,7 +223,7 @@ def test_what_the_turn_before_said_is_shown_until_it_is_deleted(page: Page, prod
     open_tab(page, "Cache")
     expect(page.get_by_test_id("difference")).to_contain_text("09:14")
     expect(panel).to_contain_text("a number changed, as in a date")
-    call("DELETE", f"traces/{requests[0]}", {})
+    call("DELETE", f"requests/{requests[0]}", {})
     page.goto(f"{base}/requests/{requests[1]}?panel=Context")
     gone = "The turn before was deleted, together with its text."
     expect(page.get_by_test_id("difference")).to_contain_text(gone)
