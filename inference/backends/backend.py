@@ -1,6 +1,6 @@
 """The contract between a request's task and its source of tokens: this worker's engine or a server elsewhere.
 
-Knows nothing of either.
+Knows nothing of how either makes tokens.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _message(body: bytes) -> str | None:
 
 
 def transport_failure(error: httpx.HTTPError) -> BackendError:
-    """A connection that was not made, or that broke."""
+    """Return the error for a failed connection."""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         message = "The model's server cannot be reached"
     else:

@@ -1,4 +1,4 @@
-"""The worker's Celery app and its one task. Knows nothing of generation."""
+"""The worker's Celery app and its one task. Knows nothing of how a generation runs."""
 
 from __future__ import annotations
 

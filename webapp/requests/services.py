@@ -1,4 +1,4 @@
-"""Objects that a process's lifecycle tasks share: log, tokenizer, classifier. Loaded once, on first use."""
+"""Objects that a site process shares: log, tokenizer, classifier. Loaded once, on first use."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ export interface CheckBody {
   text: string;
 }
 
-/** The texts of each filter with few texts that match something, and the currencies of costs. */
+/** The values in use of each filter with few values, and the currencies of costs. */
 export interface Choices {
   status: string[];
   finish_reason: string[];
@@ -817,7 +817,7 @@ export interface RunsOfSet {
   ids: string[];
   /** Number of requests by status. */
   status: Record<string, number>;
-  /** Of the billed runs; null: there are no bills, or bills in two currencies. */
+  /** Cost of the billed runs. Null: there is no bill, or there are two currencies. */
   cost_nano: number | null;
   currency: string;
 }

@@ -7,7 +7,7 @@ export interface SentFrame {
   seq: number;
   numEvents: number;
   carrier: "websocket" | "sse" | null;
-  /** When it arrived at this page, µs since the epoch by its clock; null, here and in the next: this page was not there. */
+  /** When it arrived at this page, µs since the epoch by its clock; null, here and in the next: this page did not receive the frame. */
   arrivedUnixUs: number | null;
   /** Size of the message as it came, in UTF-8. */
   numBytes: number | null;

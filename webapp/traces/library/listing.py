@@ -57,7 +57,7 @@ class RunsOfSet(Result):
     status: dict[Status, int]
     """Number of requests by status."""
     cost_nano: int | None
-    """Of the billed runs; null: there are no bills, or bills in two currencies."""
+    """Cost of the billed runs. Null: there is no bill, or there are two currencies."""
     currency: str
 
 
@@ -69,7 +69,7 @@ class TagCount(Result):
 
 
 class Choices(Result):
-    """The texts of each filter with few texts that match something, and the currencies of costs."""
+    """The values in use of each filter with few values, and the currencies of costs."""
 
     status: list[str]
     finish_reason: list[str]

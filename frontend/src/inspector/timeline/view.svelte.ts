@@ -51,7 +51,7 @@ export class TimelineView {
   announced = $state("");
 
   private readonly lanes = new Lanes();
-  /** In places of the axis. Null: the whole, however it grows. */
+  /** The window on the axis. Null: all of it. */
   private chosen = $state.raw<Range | null>(null);
   private flight = 0;
 
@@ -149,7 +149,7 @@ export class TimelineView {
     this.flight = requestAnimationFrame(step);
   }
 
-  /** About a pixel of the canvas. */
+  /** Zoom around a pixel of the canvas. */
   zoomAt(x: number, factor: number): void {
     this.show(zoom(this.window, this.axis, factor, this.warp.toAxis(this.on.toTime(x))));
   }

@@ -14,7 +14,7 @@ import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
 const TOP = 48;
-/** Heights, px: below the first the chain of samplers is left out, and the candidates keep the room. */
+/** Heights, px: below the first the row of logits processors is left out, and the candidates keep the room. */
 const [CHAIN_FROM, LEAST_TOP] = [260, 28];
 /** A candidate's row, where there is room and where there is not. */
 const [ROW, LEAST_ROW] = [30, 20];

@@ -1,6 +1,6 @@
 /** Requests that are really sent to this server's gate, and the replies. The server starts none of them. */
 
-/** The doors in the order in which the server checks them (webapp/api/chat/conversations.py), each with its refusals. */
+/** The doors in the order in which the server checks them (webapp/api/chat/messages.py), each with its refusals. */
 export const DOORS = [
   { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "session", name: "Signed in", asks: "Whose session is it?" },

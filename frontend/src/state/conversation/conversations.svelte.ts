@@ -40,7 +40,7 @@ export class Conversations {
     this.pollLater();
   }
 
-  /** An answer that was overtaken by a later question is dropped. */
+  /** Load the list. A reply that a later load overtook is dropped. */
   async load(): Promise<void> {
     const { query } = this;
     await this.ask(query, (listed) => {

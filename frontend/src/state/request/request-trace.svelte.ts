@@ -81,7 +81,7 @@ export class RequestTrace {
   private stream: EventStream | null = null;
   private isClosed = false;
   private complete: () => void = () => {};
-  /** Kept when no more events come: all are here, the server sends none, or the trace was closed. */
+  /** Resolved when no more events come: all are here, the server sends none, or the trace was closed. */
   readonly completion = new Promise<void>((resolve) => (this.complete = resolve));
 
   constructor(readonly requestId: string) {}

@@ -91,7 +91,7 @@ function placeText({ a, b }: ContextDiff, names: [string, string]): string {
   return inA === inB ? `in ${inA}` : `in ${inA} of ${names[0]} and ${inB} of ${names[1]}`;
 }
 
-/** The effect on the cache of the later one. */
+/** The cache's effect on the later request, in words. */
 export function cacheSentence(
   found: ContextDiff,
   a: TraceView,

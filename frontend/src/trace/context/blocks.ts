@@ -26,7 +26,7 @@ export interface Block {
   isStored: boolean;
 }
 
-/** None before the look-up. */
+/** Return the blocks; empty before the lookup. */
 export function blocksOf(view: TraceView): Block[] {
   const { cache, prompt } = view;
   if (!cache || !prompt) return [];
