@@ -285,9 +285,10 @@ def test_two_posts_of_one_key_at_once_are_one_message(page: Page) -> None:
           const post = (path, body, more = {}) =>
             fetch(path, {method: "POST", headers: {"X-CSRFToken": token, ...more}, body: JSON.stringify(body)});
           const {id} = await (await post("/api/conversations", {})).json();
+          const key = crypto.randomUUID();
           const send = async () => {
             const body = {text: "Twice at once.", params: {max_tokens: 3}};
-            const reply = await post(`/api/conversations/${id}/messages`, body, {"Idempotency-Key": "at-once"});
+            const reply = await post(`/api/conversations/${id}/messages`, body, {"Idempotency-Key": key});
             const {assistant_message} = await reply.json();
             return [reply.status, assistant_message.request_id, reply.headers.get("Idempotent-Replayed")];
           };
