@@ -1,4 +1,8 @@
-"""Runs a browser or fault test that fails once more, and lists those that then passed: a debt that is kept at none."""
+"""Runs a browser or fault test that fails once more, and lists those that then passed: a debt that is kept at none.
+
+Tests of one browser module share a page, and each goes on where the last one ended. The second try begins the module
+again, with a new user and page.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,29 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
     if failed := next((report for report in reports if report.failed), None):
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        if not any(report.failed for report in reports):
-            reason = failed.longreprtext.strip().splitlines()[-1]
+        reports = _second_try(item, nextitem)
+        again = next((report for report in reports if report.failed), None)
+        if again:
+            again.sections.append(("the first try", failed.longreprtext))
+        else:
             for report in reports:
-                report.user_properties.append((_REASON, reason))
+                report.user_properties.append((_REASON, failed.longreprtext.strip()))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def _second_try(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
+    if "browser" in item.path.parts:
+        module = [each for each in item.session.items if each.path == item.path]
+        earlier = module[: module.index(item)]
+        # A next test of another module ends this one's page. The product stays.
+        elsewhere = next((each for each in item.session.items if each.path != item.path), None)
+        item.session._setupstate.teardown_exact(elsewhere)
+        for each, following in zip(earlier, [*earlier[1:], item], strict=True):
+            runtestprotocol(each, log=False, nextitem=following)
+    return runtestprotocol(item, log=False, nextitem=nextitem)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -35,4 +53,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if found:
         terminalreporter.section("passed only when run once more: mend these")
     for name, reason in found.items():
-        terminalreporter.write_line(f"{name}: {reason}")
+        terminalreporter.write_line(f"{name}:\n{reason}\n")

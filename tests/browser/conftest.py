@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from playwright.sync_api import Page, sync_playwright
@@ -14,6 +15,9 @@ from tests.ports import free_port
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from browser import find_chromium
+
+_NUMBERS = count(1)
+"""A second try of a module has a user of its own."""
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +30,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def product(running: Running, request: pytest.FixtureRequest) -> Running:
-    """The shared product, whose link signs in this module's user."""
-    running.sign_in(request.module.__name__.rpartition(".")[2])
+    """The shared product, whose link signs in a new user of this module."""
+    running.sign_in(f"{request.module.__name__.rpartition('.')[2]}-{next(_NUMBERS)}")
     return running
 
 

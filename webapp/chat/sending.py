@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 
 import msgspec
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
+_BEGIN_S = 2.0
+"""Longest wait of a repeated message for the first one, which may still be taken back. Its usual time is 20 ms."""
+_POLL_S = 0.02
 
 
 class AnswerOpen(Exception):
@@ -65,11 +69,15 @@ def send(
 
 
 def _repeat(key: Key) -> Sent:
-    """The first result. Raises QueueUnavailable while that may still be taken back, KeyReused."""
-    first = first_result(key)
-    if first is None or not all(_has_begun(answer) for answer in first[1]):
-        raise QueueUnavailable("the same message is being sent, or was just taken back")
-    return Sent(*first, is_repeat=True)
+    """Wait until the first send has begun or was taken back. Raises QueueUnavailable when it was, KeyReused."""
+    deadline = time.monotonic() + _BEGIN_S
+    while (first := first_result(key)) is not None:
+        if all(_has_begun(answer) for answer in first[1]):
+            return Sent(*first, is_repeat=True)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
+    raise QueueUnavailable("the same message is being sent, or was just taken back")
 
 
 def _has_begun(answer: Message) -> bool:

@@ -117,6 +117,15 @@ def test_a_repeat_is_told_of_nothing_that_may_be_taken_back(
     assert not Delivery.objects.exists()
 
 
+def test_a_repeat_waits_until_the_first_has_begun(alice: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([False, False])
+    monkeypatch.setattr("webapp.chat.sending._has_begun", lambda answer: next(looks, None) is None)
+    first = send(alice, path, "k")[1]
+    status, again, is_repeat = send(alice, path, "k")
+    assert (status, is_repeat, ids(again)) == (201, True, ids(first))
+    assert next(looks, None) is None
+
+
 def test_a_conversation_tells_the_keys_and_takes_them_along(alice: Client, path: str) -> None:
     send(alice, path, "k")
     post(alice, path, {"text": "Without"})
