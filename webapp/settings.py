@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "webapp.probes",
     "webapp.reruns",
     "webapp.billing",
+    "webapp.usage",
     "webapp.dashboard",
     "webapp.supervisor",
 ]

@@ -29,11 +29,20 @@ def compute_lines(usage: Usage, unit_prices: Mapping[str, int]) -> tuple[BillLin
     )
 
 
-def post_bill(request_id: str, user_id: int, model: str, usage: Usage, at: int) -> BillPosted:
+def saved_nano(usage: Usage, unit_prices: Mapping[str, int]) -> int:
+    """Return the cost of the same tokens without a cache, minus their cost: negative where writing cost more."""
+    price = unit_prices["uncached_input"]
+    return sum(getattr(usage, kind) * (price - unit_prices[kind]) for kind in KINDS if kind != "output")
+
+
+def post_bill(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
     """Enter the bill in the ledger, once per request: a second call returns what the first one posted."""
     entry = LedgerEntry.objects.filter(request_id=request_id).first()
-    if entry is None:
-        entry = _post(request_id, user_id, model, usage)
+    return entry or _post(request_id, user_id, model, usage)
+
+
+def bill_event(entry: LedgerEntry, at: int) -> BillPosted:
+    """Return the event of a posted bill. at: µs since the request was accepted."""
     return BillPosted(
         at=at,
         currency=entry.currency,
@@ -75,6 +84,7 @@ def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntr
             "posted_at": timezone.now(),
             **msgspec.to_builtins(usage),
             "total_nano": sum(line.amount_nano for line in lines),
+            "saved_nano": saved_nano(usage, unit_prices) if found else None,
             "currency": found.currency if found else "USD",
             "price_version": found.version if found else UNPRICED,
             "lines": msgspec.to_builtins(lines),

@@ -65,6 +65,8 @@ class LedgerEntry(models.Model):
     cache_write_1h = models.PositiveIntegerField()
     output = models.PositiveIntegerField()
     total_nano = models.BigIntegerField()
+    saved_nano = models.BigIntegerField(null=True)
+    """Cost of the same tokens without a cache, minus the total; null: unpriced, or posted before this was kept."""
     currency = models.CharField(max_length=3)
     price_version = models.CharField(max_length=64)
     lines = models.JSONField()

@@ -26,7 +26,8 @@ from inference.protocol.events import (
 )
 from inference.protocol.failures import Failure
 from inference.protocol.request import SamplingParams
-from webapp.billing.bill import post_bill
+from webapp.billing.bill import UNPRICED, bill_event, post_bill
+from webapp.billing.models import LedgerEntry
 from webapp.lifecycle.turn_before import compare_with_turn_before
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -34,6 +35,7 @@ from webapp.requests.outcome import Outcome, fold
 from webapp.requests.signals import settled
 from webapp.traces import store
 from webapp.traces.file.archive import Packing
+from webapp.usage.record import NO_COST, Cost, record_use
 
 _NO_RESULT = Failure(
     "settle",
@@ -75,11 +77,16 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     request.attempt += 1
     log.fence(request.id, request.attempt)
     _catch_up(log, request.id, frames)
-    if last := _missing(request, fold(frames), failure, ready.compared):
+    outcome = fold(frames)
+    entry = _post(request, outcome)
+    if last := _missing(request, outcome, entry, failure, ready.compared):
         frames.append(Frame(seq=frames[-1].last_seq + 1 if frames else 1, events=tuple(last)))
-    record(request, fold(frames))
+        outcome = fold(frames)
+    record(request, outcome)
     request.save()
     store.save(request, frames, ready.packing)
+    # Last: from here on other settlements of the same hour wait for this one to commit.
+    record_use(request, outcome, cost_of(entry))
     if last:
         # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt), robust=True)
@@ -91,20 +98,39 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
     frames += log.read(request_id, after=frames[-1].last_seq if frames else 0)
 
 
+def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
+    """Post the bill. None: no token was used.
+
+    The log may have the bill already: its ledger entry may have been lost with an earlier run's transaction.
+    """
+    if not any(msgspec.structs.astuple(outcome.usage)):
+        return None
+    return post_bill(request.id, request.user_id, request.model, outcome.usage)
+
+
+def cost_of(entry: LedgerEntry | None) -> Cost:
+    if entry is None:
+        return NO_COST
+    is_priced = entry.price_version != UNPRICED
+    total = entry.total_nano if is_priced else None
+    return Cost(total, entry.saved_nano, entry.currency if is_priced else "", entry.price_version)
+
+
 def _missing(
-    request: Request, outcome: Outcome, failure: Failure | None, compared: ContextCompared | None
+    request: Request,
+    outcome: Outcome,
+    entry: LedgerEntry | None,
+    failure: Failure | None,
+    compared: ContextCompared | None,
 ) -> list[AnyEvent]:
-    """Post the bill, and return the events that the log still needs to be complete."""
+    """The events that the log still needs to be complete."""
     clock, events = RequestClock(request.accepted_unix_us), list[AnyEvent]()
     if outcome.num_events == 0:
         events.append(_beginning(request))
     if compared is not None and not outcome.is_terminal:
         events.append(msgspec.structs.replace(compared, at=clock.at()))
-    if any(msgspec.structs.astuple(outcome.usage)):
-        # Also when the log has the bill: its ledger entry may have been lost with an earlier run's transaction.
-        bill = post_bill(request.id, request.user_id, request.model, outcome.usage, clock.at())
-        if outcome.bill is None:
-            events.append(bill)
+    if entry is not None and outcome.bill is None:
+        events.append(bill_event(entry, clock.at()))
     if not outcome.is_terminal:
         events.append(_terminal(outcome, failure, clock))
     return events

@@ -16,6 +16,7 @@ from inference.protocol.events import (
     Frame,
     GenerationFinished,
     GenerationForked,
+    GenerationQueued,
     GenerationStarted,
     RequestCancelled,
     RequestFailed,
@@ -42,6 +43,12 @@ class Outcome:
     is_cache_known: bool | None
     """False: a remote back end did not report its cache. None: no generation has finished."""
     finish_reason: FinishReason | None
+    queue_us: int | None
+    """Time from the queue to a worker's engine; None: no engine began."""
+    worker: str | None
+    """The last worker whose engine began."""
+    num_attempts: int
+    """Engines that began."""
     first_token_us: int | None
     """Time of the first sampled token, counted like first_text_us."""
     between_tokens_us: dict[str, int] | None
@@ -68,12 +75,16 @@ def fold(frames: Sequence[Frame]) -> Outcome:
     """Compute the outcome of one request's frames, in order."""
     events = [event for frame in frames for event in frame.events]
     finished = _last(events, GenerationFinished)
+    started = [event for event in events if isinstance(event, GenerationStarted)]
     shown = [event for event in events if isinstance(event, GenerationForked | TextReleased | TextWithheld)]
     return Outcome(
         text="".join(_notice(event) if isinstance(event, TextWithheld) else event.text for event in shown),
         usage=finished.usage if finished else Usage(),
         is_cache_known=finished.is_cache_known if finished else None,
         finish_reason=finished.finish_reason if finished else None,
+        queue_us=_queue_us(events),
+        worker=started[-1].worker if started else None,
+        num_attempts=len(started),
         first_token_us=_first(events, TokenSampled),
         between_tokens_us=_between_tokens(events),
         first_text_us=_first(events, TextReleased),
@@ -97,6 +108,12 @@ def _first(events: Sequence[AnyEvent], kind: type[AnyEvent]) -> int | None:
     """Time of the first such event, µs since acceptance, without a person's time for choosing tokens until then."""
     at = next((event.at for event in events if isinstance(event, kind)), None)
     return None if at is None else _unwaited(at, list(_choices(events)))
+
+
+def _queue_us(events: Sequence[AnyEvent]) -> int | None:
+    queued = next((event.at for event in events if isinstance(event, GenerationQueued)), None)
+    started = next((event.at for event in events if isinstance(event, GenerationStarted)), None)
+    return None if queued is None or started is None else started - queued
 
 
 def _unwaited(at: int, choices: Iterable[tuple[int, int]]) -> int:

@@ -11,7 +11,7 @@ from django.db.models import ProtectedError
 from django.test import Client
 
 from inference.protocol.request import Usage
-from webapp.billing.bill import KINDS, compute_lines, post_bill
+from webapp.billing.bill import KINDS, compute_lines, post_bill, saved_nano
 from webapp.billing.models import LedgerEntry, LedgerIsAppendOnly, Price
 from webapp.dashboard import totals
 from webapp.requests.models import Request
@@ -27,8 +27,8 @@ def test_lines_add_up_and_leave_out_what_was_not_used() -> None:
 @pytest.mark.django_db
 def test_a_second_post_returns_the_first() -> None:
     alice = User.objects.create_user("alice")
-    first = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=10, output=1), 5)
-    again = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=999), 5)
+    first = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=10, output=1))
+    again = post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(uncached_input=999))
     assert first == again
     assert LedgerEntry.objects.count() == 1
 
@@ -36,14 +36,19 @@ def test_a_second_post_returns_the_first() -> None:
 @pytest.mark.django_db
 def test_an_unpriced_model_has_no_amount() -> None:
     alice = User.objects.create_user("alice")
-    bill = post_bill("req_1", alice.pk, "unknown", Usage(output=5), 5)
-    assert (bill.lines, bill.total_nano, bill.price_version) == ((), 0, "unpriced")
+    bill = post_bill("req_1", alice.pk, "unknown", Usage(output=5))
+    assert (bill.lines, bill.total_nano, bill.saved_nano, bill.price_version) == ((), 0, None, "unpriced")
+
+
+def test_a_cache_saves_what_its_tokens_cost_less() -> None:
+    assert saved_nano(Usage(uncached_input=10, cache_read=100, output=50), PRICES) == 100 * (20 - 2)
+    assert saved_nano(Usage(cache_write_5m=10, cache_write_1h=1), PRICES) == 10 * (20 - 25) + (20 - 40)
 
 
 @pytest.mark.django_db
 def test_an_entry_cannot_be_changed_or_deleted() -> None:
     alice = User.objects.create_user("alice")
-    post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(output=1), 5)
+    post_bill("req_1", alice.pk, "smollm2-135m-instruct", Usage(output=1))
     entry = LedgerEntry.objects.get()
     with pytest.raises(LedgerIsAppendOnly):
         entry.save()
@@ -63,7 +68,7 @@ def test_an_entry_cannot_be_changed_or_deleted() -> None:
 def test_the_usage_pages_totals_equal_the_ledger() -> None:
     alice, bob = (User.objects.create_user(name) for name in ("alice", "bob"))
     for n, user in enumerate((alice, alice, bob)):
-        post_bill(f"req_{n}", user.pk, "smollm2-135m-instruct", Usage(uncached_input=10 * (n + 1), output=n), 5)
+        post_bill(f"req_{n}", user.pk, "smollm2-135m-instruct", Usage(uncached_input=10 * (n + 1), output=n))
     entries = LedgerEntry.objects.all()
     whole = totals.total(entries)
     for rows in (totals.by_user(entries), totals.by_day(entries), totals.by_model(entries)):
@@ -82,7 +87,7 @@ def test_the_usage_page_adds_no_two_currencies_and_says_what_has_no_price() -> N
         )
     sent = [(alice, "euro"), (alice, "smollm2-135m-instruct"), (alice, "free"), (bob, "free")]
     for n, (user, model) in enumerate(sent):
-        post_bill(f"req_{n}", user.pk, model, Usage(output=100), 5)
+        post_bill(f"req_{n}", user.pk, model, Usage(output=100))
     entries = LedgerEntry.objects.all()
     dollars = f"0.{LedgerEntry.objects.get(model='smollm2-135m-instruct').total_nano:09d} USD"
     assert totals.total(entries).cost == f"0.000000300 EUR, {dollars}, 2 unpriced"
@@ -98,7 +103,7 @@ def test_a_bill_can_be_compared_with_the_ledger_by_its_owner_alone(client: Clien
     path = f"/api/requests/{request.pk}/ledger"
     client.force_login(alice)
     assert client.get(path).status_code == 404
-    bill = post_bill(request.pk, alice.pk, request.model, Usage(uncached_input=10, output=1), 5)
+    bill = post_bill(request.pk, alice.pk, request.model, Usage(uncached_input=10, output=1))
     entry = client.get(path).json()
     assert (entry["total_nano"], entry["price_version"]) == (bill.total_nano, bill.price_version)
     assert entry["lines"] == list(msgspec.to_builtins(bill.lines))

@@ -40,7 +40,7 @@ def test_what_is_older_than_the_rule_goes_and_the_bill_stays() -> None:
     RetentionRule.objects.create(user=alice, keep_days=30)
     gone, pinned, young, hers = old(alice, 31), old(alice, 99, is_pinned=True), old(alice, 29), old(bob, 999)
     open_ = Request.objects.create(user=alice, surface="chat", model="m", title="T")
-    post_bill(gone, alice.pk, "smollm2-135m-instruct", Usage(uncached_input=5, output=7), 1)
+    post_bill(gone, alice.pk, "smollm2-135m-instruct", Usage(uncached_input=5, output=7))
     assert retention.enforce(NOW) == 1
     assert set(Request.objects.values_list("pk", flat=True)) == {pinned, young, hers, open_.pk}
     assert (LedgerEntry.objects.get().request_id, LedgerEntry.objects.get().output) == (gone, 7)

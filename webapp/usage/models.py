@@ -1,0 +1,163 @@
+"""One record per request of what it used, and the sums of these records by hour and by day.
+
+Knows nothing of how a request runs. A record outlives its request and trace.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+GROUPED = ("user_id", "surface", "model", "status", "error_code", "verdict", "currency")
+"""Columns that a roll-up keeps apart. All records of one hour with the same values are one row."""
+SUMMED = (
+    "num_requests",
+    "num_unpriced",
+    "uncached_input",
+    "cache_read",
+    "cache_write_5m",
+    "cache_write_1h",
+    "output",
+    "cache_unknown_input",
+    "cost_nano",
+    "saved_nano",
+)
+"""Columns that a roll-up adds up."""
+
+
+class _Dimensions(models.Model):
+    """The columns by which usage is told apart."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    surface = models.CharField(max_length=16)
+    model = models.CharField(max_length=128)
+    status = models.CharField(max_length=16)
+    """The request's final status, or `refused`: the gateway did not accept it."""
+    error_code = models.CharField(max_length=32, blank=True)
+    """Cause of a failure or refusal."""
+    verdict = models.CharField(max_length=8, blank=True)
+    """The worst verdict of the safety checks; empty: none is recorded."""
+    currency = models.CharField(max_length=3, blank=True)
+    """Empty: nothing was priced."""
+
+    class Meta:
+        abstract = True
+
+
+class _Tokens(models.Model):
+    """The five kinds of tokens, which never overlap."""
+
+    uncached_input = models.BigIntegerField(default=0)
+    cache_read = models.BigIntegerField(default=0)
+    cache_write_5m = models.BigIntegerField(default=0)
+    cache_write_1h = models.BigIntegerField(default=0)
+    output = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class UsageRecord(_Dimensions, _Tokens):
+    """One request's use, written in the transaction that settles it."""
+
+    request_id = models.CharField(max_length=32, unique=True)
+    """Kept as text: the record outlives the request."""
+    accepted_at = models.DateTimeField()
+    """Time of the request's arrival; roll-ups count it in this hour."""
+    is_cache_known = models.BooleanField(null=True)
+    """False: a remote back end did not report its cache."""
+    price_version = models.CharField(max_length=64, blank=True)
+    """`unpriced`: the model had no price. Empty: no token was used."""
+    cost_nano = models.BigIntegerField(null=True)
+    saved_nano = models.BigIntegerField(null=True)
+    """Cost of the same tokens without a cache, minus the cost. Writing to the cache may cost more than it saves."""
+    queue_us = models.BigIntegerField(null=True)
+    """Time from the queue to a worker's engine."""
+    first_token_us = models.BigIntegerField(null=True)
+    first_text_us = models.BigIntegerField(null=True)
+    per_token_us = models.BigIntegerField(null=True)
+    """Time per output token: the mean time from each token to the next."""
+    duration_us = models.BigIntegerField(null=True)
+    finish_reason = models.CharField(max_length=16, blank=True)
+    input_verdict = models.CharField(max_length=8, blank=True)
+    output_verdict = models.CharField(max_length=8, blank=True)
+    worker = models.CharField(max_length=64, blank=True)
+    """The last worker that began it; empty: none began."""
+    num_attempts = models.PositiveIntegerField(default=0)
+    """Workers' engines that began it."""
+    is_demo = models.BooleanField(default=False)
+    """Made by `manage.py seed_demo`."""
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["accepted_at"]),
+            models.Index(fields=["user", "accepted_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.request_id
+
+
+class _RollUp(_Dimensions, _Tokens):
+    """Sums of the records that were accepted from `start` on."""
+
+    start = models.DateTimeField()
+    num_requests = models.BigIntegerField(default=0)
+    num_unpriced = models.BigIntegerField(default=0)
+    """Requests that used tokens without a price."""
+    cache_unknown_input = models.BigIntegerField(default=0)
+    """Part of uncached_input for which the use of a cache is unknown."""
+    cost_nano = models.BigIntegerField(default=0)
+    saved_nano = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%d %H:%M} {self.model}"
+
+
+class UsageHour(_RollUp):
+    """One hour, which begins with a full hour in UTC."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["start", *GROUPED], name="one_usage_hour")]
+
+
+class UsageDay(_RollUp):
+    """One day in UTC."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["start", *GROUPED], name="one_usage_day")]
+
+
+class _Speed(models.Model):
+    """How long the requests accepted from `start` on took: a mergeable sketch of each time."""
+
+    start = models.DateTimeField()
+    surface = models.CharField(max_length=16)
+    model = models.CharField(max_length=128)
+    sketch = models.BinaryField()
+    """See `webapp.usage.sketch`."""
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.start:%Y-%m-%d %H:%M} {self.model}"
+
+
+class SpeedHour(_Speed):
+    """One hour, which begins with a full hour in UTC."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["start", "surface", "model"], name="one_speed_hour")]
+
+
+class SpeedDay(_Speed):
+    """One day in UTC."""
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["start", "surface", "model"], name="one_speed_day")]
