@@ -6,6 +6,8 @@ again, with a new user and page.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -38,11 +40,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def _second_try(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
     if "browser" in item.path.parts:
         module = [each for each in item.session.items if each.path == item.path]
-        earlier = module[: module.index(item)]
+        so_far = module[: module.index(item) + 1]
         # A next test of another module ends this one's page. The product stays.
         elsewhere = next((each for each in item.session.items if each.path != item.path), None)
         item.session._setupstate.teardown_exact(elsewhere)
-        for each, following in zip(earlier, [*earlier[1:], item], strict=True):
+        for each, following in pairwise(so_far):
             runtestprotocol(each, log=False, nextitem=following)
     return runtestprotocol(item, log=False, nextitem=nextitem)
 

@@ -30,8 +30,12 @@ def test_it(attempts):
 
 
 def run(folder: Path, num_failures: int, *options: str) -> subprocess.CompletedProcess[str]:
+    return run_file(folder, TEST.format(num_failures=num_failures), *options)
+
+
+def run_file(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     folder.mkdir()
-    (folder / "test_it.py").write_text(TEST.format(num_failures=num_failures))
+    (folder / "test_it.py").write_text(text)
     command = [
         sys.executable,
         "-m",
@@ -52,7 +56,7 @@ def run(folder: Path, num_failures: int, *options: str) -> subprocess.CompletedP
 def test_a_browser_test_that_fails_once_passes_and_is_named(tmp_path: Path, options: list[str]) -> None:
     done = run(tmp_path / "browser", 1, *options)
     assert done.returncode == 0
-    assert "passed only when run once more" in done.stdout and "test_it.py::test_it: " in done.stdout
+    assert "passed only when run once more" in done.stdout and "test_it.py::test_it:\n" in done.stdout
     assert (tmp_path / "browser" / "attempts").read_text() == "2"
 
 
@@ -70,3 +74,30 @@ def test_other_tests_are_run_once(tmp_path: Path) -> None:
 def test_a_test_that_passes_is_run_once(tmp_path: Path) -> None:
     done = run(tmp_path / "faults", num_failures=0)
     assert done.returncode == 0 and "once more" not in done.stdout
+
+
+MODULE = """
+import pytest
+
+steps = []
+
+@pytest.fixture(scope="module")
+def page():
+    steps.append("page")
+    yield
+
+def test_one(page):
+    steps.append("one")
+
+def test_two(page):
+    steps.append("two")
+    assert len(steps) > 3
+
+def test_three(page):
+    assert steps == ["page", "one", "two", "page", "one", "two"]
+"""
+
+
+def test_a_second_try_begins_a_browser_module_again(tmp_path: Path) -> None:
+    done = run_file(tmp_path / "browser", MODULE)
+    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout
