@@ -17,11 +17,12 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
-from webapp.lifecycle.admission import admit
+from webapp.lifecycle.admission import TooManyOpen, admit
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
+from webapp.usage.record import record_refusal
 
 logger = logging.getLogger(__name__)
 
@@ -127,13 +128,17 @@ def begin(
     undo = _Undo(conversation.leaf_id, conversation.title, created, answers)
     conversation.leaf_id, conversation.updated_at = answers[0].pk, timezone.now()
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
-    with transaction.atomic():
-        if key is not None:
-            claim(key, question, answers)
-        limits = admit(conversation.user_id, len(requests), by.is_stepped)
-        Request.objects.bulk_create(requests)
-        Message.objects.bulk_create(created)
-        conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    try:
+        with transaction.atomic():
+            if key is not None:
+                claim(key, question, answers)
+            limits = admit(conversation.user_id, len(requests), by.is_stepped)
+            Request.objects.bulk_create(requests)
+            Message.objects.bulk_create(created)
+            conversation.save(update_fields=["leaf_id", "title", "updated_at"])
+    except TooManyOpen:
+        _record_refusals(requests, "too_many_open")
+        raise
     started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
@@ -143,8 +148,15 @@ def begin(
         logger.exception("%s could not be started", requests[len(started)].pk)
         # The conversation must not show an answer that will never come, nor fewer answers than were asked for.
         undo.run(started)
+        _record_refusals(requests, "queue_unavailable")
         raise
     return answers
+
+
+def _record_refusals(requests: list[Request], code: str) -> None:
+    """Count requests that leave no row of their own."""
+    for request in requests:
+        record_refusal(request.user_id, request.surface, request.model, code)
 
 
 def _request(

@@ -47,7 +47,7 @@ def percentiles(sketch: bytes, metric: str, quantiles: Iterable[float]) -> list[
         found.add(_MAPPING.value(key), count)
     if not found.count:
         return None
-    return [float(found.get_quantile_value(quantile)) for quantile in quantiles]
+    return [found.get_quantile_value(quantile) or 0.0 for quantile in quantiles]
 
 
 def num_values(sketch: bytes, metric: str) -> int:
