@@ -7,12 +7,12 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from webapp.accounts.views import sign_in
-from webapp.api import comparison, learn, ledger, presets, probes, requests, reruns, site, steps
+from webapp.api import comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
 from webapp.api.view import api
-from webapp.dashboard.views import usage
+from webapp.dashboard.views import usage as usage_page
 from webapp.stream.sse import events
 
 handler400 = "webapp.gateway.errors.bad_request"
@@ -76,6 +76,8 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/usage", api(GET=usage.show_own_usage)),
+    path("api/usage/all", api(GET=usage.show_all_usage)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
     path("api/learn/prices", api(GET=learn.show_prices)),
@@ -89,7 +91,7 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
-    path("admin/usage/", admin.site.admin_view(usage), name="usage"),
+    path("admin/usage/", admin.site.admin_view(usage_page), name="usage"),
     path("admin/", admin.site.urls),
     path("", site.shell),
     path("c/<str:conversation_id>", site.shell),

@@ -69,7 +69,7 @@ SITE: dict[str, set[str]] = {
     "webapp.presets": set(),
     "webapp.requests": {"gateway", "context"},
     "webapp.traces": {"context", "gateway", "requests"},
-    "webapp.usage": {"requests"},
+    "webapp.usage": {"gateway", "requests"},
     "webapp.lifecycle": {"billing", "context", "requests", "traces", "usage"},
     "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces", "usage"},
     "webapp.reruns": {"context", "gateway", "lifecycle", "requests"},
@@ -91,6 +91,7 @@ SITE: dict[str, set[str]] = {
         "reruns",
         "stream",
         "traces",
+        "usage",
     },
 }
 """The site from its ground floor to its edge: a package imports only such as stand above it. Debts: none."""

@@ -27,6 +27,32 @@ import type {
   Usage,
 } from "./events";
 
+/** A period and a choice of requests of all users. */
+export interface AllUsageQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Id of a user. */
+  user?: number | null;
+  /** Name of a group of users. */
+  group?: string;
+}
+
+/** Money of one currency. */
+export interface Amount {
+  currency: string;
+  /** Billionths of the currency's unit. */
+  nano: number;
+}
+
 /** A request's place among the answers to one message. */
 export interface AnswerPlace {
   /** From 0. */
@@ -52,6 +78,14 @@ export interface ArchiveForm {
   redact?: boolean;
 }
 
+/** Requests that ended without an answer for the same reason. */
+export interface Cause {
+  status: string;
+  code: string;
+  num: number;
+  num_before: number;
+}
+
 /** The number of traces that an operation changed. */
 export interface Changed {
   num_traces: number;
@@ -69,6 +103,12 @@ export interface ChatBody {
 /** A text for the safety classifier. */
 export interface CheckBody {
   text: string;
+}
+
+/** A value by which the report can be filtered. */
+export interface Choice {
+  key: string;
+  label: string;
 }
 
 /** The values in use of each filter with few values, and the currencies of costs. */
@@ -224,6 +264,17 @@ export interface Grid {
   dry_base?: number[];
   dry_allowed_length?: number[];
   max_tokens?: number[];
+}
+
+/** Requests that agree in the column by which the chart is stacked. */
+export interface Group {
+  /** Value of the column; empty for the group of all others. */
+  key: string;
+  label: string;
+  now: UsageFigures;
+  before: UsageFigures;
+  /** One per part of the chart. */
+  points: UsageFigures[];
 }
 
 /** The result of importing a file of conversations. */
@@ -545,6 +596,15 @@ export interface PackedTurn {
   /** Tokens kept free for the answer. */
   reserved: number;
   answer_ids: number[];
+}
+
+/** Times of some requests in µs: the median and the slowest twentieth and hundredth. */
+export interface Percentiles {
+  /** Requests whose time is known. */
+  num: number;
+  p50: number;
+  p95: number;
+  p99: number;
 }
 
 /** A request with its place in a chat or in a set of runs. A place is null where there is none, or none any more. */
@@ -930,6 +990,16 @@ export interface SkippedConversation {
   message: string;
 }
 
+/** How long requests took. */
+export interface Speed {
+  queue_us: Timing;
+  first_token_us: Timing;
+  first_text_us: Timing;
+  per_token_us: Timing;
+  /** Relative error of the percentiles; 0: exact. */
+  error: number;
+}
+
 /** The answers that a call began. Each is a request of its own. */
 export interface Started {
   assistant_message: Message;
@@ -987,6 +1057,15 @@ export interface TextChecks {
   output: SafetyChecked;
 }
 
+/** One of the times of a request. */
+export interface Timing {
+  now: Percentiles | null;
+  /** The period before. */
+  before: Percentiles | null;
+  /** One per part of the chart. */
+  points: (Percentiles | null)[];
+}
+
 /** Times from each token to the next, in µs. The mean is the time per output token. */
 export interface TokenTimes {
   mean: number;
@@ -1039,6 +1118,85 @@ export interface UnitPrices {
   currency: string;
   version: string;
   unit_prices_nano: KindPrices;
+}
+
+/** Sums of some requests. */
+export interface UsageFigures {
+  num_requests: number;
+  num_failed: number;
+  /** Requests that the gateway did not accept. */
+  num_refused: number;
+  /** Requests that the safety checks blocked, or whose answer they withheld. */
+  num_held_back: number;
+  /** Requests that the safety checks flagged and let through. */
+  num_flagged: number;
+  uncached_input: number;
+  cache_read: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
+  output: number;
+  /** Part of uncached_input for which the use of a cache is unknown. */
+  cache_unknown_input: number;
+  /** Requests that used tokens without a price. Their cost is unknown. */
+  num_unpriced: number;
+  cost: Amount[];
+  /** Cost of the same tokens without a cache, minus the cost. */
+  saved: Amount[];
+}
+
+/** A period and a choice of requests. */
+export interface UsageQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+}
+
+/** Usage of a period, compared with the period before. */
+export interface UsageReport {
+  first: string;
+  /** The last day, included. */
+  last: string;
+  zone: string;
+  unit: "day" | "hour" | "month";
+  /** Time zone whose midnights begin the days; UTC for a period of more than 35 days. */
+  counted_in: string;
+  before_first: string;
+  before_last: string;
+  /** The instant at which each part of the chart begins. */
+  starts: string[];
+  by: "group" | "model" | "status" | "surface" | "user";
+  now: UsageFigures;
+  before: UsageFigures;
+  num_users: number;
+  num_users_before: number;
+  /** Groups of the chart, the largest first and all others last. */
+  groups: Group[];
+  /** Users with the highest cost, without points. */
+  leaders: Group[];
+  speed: Speed;
+  /** Requests by weekday, Monday first, and hour of the day in `zone`. */
+  heat: number[][];
+  /** First day of the heat map, which covers at most the period's last 35 days. */
+  heat_first: string;
+  causes: Cause[];
+  verdicts: Verdict[];
+  models: Choice[];
+  surfaces: Choice[];
+}
+
+/** Requests whose safety checks had the same worst verdict. */
+export interface Verdict {
+  verdict: string;
+  num: number;
+  num_before: number;
 }
 
 /** The fields to change; a field that is left out stays. */
@@ -1121,6 +1279,8 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
+  "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };

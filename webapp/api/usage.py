@@ -1,0 +1,106 @@
+"""Operations that show usage: a user's own, and for operators that of all users."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
+from django.utils import timezone
+
+from webapp.gateway.errors import ApiError, user_id
+from webapp.gateway.structs import Query
+from webapp.usage.cells import Filter
+from webapp.usage.period import BadPeriod, Period
+from webapp.usage.report import By, Names, UsageReport, report
+
+_USUAL_DAYS = 30
+PERMISSION = "usage.view_usagerecord"
+"""Allows an operator to see the usage of all users."""
+
+
+class UsageQuery(Query):
+    """A period and a choice of requests."""
+
+    first: date | None = None
+    """Default: 29 days before `last`."""
+    last: date | None = None
+    """The last day, included. Default: today."""
+    zone: str = "UTC"
+    """IANA name of the time zone whose days are counted, such as Europe/Berlin."""
+    by: By = "model"
+    """Column by which the chart is stacked."""
+    model: str = ""
+    surface: str = ""
+    status: str = ""
+
+
+class AllUsageQuery(UsageQuery):
+    """A period and a choice of requests of all users."""
+
+    user: int | None = None
+    """Id of a user."""
+    group: str = ""
+    """Name of a group of users."""
+
+
+def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
+    """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
+    owner = User.objects.get(pk=user_id(request))
+    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
+    return report(_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
+
+
+def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
+    """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
+    if not operator(request).has_perm(PERMISSION):
+        raise ApiError(403, "forbidden", "Only operators see the usage of all users. Ask an administrator.")
+    chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
+    users = dict(User.objects.values_list("pk", "username"))
+    return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
+
+
+def operator(request: HttpRequest) -> User:
+    """The signed-in user."""
+    return User.objects.get(pk=user_id(request))
+
+
+def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
+    """None: all users."""
+    users = User.objects.all()
+    if query.user is not None:
+        users = users.filter(pk=query.user)
+    if query.group:
+        if not Group.objects.filter(name=query.group).exists():
+            raise ApiError(400, "invalid", f"There is no group {query.group!r}.", "group")
+        users = users.filter(groups__name=query.group)
+    return None if query.user is None and not query.group else tuple(users.values_list("pk", flat=True))
+
+
+def _groups_of(users: object) -> dict[int, str]:
+    names: dict[int, str] = {}
+    rows = User.groups.through.objects.filter(user_id__in=list(users)).order_by("group__name")  # type: ignore[call-overload]
+    for pk, name in rows.values_list("user_id", "group__name"):
+        names[pk] = f"{names[pk]}, {name}" if pk in names else name
+    return names
+
+
+def _period(query: UsageQuery) -> Period:
+    zone = _zone(query.zone)
+    last = query.last or timezone.now().astimezone(zone).date()
+    try:
+        first = query.first or last - timedelta(days=_USUAL_DAYS - 1)
+        period = Period(first, last, zone)
+        period.before()
+    except (BadPeriod, OverflowError) as error:
+        raise ApiError(400, "invalid", str(error), "first") from None
+    return period
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # an unknown name, or one that is no name at all
+        message = f"zone must be the name of a time zone, such as Europe/Berlin, not {name!r}."
+        raise ApiError(400, "invalid", message, "zone") from None
