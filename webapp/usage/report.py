@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 from webapp.gateway.structs import Result
 from webapp.requests.outcome import VERDICTS
@@ -18,6 +18,7 @@ from webapp.usage.cells import Cell, Filter, by_hour, cells, sketches, times
 from webapp.usage.period import Period, Unit
 from webapp.usage.sketch import METRICS
 
+Key = TypeVar("Key")
 By = Literal["model", "user", "group", "surface", "status"]
 MAX_GROUPS = 7
 """Groups of the chart, the one of all others included: more colours are not told apart."""
@@ -105,6 +106,15 @@ class Group(Result):
     """One per part of the chart."""
 
 
+class Leader(Result):
+    """A user's requests."""
+
+    user_id: int
+    name: str
+    now: UsageFigures
+    before: UsageFigures
+
+
 class Cause(Result):
     """Requests that ended without an answer for the same reason."""
 
@@ -150,8 +160,8 @@ class UsageReport(Result):
     num_users_before: int
     groups: list[Group]
     """Groups of the chart, the largest first and all others last."""
-    leaders: list[Group]
-    """Users with the highest cost, without points."""
+    leaders: list[Leader]
+    """Users with the highest cost."""
     speed: Speed
     heat: list[list[int]]
     """Requests by weekday, Monday first, and hour of the day in `zone`."""
@@ -257,8 +267,8 @@ def _amounts(nano: Mapping[str, int]) -> list[Amount]:
     return [Amount(currency, amount) for currency, amount in sorted(nano.items())]
 
 
-def _split(found: Iterable[Cell], key: Callable[[Cell], str]) -> dict[str, list[Cell]]:
-    groups = defaultdict[str, list[Cell]](list)
+def _split(found: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+    groups = defaultdict[Key, list[Cell]](list)
     for cell in found:
         groups[key(cell)].append(cell)
     return groups
@@ -291,11 +301,16 @@ def _group(key: str, label: str, now: list[Cell], before: list[Cell], num_parts:
     return Group(key, label, figures(now), figures(before), [figures(part) for part in parts])
 
 
-def _leaders(now: list[Cell], before: list[Cell], names: Names) -> list[Group]:
-    key = names.key_of("user")
+def _leaders(now: list[Cell], before: list[Cell], names: Names) -> list[Leader]:
+    def key(cell: Cell) -> int:
+        return cell.user_id
+
     found, earlier = _split(now, key), _split(before, key)
     ordered = sorted(found, key=lambda each: _size(found[each]), reverse=True)[:MAX_LEADERS]
-    return [_group(each, names.label("user", each), found[each], earlier.get(each, []), 0) for each in ordered]
+    return [
+        Leader(each, names.label("user", str(each)), figures(found[each]), figures(earlier.get(each, [])))
+        for each in ordered
+    ]
 
 
 def _causes(now: list[Cell], before: list[Cell]) -> list[Cause]:

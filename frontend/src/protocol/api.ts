@@ -359,6 +359,14 @@ export interface KindPrices {
   output: number;
 }
 
+/** A user's requests. */
+export interface Leader {
+  user_id: number;
+  name: string;
+  now: UsageFigures;
+  before: UsageFigures;
+}
+
 /** The posted bill of one request. */
 export interface LedgerEntry {
   /** Billionths of the currency's unit. */
@@ -1179,8 +1187,8 @@ export interface UsageReport {
   num_users_before: number;
   /** Groups of the chart, the largest first and all others last. */
   groups: Group[];
-  /** Users with the highest cost, without points. */
-  leaders: Group[];
+  /** Users with the highest cost. */
+  leaders: Leader[];
   speed: Speed;
   /** Requests by weekday, Monday first, and hour of the day in `zone`. */
   heat: number[][];
