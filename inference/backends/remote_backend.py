@@ -64,6 +64,11 @@ class RemoteBackend(threading.Thread):
         return self._is_stopping.is_set()
 
     @property
+    def num_running(self) -> int:
+        """Return the number of requests whose end is still to come."""
+        return len(self._jobs)
+
+    @property
     def pulse(self) -> int:
         """Return the time in units of 5 s: each stream's own patience detects a server that is silent too long."""
         return int(time.monotonic() / _PULSE_S)

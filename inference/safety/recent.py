@@ -37,6 +37,11 @@ class RecentVectors:
         self._vectors: OrderedDict[bytes, tuple[Floats, float]] = OrderedDict()
         """Each vector with the time of its last use; ordered by that time."""
 
+    @property
+    def num_vectors(self) -> int:
+        """Return the number of vectors kept."""
+        return len(self._vectors)
+
     def embed(self, texts: Sequence[str], principal: str) -> Floats:
         """Return unit vectors, [num_texts, 384] float32: those of MiniLM.embed, whose rows depend on no other row."""
         keys = [_digest(text, principal) for text in texts]

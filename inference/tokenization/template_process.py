@@ -33,9 +33,10 @@ class _Killed(TemplateError):
 class TemplateProcess:
     """Renders one template, from any thread, one rendering at a time; restarts its process after that ended."""
 
-    def __init__(self, source: str) -> None:
-        """Raises TemplateError."""
+    def __init__(self, source: str, patience_s: float = _PATIENCE_S) -> None:
+        """Raises TemplateError. patience_s: longest wait for a reply."""
         self._source = source
+        self._patience_s = patience_s
         self._lock = Lock()
         self._start()
 
@@ -98,7 +99,7 @@ class TemplateProcess:
     def _wait(self) -> None:
         poll = select.poll()
         poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
-        if not poll.poll(_PATIENCE_S * 1000):
+        if not poll.poll(self._patience_s * 1000):
             self._process.kill()
 
 

@@ -41,7 +41,7 @@ from inference.worker.output_guard import OutputGuard
 _ALIVE_CHECK_S = 1.0
 _COMMANDS_S = 0.04
 """Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
-_IDLE_US = 600_000_000
+_IDLE_S = 600.0
 """Step mode: longest wait of an answer for a choice."""
 _NO_CHOICE = "step mode: no choice for 10 minutes"
 
@@ -67,11 +67,17 @@ class Generation:
         request: GenerationRequest,
         arrived_ns: int,
         alive_check_s: float = _ALIVE_CHECK_S,
+        idle_s: float = _IDLE_S,
     ) -> None:
-        """Raises GrammarError. alive_check_s: interval between looks at the back end while it sends nothing."""
+        """Raises GrammarError.
+
+        alive_check_s: interval between looks at the back end while it sends nothing.
+        idle_s: in step mode, the longest wait for a choice.
+        """
         self._services = services
         self._request = request
         self._alive_check_s = alive_check_s
+        self._idle_us = idle_s * 1e6
         clock = RequestClock(request.accepted_unix_us)
         self._clock = clock
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
@@ -140,7 +146,7 @@ class Generation:
         for command in self._services.log.commands(request_id, self._num_commands):
             self._num_commands += 1
             backend.take(request_id, command)
-        is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > _IDLE_US
+        is_forgotten = self._is_paused and self._clock.at() - self._proposed_at > self._idle_us
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
             cancelled = RequestCancelled(at=self._clock.at(), by=_NO_CHOICE)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.running import ROOT, Running
 from tests.ports import free_port
@@ -15,6 +15,9 @@ from tests.ports import free_port
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from browser import find_chromium
+
+# The parts of a page are fetched one after another, on a machine that is shared.
+expect.set_options(timeout=60_000)
 
 _NUMBERS = count(1)
 """A second try of a module has a user of its own."""

@@ -55,7 +55,7 @@ def test_an_answer_has_its_formulas_and_its_code_in_colours(page: Page, base: st
     expect(answer.locator(".katex")).to_have_count(3, timeout=60_000)
     expect(answer).to_contain_text("costs $5 or $10.")
     expect(answer.locator(".katex-display")).to_have_count(1)
-    assert page.evaluate("document.fonts.check('16px KaTeX_Main')")
+    page.wait_for_function("document.fonts.check('16px KaTeX_Main')")
     expect(answer.get_by_role("checkbox", name="Done")).to_be_disabled()
     expect(answer.locator(".hljs-keyword").first).to_have_text("def")
     expect(answer.locator("script, a[href^=javascript]")).to_have_count(0)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.running import Running, post
+from tests.browser.waiting import wait_until
 
 QUESTION = "Name a few things that one finds at the sea."
 
@@ -58,14 +59,18 @@ def four_runs(page: Page, base: str, request_id: str) -> str:
     return page.url
 
 
+def num_shared(page: Page) -> int:
+    """Runs in all groups of equal answers."""
+    return sum(int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts())
+
+
 def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -> None:
     page.goto(four_runs)
     roads = page.get_by_test_id("road-map").locator("[data-road]")
     expect(roads.first).to_be_visible()
     expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 ended")
     expect(page.get_by_test_id("left-out")).to_have_count(0)
-    counts = [int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()]
-    assert sum(counts) == 4
+    wait_until(page, lambda: num_shared(page) == 4)
     roads.first.focus()
     expect(page.get_by_test_id("road-told")).to_contain_text("continued with")
     first = page.get_by_test_id("road-told").inner_text()
@@ -132,7 +137,7 @@ def test_a_stopped_sets_summary_is_of_whole_answers(page: Page, base: str, reque
     expect(page.get_by_test_id("left-out")).to_contain_text("in the middle of an answer")
     whole = rows.filter(has_text=re.compile("length limit|end of turn"))
     expect(page.locator("li .share b")).not_to_have_count(0)
-    assert sum(int(text.removesuffix("×")) for text in page.locator("li .share b").all_inner_texts()) == whole.count()
+    wait_until(page, lambda: num_shared(page) == whole.count())
 
 
 def test_what_cannot_be_compared_says_why(page: Page, base: str, request_id: str) -> None:
@@ -248,6 +253,6 @@ def test_traces_are_chosen_and_an_imported_one_fits_a_phone(page: Page, base: st
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("article")).to_contain_text("imported")
     expect(page.get_by_test_id("prompts-told")).to_contain_text("differ from token")
-    assert imported in page.url
+    expect(page).to_have_url(re.compile(re.escape(imported)))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.set_viewport_size({"width": 1360, "height": 860})

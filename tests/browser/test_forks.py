@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.panels import look_inside, open_tab
+from tests.browser.waiting import wait_until
 
 QUESTION = "Write two sentences about a lighthouse."
 
@@ -135,7 +136,7 @@ def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(p
     expect(proposed(page)).to_contain_text("Token 1 proposed", timeout=30_000)
     page.get_by_role("button", name=re.compile("^Next")).press("Enter")
     expect(proposed(page)).to_contain_text("Token 2 proposed")
-    assert shown_text(page) != ""
+    expect(page.get_by_test_id("assistant-message")).not_to_be_empty()
     candidates = page.get_by_test_id("step-candidate")
     candidates.first.focus()
     index = 2 if "drawn" in (candidates.nth(1).get_attribute("class") or "") else 1
@@ -144,8 +145,8 @@ def test_each_token_is_chosen_by_keyboard_alone_and_a_reload_finds_the_session(p
     chosen = candidates.nth(index).locator(".mono").inner_text().replace("·", " ")
     page.keyboard.press("Enter")
     expect(proposed(page)).to_contain_text("Token 3 proposed")
+    wait_until(page, lambda: shown_text(page).endswith(chosen.strip()))
     before = shown_text(page)
-    assert before.endswith(chosen.strip())
     page.reload()
     expect(proposed(page)).to_contain_text("Token 3 proposed")
     assert shown_text(page) == before

@@ -11,7 +11,8 @@ from benchmarks.synthetic_trace import trace_file
 from tests.browser.panels import open_tab
 from tests.browser.running import Running
 
-expect.set_options(timeout=60_000)  # the parts of a page are fetched one after another, on a machine that is shared
+EXPERIMENT_MS = 240_000
+"""An experiment on the model has the lowest priority, and the machine may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,7 @@ def test_the_index_leads_to_each_exhibit_and_back(page: Page, learn: str) -> Non
     page.goto(learn)
     expect(page.get_by_role("heading", level=1)).to_have_text("Learn")
     links = page.get_by_role("main").get_by_role("list").get_by_role("link")
+    expect(links).not_to_have_count(0)
     for index in range(links.count()):
         title = links.nth(index).locator("h2").inner_text()
         links.nth(index).click()
@@ -202,10 +204,10 @@ def test_the_gate_refuses_what_it_should_and_says_when_to_come_again(page: Page,
 def test_the_real_model_shows_where_a_typed_word_looks(page: Page, learn: str) -> None:
     page.goto(f"{learn}/attention")
     told = page.get_by_test_id("looks-told")
-    expect(told).to_contain_text("“it” looks most at")
+    expect(told).to_contain_text("“it” looks most at", timeout=EXPERIMENT_MS)
     expect(page.get_by_test_id("verdict")).to_contain_text("✓ marks")
     page.get_by_test_id("sentence").fill("A red door and a blue window")
-    expect(told).to_contain_text("“window” looks most at")
+    expect(told).to_contain_text("“window” looks most at", timeout=EXPERIMENT_MS)
     page.get_by_test_id("tokens").get_by_role("button", name="door").click()
     expect(told).to_contain_text("“door” looks most at")
     page.get_by_role("button", name=re.compile("The strongest")).click()
@@ -216,12 +218,13 @@ def test_near_words_and_an_order_are_computed_by_the_real_model(page: Page, lear
     page.goto(f"{learn}/attention")
     page.get_by_role("button", name="Cat and kitten").click()
     near = page.get_by_test_id("near-told")
-    expect(near).to_contain_text("“dog” is the nearest")
+    expect(near).to_contain_text("“dog” is the nearest", timeout=EXPERIMENT_MS)
     page.get_by_test_id("words").fill("kitten, puppy, car, florbinate")
-    expect(near).to_contain_text("“puppy” is the nearest")
+    expect(near).to_contain_text("“puppy” is the nearest", timeout=EXPERIMENT_MS)
     expect(near).to_contain_text("“florbinate” is 3 tokens")
     page.get_by_role("button", name="The cat chased the dog").click()
-    expect(page.get_by_test_id("order-told")).to_contain_text("Without positions they differ by 0 %")
+    order = page.get_by_test_id("order-told")
+    expect(order).to_contain_text("Without positions they differ by 0 %", timeout=EXPERIMENT_MS)
     page.get_by_test_id("order-1").fill("The dog chased the bird.")
     expect(page.get_by_text("is in the first sentence alone")).to_be_visible()
 
@@ -230,11 +233,11 @@ def test_a_cache_spares_work_and_changes_no_token(page: Page, learn: str) -> Non
     page.emulate_media(reduced_motion="reduce")  # at once at the end
     page.goto(f"{learn}/loop")
     told = page.get_by_test_id("loop-told")
-    expect(told).to_contain_text("Both ways wrote the same tokens")
+    expect(told).to_contain_text("Both ways wrote the same tokens", timeout=EXPERIMENT_MS)
     page.get_by_test_id("text-to-go-on-with").fill("One two three four")
     page.get_by_test_id("loop-steps").fill("3")
     page.get_by_role("button", name="Write", exact=True).click()
-    expect(page.get_by_test_id("cached")).to_contain_text("6 tokens computed · ")
+    expect(page.get_by_test_id("cached")).to_contain_text("6 tokens computed · ", timeout=EXPERIMENT_MS)
     expect(page.get_by_test_id("uncached")).to_contain_text("15 tokens computed")
     page.emulate_media(reduced_motion="no-preference")
 

@@ -22,6 +22,8 @@ from tests.ports import free_port
 
 CLEAR_SEED = 1340
 """Its first draws all fall where the model is sure: between 0.05 and 0.4."""
+PROBE_MS = 240_000
+"""A probe has the lowest priority, and the machine may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     chip.click()
 
     panel = page.get_by_test_id("sampling-panel")
-    assert panel.get_attribute("data-token-id") == chosen
+    expect(panel).to_have_attribute("data-token-id", chosen or "")
     rows = page.get_by_test_id("candidate").evaluate_all("rows => rows.map(row => ({...row.dataset}))")
     assert len(rows) >= 20
     assert sum(float(row["probability"]) for row in rows) == pytest.approx(1, abs=0.02)
@@ -98,14 +100,15 @@ def test_layers_are_looked_into_from_a_selected_token(page: Page) -> None:
     page.get_by_test_id("token").filter(has_text="Paris").first.click()
     open_tab(page, "Layers")
     last = page.get_by_test_id("lens").locator("tbody tr").last
-    expect(last.locator(".words span").first).to_have_text("·Paris", timeout=120_000)
+    expect(last.locator(".words span").first).to_have_text("·Paris", timeout=PROBE_MS)
     expect(last).to_contain_text("30")
+    expect(page.get_by_test_id("neighbours")).to_be_visible(timeout=PROBE_MS)
+    expect(page.get_by_test_id("memory")).to_be_visible(timeout=PROBE_MS)
+    # Only now: what comes later would move the heads from under the pointer.
     heads = page.get_by_test_id("heads")
     heads.scroll_into_view_if_needed()
     heads.hover(position={"x": 2, "y": 2})
     expect(page.get_by_test_id("attention-told")).to_contain_text("Layer 1, head 1 · ")
-    expect(page.get_by_test_id("neighbours")).to_be_visible(timeout=120_000)
-    expect(page.get_by_test_id("memory")).to_be_visible(timeout=120_000)
 
 
 def test_stop_ends_an_answer_in_its_middle(page: Page) -> None:

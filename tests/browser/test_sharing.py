@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Download, Page, expect
 
 from tests.browser.running import Running, post
+from tests.browser.waiting import wait_until
 
 QUESTION = "Name a few things that one finds at the sea."
 NUM_ROADS = 8
@@ -49,7 +50,7 @@ def test_eight_more_answers_are_drawn_as_roads_that_part(page: Page, base: str, 
     roads = page.get_by_test_id("road-map")
     last = roads.get_by_role("link")
     expect(roads.get_by_text("your answer")).to_have_count(1)
-    assert 1 < last.count() <= NUM_ROADS + 1
+    wait_until(page, lambda: 1 < last.count() <= NUM_ROADS + 1)
     last.first.hover()
     expect(page.get_by_test_id("road-told")).to_contain_text(re.compile(r"of 9 \(\d+\.\d.%\) continued with"))
     last.first.click()

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from benchmarks.synthetic_trace import trace_file
 from tests.browser.panels import open_tab
 from tests.browser.running import Running
+from tests.browser.waiting import wait_until
 
 NUM_TOKENS = 120
 AXIS_PX, ROW_PX = 24, 26
@@ -121,25 +122,23 @@ def test_a_drag_pans_and_a_drag_on_the_axis_scrubs_every_panel(page: Page, plot:
     page.mouse.move(x + 100, y, steps=5)
     page.mouse.up()
     expect(page.get_by_test_id("replay-position")).not_to_contain_text(f"{NUM_TOKENS} / ")
-    num_shown = int(page.get_by_test_id("replay-position").inner_text().split("/")[0])
     open_tab(page, "Tokens")
-    expect(page.get_by_test_id("token")).to_have_count(num_shown)
+    position, tokens = page.get_by_test_id("replay-position"), page.get_by_test_id("token")
+    wait_until(page, lambda: tokens.count() == int(position.inner_text().split("/")[0]))
     page.get_by_role("button", name="To the end").click()
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
 
 
 def test_each_span_is_reached_and_told_by_keys_alone(page: Page, plot: Locator) -> None:
     plot.focus()
-    heard = []
-    for _ in range(4):
-        page.keyboard.press(".")
-        heard.append(announced(page).inner_text().replace("\xa0", " "))
-    assert heard == [
+    for heard in (
         "Browser: key press to send, at −9.0 ms, lasted 3.0 ms",
         "Browser: POST and its reply, at −6.0 ms, lasted 9.0 ms",
         "Gateway: sign-in, limits, records, at −2.6 ms, lasted 4.0 ms",
         "Safety: check of the message, at 1.4 ms, lasted 2.1 ms",
-    ]
+    ):
+        page.keyboard.press(".")
+        expect(announced(page)).to_have_text(heard)
     page.keyboard.press(",")
     expect(announced(page)).to_contain_text("Gateway: sign-in")
     for _ in range(7):
@@ -149,7 +148,7 @@ def test_each_span_is_reached_and_told_by_keys_alone(page: Page, plot: Locator) 
     expect(announced(page)).to_contain_text("Sampling")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
-    assert re.match(r"Sampling: .*, at [\d.]+", announced(page).inner_text())
+    expect(announced(page)).to_have_text(re.compile(r"^Sampling: .*, at [\d.]+"))
 
     start, end = window(page)
     near = after(page, lambda: page.keyboard.press("f"))
@@ -204,6 +203,7 @@ def test_idle_time_is_compressed_on_offer(page: Page, plot: Locator) -> None:
 def test_the_parts_of_the_first_text_add_up(page: Page, plot: Locator) -> None:
     first = page.get_by_test_id("first-text")
     first.locator("summary").click()
+    expect(first.locator(".sum .number")).to_be_visible()
     parts = [us(text.replace("\xa0", " ")) for text in first.locator("li button .number").all_inner_texts()]
     total = us(first.locator(".sum .number").inner_text().replace("\xa0", " "))
     assert len(parts) > 5

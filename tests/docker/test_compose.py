@@ -28,10 +28,10 @@ from tests.webapp.learn.test_learn import QUESTION
 from webapp.api.site import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
-from webapp.probes.job import WorkerJob
+from webapp.probes import job
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
-from webapp.traces.export.sender import QUEUE
+from webapp.traces.export import sender
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text("utf-8"))["services"]
@@ -212,12 +212,11 @@ def option(command: list[Any], name: str) -> str:
 def test_the_workers_are_those_of_one_machine(tmp_path: Path) -> None:
     """Each queue has the same application, with as many threads, as `make up` gives it."""
 
-    class Commands(Product):
-        def _child(self, name: str, command: Any) -> Any:
-            return command
+    def command_of(name: str, command: Any, *_: object) -> Any:
+        return command
 
     otlp = OtlpEndpoint("http://localhost:4318/v1/traces", {}, False)
-    product = Commands(replace(settings.ENVIRONMENT, data=tmp_path, otlp=otlp))
+    product = Product(replace(settings.ENVIRONMENT, data=tmp_path, otlp=otlp), start=command_of)
     here = [product.start_lifecycle(), product.start_inference(), product.start_probes(), product.start_sender()]
     there = [service["command"] for service in OWN.values() if service["command"][0] == "celery"]
     options = ("-A", "-n", "-Q", "-c", "-P")
@@ -228,7 +227,7 @@ def test_the_workers_are_those_of_one_machine(tmp_path: Path) -> None:
 def test_the_queues_that_are_taken_are_those_that_are_filled() -> None:
     taken = {queue for service in OWN.values() for queue in option(service["command"], "-Q").split(",") if queue}
     routes = {route["queue"] for route in app.conf.task_routes.values()} | {app.conf.task_default_queue}
-    assert taken == routes | {WorkerJob("key")._queue, QUEUE}
+    assert taken == routes | {job.QUEUE, sender.QUEUE}
 
 
 def test_every_setting_is_one_that_the_product_reads() -> None:

@@ -33,8 +33,8 @@ from webapp.learn.tasks import check_key
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.requests import services
 
-_PATIENCE_S = {"queued": 60.0, "running": 60.0}
-"""Seconds per state. A simulation takes a second at most, but queues behind other users' probes."""
+_PATIENCE_S = {"queued": 60.0, "running": 300.0}
+"""Seconds per state. An experiment has the lowest priority, as a probe: minutes beside a busy engine."""
 MAX_CHECKED_CHARS = 600
 _WINDOW_S = 10
 _MAX_ASKED = 40

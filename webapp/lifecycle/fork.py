@@ -132,13 +132,13 @@ def fork_with(parent: Parent, tokenizer: Tokenizer, text: str) -> Fork:
             break
         num_kept, num_bytes = num_kept + 1, num_bytes + len(piece)
         ends.append(num_bytes)
-    while num_kept and _is_within_word(data, ends[num_kept]):
+    while num_kept and is_within_word(data, ends[num_kept]):
         num_kept -= 1
     kept = parent.ids[:num_kept]
     return Fork(num_kept, (*kept, *tokenizer.encode(data[ends[num_kept] :].decode())), is_written=True)
 
 
-def _is_within_word(data: bytes, end: int) -> bool:
+def is_within_word(data: bytes, end: int) -> bool:
     """True if a cut here would split a character or a word. A split word's tokens would differ from the model's own."""
     if end == len(data):
         return False

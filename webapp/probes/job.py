@@ -12,6 +12,7 @@ from django.conf import settings
 
 from webapp.celery import app
 
+QUEUE = "probes"
 _EXPIRY_S = 600
 _MAX_WAITING = 32
 """Limit of waiting probes: each takes seconds, and users do not wait for minutes."""
@@ -35,7 +36,7 @@ class JobStatus:
 class WorkerJob:
     """One job's hash in Redis."""
 
-    def __init__(self, key: str, task: str = "inference.probe", queue: str = "probes") -> None:
+    def __init__(self, key: str, task: str = "inference.probe", queue: str = QUEUE) -> None:
         self._key = key
         self._task = task
         self._queue = queue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http.client import HTTPException
 from pathlib import Path
 from urllib.request import ProxyHandler, Request, build_opener
@@ -22,8 +22,10 @@ _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", 
 class Product:
     """Starts each child process; the caller decides the order."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, start: Callable[..., Child] = Child) -> None:
+        """start: starts a process, with the arguments of Child."""
         self._environment = environment
+        self._start = start
         self.logs = environment.data / "logs"
         self.logs.mkdir(exist_ok=True)
         # A temporary folder with a short path: a socket's path may have 107 bytes at most.
@@ -86,4 +88,4 @@ class Product:
         return self._child(name, [*command, "-c", str(num_threads), *_CELERY])
 
     def _child(self, name: str, command: Sequence[str | Path]) -> Child:
-        return Child(name, command, self.logs / f"{name}.log", self._env)
+        return self._start(name, command, self.logs / f"{name}.log", self._env)

@@ -50,12 +50,15 @@ function open(refusals: Refusal[] = []) {
   flushSync();
 }
 
+/** As in a browser: the dialog is gone at once, and the event comes with the next frame. */
+function closeSoon(this: HTMLDialogElement) {
+  setTimeout(() => this.dispatchEvent(new Event("close")), 100);
+}
+
 beforeEach(() => {
   // jsdom has no modal dialogs.
   HTMLDialogElement.prototype.showModal ??= () => {};
-  HTMLDialogElement.prototype.close ??= function (this: HTMLDialogElement) {
-    this.dispatchEvent(new Event("close"));
-  };
+  HTMLDialogElement.prototype.close = closeSoon;
   refused = null;
   notes = presets = [];
   checked = [];

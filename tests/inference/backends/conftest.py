@@ -64,7 +64,7 @@ def start(tokenizer: Tokenizer, flags: Flags) -> Iterator[Start]:
         backend.stop("over")
         backend.join(5)
         assert not backend.is_alive()
-        assert not backend._jobs and not backend._tasks
+        assert backend.num_running == 0
 
 
 def job(tokenizer: Tokenizer, request_id: str = "a", prompt: str = "Once upon a time", **params: object) -> Job:

@@ -376,8 +376,7 @@ def test_memory_that_runs_out_where_logits_are_read_costs_no_token(scarce: Scarc
                 assert (guess == token) == (index < draft.num_accepted) or index > draft.num_accepted
 
 
-def test_logits_that_can_never_be_read_fail_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.engine.memory_errors._PAUSE_S", 0)
+def test_logits_that_can_never_be_read_fail_the_request_with_a_reason() -> None:
     (each,) = run(engine(FakeDecoder(), summarise=Scarce(most_rows=0)), request("a", prompt(1, 9))).values()
     assert each.finish_reason == "error"
 
@@ -415,8 +414,7 @@ def test_one_requests_trouble_ends_that_request_alone() -> None:
     assert "log has the details" in runs["b"].message
 
 
-def test_no_memory_at_all_fails_the_request_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.engine.memory_errors._PAUSE_S", 0)
+def test_no_memory_at_all_fails_the_request_with_a_reason() -> None:
     (each,) = run(engine(FakeDecoder(most_rows=0)), request("a", prompt(1, 9))).values()
     assert each.finish_reason == "error"
 

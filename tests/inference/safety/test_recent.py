@@ -65,7 +65,7 @@ def test_what_was_not_used_for_ten_minutes_is_forgotten(counting: CountingModel)
     assert counting.embedded == [TEXTS[0], TEXTS[1], TEXTS[1]]
     clock.now = 2000
     recent.embed([TEXTS[2]], "bob")
-    assert len(recent._vectors) == 1
+    assert recent.num_vectors == 1
 
 
 def test_no_text_and_no_principal_is_kept(model: MiniLM) -> None:

@@ -138,11 +138,10 @@ def test_a_process_that_was_killed_is_replaced() -> None:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_process_that_is_held_up_or_killed_from_outside_in_a_rendering_is_replaced(
-    is_killed: bool, monkeypatch: pytest.MonkeyPatch
+    is_killed: bool,
 ) -> None:
-    monkeypatch.setattr("inference.tokenization.template_process._PATIENCE_S", 30 if is_killed else 2)
     before = _children(os.getpid())
-    process = TemplateProcess("{{ text }}")
+    process = TemplateProcess("{{ text }}", patience_s=30 if is_killed else 2)
     (child,) = _children(os.getpid()) - before
     os.kill(child, signal.SIGSTOP)
     killing = threading.Timer(0.1, os.kill, (child, signal.SIGKILL))

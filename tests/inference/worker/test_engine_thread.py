@@ -510,11 +510,10 @@ def test_in_step_mode_each_token_waits_for_a_choice_and_its_text_is_there_at_onc
 
 
 def test_an_answer_that_nobody_goes_on_with_ends_by_itself(
-    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    monkeypatch.setattr("inference.worker.generation._IDLE_US", 50_000)
     asked = msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True)
-    assert Generation(services(thread, log, tokenizer, guard), asked, 0).run() is None
+    assert Generation(services(thread, log, tokenizer, guard), asked, 0, idle_s=0.05).run() is None
     *_, cancelled, finished = events_in(log)
     assert isinstance(cancelled, RequestCancelled) and "no choice" in cancelled.by
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "abort"
@@ -523,11 +522,10 @@ def test_an_answer_that_nobody_goes_on_with_ends_by_itself(
 def test_commands_that_take_nothing_keep_no_answer_waiting(
     thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inference.worker.generation._IDLE_US", 100_000)
     void = iter([StepCommand(position=7, num_tokens=num) for num in (0, 1)] * 50)
     monkeypatch.setattr(log, "commands", lambda *_: [command] if (command := next(void, None)) else [])
     asked = msgspec.structs.replace(request(tokenizer, "a"), is_stepped=True)
-    assert Generation(services(thread, log, tokenizer, guard), asked, 0).run() is None
+    assert Generation(services(thread, log, tokenizer, guard), asked, 0, idle_s=0.1).run() is None
     assert next(void, None) is not None
 
 

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.redis_log import RedisEventLog
 from webapp.chat.models import Delivery
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
@@ -118,9 +119,9 @@ def test_a_repeat_is_told_of_nothing_that_may_be_taken_back(
 
 
 def test_a_repeat_waits_until_the_first_has_begun(alice: Client, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = iter([False, False])
-    monkeypatch.setattr("webapp.chat.sending._has_begun", lambda answer: next(looks, None) is None)
+    looks, read = iter([(), ()]), RedisEventLog.read
     first = send(alice, path, "k")[1]
+    monkeypatch.setattr(RedisEventLog, "read", lambda *args: next(looks, read(*args)))
     status, again, is_repeat = send(alice, path, "k")
     assert (status, is_repeat, ids(again)) == (201, True, ids(first))
     assert next(looks, None) is None

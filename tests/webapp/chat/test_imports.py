@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webapp.chat.exported import as_bytes, chatgpt, claude, gpt_node, open_webui, zipped
-from webapp.chat.imports import files
-from webapp.chat.imports.files import ImportFileError, Item, read_file
+from webapp.chat.imports.files import FileLimits, ImportFileError, Item, read_file
 from webapp.chat.imports.marks import moment
 from webapp.chat.imports.openwebui import without_details
 from webapp.chat.imports.tree import Brought, Draft, ImportProblem, Node, grow
 
 
-def read(data: bytes, name: str = "conversations.json") -> list[Item]:
-    return list(read_file(name, data))
+def read(data: bytes, name: str = "conversations.json", limits: FileLimits | None = None) -> list[Item]:
+    return list(read_file(name, data, limits or FileLimits()))
 
 
 def only(conversation: Any) -> Brought:
@@ -126,34 +125,33 @@ def test_a_file_that_cannot_be_read_says_why(data: bytes, sentence: str) -> None
         read(data)
 
 
-def test_a_zip_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 1 << 20)
+def test_a_zip_bomb_is_not_unpacked() -> None:
+    limits = FileLimits(max_unpacked_bytes=1 << 20)
     bomb = zipped({"conversations.json": b" " * (2 << 20) + as_bytes(chatgpt())})
     assert len(bomb) < 10_000
     with pytest.raises(ImportFileError, match="unpacks to more than 1 MiB"):
-        read(bomb)
+        read(bomb, limits=limits)
     lying = bytearray(bomb)
     at = lying.rindex(b"PK\x01\x02")
     lying[at + 24 : at + 28] = struct.pack("<I", 1000)
     with pytest.raises(ImportFileError):
-        read(bytes(lying))
+        read(bytes(lying), limits=limits)
 
 
-def test_too_many_conversations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_CONVERSATIONS", 2)
+def test_too_many_conversations_are_refused() -> None:
     with pytest.raises(ImportFileError, match="more than 2 conversations"):
-        read(as_bytes({}, {}, {}))
+        read(as_bytes({}, {}, {}), limits=FileLimits(max_conversations=2))
 
 
 @pytest.mark.parametrize("nested", [b"[" * 60 + b"]" * 60, b"[" + b"{}," * 60 + b"{}]"])
-def test_a_file_of_brackets_is_refused_before_they_take_long(monkeypatch: pytest.MonkeyPatch, nested: bytes) -> None:
+def test_a_file_of_brackets_is_refused_before_they_take_long(nested: bytes) -> None:
     """The files of a zip file count together."""
-    monkeypatch.setattr(files, "_MAX_BRACKETS", 200)
-    assert read(b"[{}, " + nested + b"]")
+    limits = FileLimits(max_brackets=200)
+    assert read(b"[{}, " + nested + b"]", limits=limits)
     pair = zipped({"conversations-0.json": b"[" + nested + b"]", "conversations-1.json": b"[" + nested + b"]"})
     for data in (b"[" + nested + b", " + nested + b"]", pair):
         with pytest.raises(ImportFileError, match="more than 200 brackets"):
-            read(data)
+            read(data, limits=limits)
 
 
 @pytest.mark.parametrize(

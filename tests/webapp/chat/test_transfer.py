@@ -16,7 +16,7 @@ from inference.tokenization.tokenizer import Tokenizer
 from tests.webapp.chat.exported import as_bytes, chatgpt, claude, gpt_node, open_webui, zipped
 from tests.webapp.chat.test_forks import answer, ask, events_of, post, sign_in
 from webapp.chat.exports import as_markdown
-from webapp.chat.imports import store
+from webapp.chat.imports.store import MAX_USER_BYTES
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle.tasks import prepare
 from webapp.requests.models import Request
@@ -49,6 +49,11 @@ def shown(client: Client, conversation_id: str) -> dict[str, Any]:
     return body
 
 
+def leave_room(num_bytes: int) -> None:
+    """For so many bytes of further imported texts."""
+    Conversation.objects.update(num_imported_bytes=MAX_USER_BYTES - num_bytes)
+
+
 def test_an_export_of_another_system_is_in_the_list_with_its_dates(alice: Client) -> None:
     status, report = bring(alice, zipped({"conversations.json": as_bytes(chatgpt(), open_webui(), {"x": 1})}), "a.zip")
     assert status == 201
@@ -78,9 +83,9 @@ def test_nothing_is_kept_of_a_file_that_is_damaged_at_its_end(alice: Client) -> 
     assert not Conversation.objects.exists()
 
 
-def test_a_user_has_room_for_so_much(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MAX_USER_BYTES", 250)
+def test_a_user_has_room_for_so_much(alice: Client) -> None:
     assert bring(alice, as_bytes(chatgpt()))[0] == 201
+    leave_room(50)
     status, body = bring(alice, as_bytes(claude() | {"name": "x"}, open_webui(), chatgpt()))
     assert status == 400
     assert "Delete imported conversations" in body["error"]["message"]
@@ -269,15 +274,13 @@ def test_turns_of_an_import_are_unknown(alice: Client) -> None:
     assert (turn["is_imported"], turn["request_id"], turn["usage"], turn["context"]) == (True, None, None, None)
 
 
-def test_a_file_is_taken_back_whole_when_its_later_part_finds_no_room(
-    alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each conversation is saved in a transaction of its own here."""
-    monkeypatch.setattr(store, "_TURN_MESSAGES", 1)
-    monkeypatch.setattr(store, "MAX_USER_BYTES", 300)
+def test_a_file_is_taken_back_whole_when_its_later_part_finds_no_room(alice: Client) -> None:
+    """A thousand messages are saved in a transaction of their own."""
     assert bring(alice, as_bytes(claude()))[0] == 201
-    large = chatgpt()
-    large["mapping"]["first"] = gpt_node("system", "user", "x" * 400)
-    assert bring(alice, as_bytes(open_webui(), large))[0] == 400
+    leave_room(2_000)
+    long, large = chatgpt(), open_webui()
+    long["mapping"] |= {f"more{n}": gpt_node("system", "user", "?") for n in range(1_000)}
+    large["chat"]["history"]["messages"]["a"]["content"] = "x" * 2_000
+    assert bring(alice, as_bytes(long, large))[0] == 400
     assert [row["title"] for row in listed(alice)] == ["Poems"]
-    assert bring(alice, as_bytes(open_webui()))[1]["num_known"] == 0
+    assert bring(alice, as_bytes(long))[1]["num_known"] == 0

@@ -6,18 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.protocol.events import AnyEvent, ContextAssembled, GenerationForked, PromptTokenized, TokenSampled
+from inference.eventlog.clock import RequestClock
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    GenerationForked,
+    PromptTokenized,
+    TextReleased,
+    TokenSampled,
+)
 from inference.protocol.request import SamplingParams
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.output_guard import OutputGuard
 from webapp.lifecycle.fork import (
     CannotFork,
     Parent,
-    _is_within_word,
     check_length,
     check_room,
     fork_at,
     fork_with,
+    is_within_word,
     parent_of,
     shown_text,
 )
@@ -174,9 +182,9 @@ def test_a_cut_is_judged_by_the_characters_beside_it(text: str, end: int) -> Non
     try:
         before, after = data[:end].decode(), data[end:].decode()
     except UnicodeDecodeError:
-        assert _is_within_word(data, end)
+        assert is_within_word(data, end)
     else:
-        assert _is_within_word(data, end) == (before[-1:].isalnum() and after[:1].isalnum())
+        assert is_within_word(data, end) == (before[-1:].isalnum() and after[:1].isalnum())
 
 
 def test_an_answer_that_is_only_continued_keeps_all_its_tokens(tokenizer: Tokenizer) -> None:
@@ -200,11 +208,12 @@ def test_what_is_shown_and_what_waits_are_all_that_is_kept(text: str, cut: int, 
     pieces = [bytes([byte]) for byte in text.encode()[:cut]]
     shown = shown_text(pieces, stop)
     assert "\ufffd" not in shown
-    guard = OutputGuard(None, None, stop, is_guarded=False)  # type: ignore[arg-type]
+    guard = OutputGuard(None, RequestClock(0), stop, is_guarded=False)  # type: ignore[arg-type]
     guard.keep(pieces, shown)
-    whole = shown + guard._pending
+    waiting = "".join(event.text for event in guard.release() if isinstance(event, TextReleased))
+    whole = shown + waiting
     begun = (size for each in stop for size in range(1, len(each)) if whole.endswith(each[:size]))
-    assert len(guard._pending) == max(begun, default=0)
+    assert len(waiting) == max(begun, default=0)
     num_bytes = len(whole.encode())
     assert whole.encode() == b"".join(pieces)[:num_bytes]
     assert len(pieces) - num_bytes < 4

@@ -83,7 +83,7 @@ def check_settled_once(request: Request) -> None:
     assert request.cost_nano == entry.total_nano
 
 
-@pytest.mark.parametrize("step", ["webapp.lifecycle.settle._terminal", "webapp.traces.store.save"])
+@pytest.mark.parametrize("step", ["webapp.lifecycle.settle.record", "webapp.traces.store.save"])
 def test_a_run_that_dies_after_any_step_is_completed_by_the_next(
     request_: Request, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

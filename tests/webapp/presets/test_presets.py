@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from inference.protocol.request import SamplingParams
-from webapp.api import presets as views
 
 pytestmark = pytest.mark.django_db
 PARAMS = json.loads(msgspec.json.encode(SamplingParams(temperature=1.5, stop=("END",))))
@@ -102,7 +101,6 @@ def test_what_no_answer_could_keep_to_is_refused(alice: Client, changes: dict[st
     assert names(alice) == []
 
 
-def test_there_is_an_end_to_how_many_are_kept(alice: Client, bob: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "_MAX_PRESETS", 2)
-    assert [keep(alice, name).status_code for name in "ABC"] == [201, 201, 409]
+def test_there_is_an_end_to_how_many_are_kept(alice: Client, bob: Client) -> None:
+    assert [keep(alice, str(n)).status_code for n in range(51)] == [201] * 50 + [409]
     assert keep(bob, "C").status_code == 201

@@ -36,8 +36,7 @@ from inference.protocol.events import (
 from inference.protocol.request import SamplingParams, Usage
 from inference.tokenization.tokenizer import Tokenizer
 from tests.events import STARTED
-from webapp.api import probes as views
-from webapp.probes import job
+from webapp.probes.job import QUEUE
 from webapp.probes.models import Probe
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -205,7 +204,7 @@ def test_a_look_that_nobody_takes_is_given_up_with_a_reason_and_can_be_asked_aga
     alice: Client, saved: Request, redis_client: redis.Redis
 ) -> None:
     ask(alice, saved)
-    redis_client.hset(probe_key(saved.pk, "lens", 4), "since", time.time() - 2 * views._PATIENCE_S["queued"])
+    redis_client.hset(probe_key(saved.pk, "lens", 4), "since", time.time() - 120)
     status, answer = ask(alice, saved)
     assert (status, answer["error"]["code"]) == (503, "no_worker")
     assert "probes" in answer["error"]["message"]
@@ -213,9 +212,9 @@ def test_a_look_that_nobody_takes_is_given_up_with_a_reason_and_can_be_asked_aga
 
 
 def test_more_looks_than_anybody_waits_for_are_refused(
-    alice: Client, saved: Request, monkeypatch: pytest.MonkeyPatch
+    alice: Client, saved: Request, redis_client: redis.Redis
 ) -> None:
-    monkeypatch.setattr(job, "_MAX_WAITING", 2)
+    redis_client.rpush(QUEUE, *(f"of another user, {n}" for n in range(30)))
     assert [ask(alice, saved, "lens", position)[0] for position in range(3)] == [202, 202, 503]
 
 

@@ -17,7 +17,7 @@ from inference.protocol.events import AnyEvent, ContextCompared, Dropped, Frame,
 from tests.webapp.traces.export.test_exports import FRAMES, import_, made_at, signed_in
 from tests.webapp.traces.file.test_archive import token
 from tests.webapp.traces.file.test_bundle import archive
-from tests.webapp.traces.library.test_sharing import _built_page, share  # noqa: F401 (a fixture)
+from tests.webapp.traces.library.test_sharing import built_page, share  # noqa: F401 (a fixture)
 from webapp.traces import store
 from webapp.traces.export.formats import FORMATS, decode_file
 from webapp.traces.file.archive import decode, encode, unpacked
@@ -115,11 +115,11 @@ def test_the_migration_changes_a_file_once_and_nothing_else_of_it() -> None:
     dated = replace(COMPARED, here=(b" 31",), there=(b"14",))
     for compared in (COMPARED, dated, replace(dated, is_number=False)):
         before = encode(with_(compared, *tokens), {"title": "T"})
-        after = MIGRATION._stripped(before)
+        after = MIGRATION.stripped(before)
         assert decode(after).frames == strip_previous_turn_texts(with_(compared, *tokens))
         assert decode(after).summary == {"title": "T"}
         assert tells(unpacked(before)) and not tells(unpacked(after))
-        assert MIGRATION._stripped(after) is after
+        assert MIGRATION.stripped(after) is after
 
 
 @pytest.mark.django_db

@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import msgspec
@@ -21,13 +20,8 @@ from webapp.gateway.body import in_words
 
 MAX_BYTES = 32 << 20
 """Size of the uploaded file."""
-MAX_UNPACKED_BYTES = 128 << 20
-"""Size of a zip file's unpacked conversations."""
-MAX_CONVERSATIONS = 5_000
 _MAX_FILES = 100
 _MAX_CONVERSATION_BYTES = 16 << 20
-_MAX_BRACKETS = 5_000_000
-"""Brackets outside strings, in all lists of a file: 2.5 s of scanning. An export of 128 MiB has about 3.5 million."""
 _MAX_TITLE_CHARS = 60
 _ZIP = b"PK"
 _NAME = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -45,6 +39,20 @@ _WRONG = (
 """Exceptions that zipfile may raise for an untrusted file."""
 _NEXT = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}])', re.DOTALL)
 """Match up to the next bracket outside strings; an unterminated string extends to the file's end."""
+
+
+@dataclass(frozen=True)
+class FileLimits:
+    """Limits on one file's content."""
+
+    max_unpacked_bytes: int = 128 << 20
+    """Size of a zip file's unpacked conversations."""
+    max_conversations: int = 5_000
+    max_brackets: int = 5_000_000
+    """Outside strings, in all lists of a file: 2.5 s of scanning. An export of 128 MiB has about 3.5 million."""
+
+
+_LIMITS = FileLimits()
 
 
 class ImportFileError(Exception):
@@ -82,20 +90,20 @@ class _Kind:
     read: Callable[[bytes], Draft]
 
 
-def read_file(name: str, data: bytes) -> Iterator[Item]:
+def read_file(name: str, data: bytes, limits: FileLimits = _LIMITS) -> Iterator[Item]:
     """Yield all conversations of a JSON file, or of a zip file's JSON files. Raises ImportFileError."""
-    num_found, brackets = 0, count(1)
-    for file, content in _files(name, data):
+    num_found, brackets = 0, _Brackets(limits.max_brackets)
+    for file, content in _files(name, data, limits.max_unpacked_bytes):
         for number, piece in enumerate(_conversations(file, content, brackets), 1):
             num_found += 1
-            if num_found > MAX_CONVERSATIONS:
-                raise ImportFileError(f"{file} has more than {MAX_CONVERSATIONS:,} conversations. Split it.")
+            if num_found > limits.max_conversations:
+                raise ImportFileError(f"{file} has more than {limits.max_conversations:,} conversations. Split it.")
             yield _read(f"{file}, conversation {number}", piece)
     if not num_found:
         raise ImportFileError(f"{name} has no conversations.")
 
 
-def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+def _files(name: str, data: bytes, max_bytes: int) -> Iterator[tuple[str, bytes]]:
     if not data.startswith(_ZIP):
         yield name, data
         return
@@ -106,30 +114,46 @@ def _files(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
             raise ImportFileError(f"{name} has no conversations.json. Send the zip file as you got it, or that file.")
         if len(found) > _MAX_FILES:
             raise ImportFileError(f"{name} has {len(found):,} files of conversations; the limit is {_MAX_FILES}.")
-        num_left = MAX_UNPACKED_BYTES
+        num_left = max_bytes
         for info in found:
             content = _unpacked(packed, info, num_left)
+            if content is None:
+                raise ImportFileError(f"{info.filename} unpacks to more than {max_bytes >> 20} MiB, the limit.")
             num_left -= len(content)
             yield info.filename, content
     except _WRONG as error:
         raise ImportFileError(f"{name} is truncated or damaged: {error}.") from error
 
 
-def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> bytes:
-    """Read at most num_left bytes, whatever size the file claims. Raises ImportFileError and as zipfile."""
+def _unpacked(packed: zipfile.ZipFile, info: zipfile.ZipInfo, num_left: int) -> bytes | None:
+    """Return the content; None if it has more than num_left bytes, whatever size the file claims.
+
+    Raises ImportFileError and as zipfile.
+    """
     if info.compress_type not in _PACKINGS:
         raise ImportFileError(f"{info.filename} uses a compression that Sightglass cannot read: store or deflate it.")
-    too_large = f"{info.filename} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MiB, the limit."
     if info.file_size > num_left:
-        raise ImportFileError(too_large)
+        return None
     with packed.open(info) as member:
         content = member.read(num_left + 1)
-    if len(content) > num_left:
-        raise ImportFileError(too_large)
-    return content
+    return content if len(content) <= num_left else None
 
 
-def _conversations(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[bytes]:
+class _Brackets:
+    """Counts the brackets of all files together."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._num = 0
+
+    def count(self, file: str) -> None:
+        """Count one more. Raises ImportFileError."""
+        self._num += 1
+        if self._num > self._limit:
+            raise ImportFileError(f"{file} has more than {self._limit:,} brackets. Split it.")
+
+
+def _conversations(file: str, data: bytes, brackets: _Brackets) -> Iterator[bytes]:
     """Yield the objects of a list, or the file's single object, as unparsed bytes."""
     data = data.removeprefix(b"\xef\xbb\xbf").strip()
     if data[:1] == b"{":
@@ -140,13 +164,12 @@ def _conversations(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[
         raise ImportFileError(f"{file} is not a JSON file of conversations: it is neither a list nor an object.")
 
 
-def _objects(file: str, data: bytes, brackets: Iterator[int]) -> Iterator[bytes]:
-    """Yield the objects of a list. brackets: counts the brackets of all files, from 1."""
+def _objects(file: str, data: bytes, brackets: _Brackets) -> Iterator[bytes]:
+    """Yield the objects of a list."""
     depth, start, end, at = 0, 0, 1, 0
     while (found := _NEXT.match(data, at)) is not None:
         at = found.end()
-        if next(brackets) > _MAX_BRACKETS:
-            raise ImportFileError(f"{file} has more than {_MAX_BRACKETS:,} brackets. Split it.")
+        brackets.count(file)
         if found[1] in b"{[":
             if depth == 1:
                 start = at - 1

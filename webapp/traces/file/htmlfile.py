@@ -58,10 +58,10 @@ class ReplayPage:
     style: str
 
 
-def read_page(folder: Path = BUILT) -> ReplayPage:
-    """Read the built page. Raises PageNotBuilt."""
+def read_page(folder: Path | None = None) -> ReplayPage:
+    """Read the built page, from BUILT unless another folder is given. Raises PageNotBuilt."""
     try:
-        return ReplayPage(*((folder / name).read_text("utf-8") for name in ("replay.js", "replay.css")))
+        return ReplayPage(*(((folder or BUILT) / name).read_text("utf-8") for name in ("replay.js", "replay.css")))
     except OSError as error:
         raise PageNotBuilt(str(error)) from error
 

@@ -41,7 +41,7 @@ def _strip(trace):
         return
     before = bytes(blob)
     try:
-        after = _stripped(before)
+        after = stripped(before)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zstandard.ZstdError) as error:
         logger.warning("the trace of %s cannot be read: %s", trace.values_list("pk", flat=True).first(), error)
         return
@@ -49,7 +49,7 @@ def _strip(trace):
         trace.update(blob=after)
 
 
-def _stripped(data):
+def stripped(data):
     """The same file, its comparison without the texts of the turn before; the same bytes where it has none."""
     start = len(_MAGIC) + _DIGEST_BYTES
     body = data[start:]

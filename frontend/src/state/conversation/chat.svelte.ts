@@ -86,6 +86,11 @@ export class Chat {
     await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
   }
 
+  /** Wait until the conversation and its settings are known, or could not be loaded. */
+  async opened(): Promise<void> {
+    await this.opening?.catch(() => {});
+  }
+
   private async load(id: string): Promise<void> {
     this.take(await api.conversation(id));
   }

@@ -512,6 +512,17 @@ it("goes on from an answer whose events were let go, once they are read again", 
   expect(body).toMatchObject({ position: 2, params: { max_tokens: 102 } });
 });
 
+it("tells when the settings of a conversation are known, which are entered only then", async () => {
+  Object.assign(stored, { params: { temperature: 0.1 }, n: 3, system_prompt: "Rhyme." });
+  holding = "/c";
+  const other = newChat("c");
+  void other.open("c");
+  const known = other.opened().then(() => [other.params.temperature, other.n, other.systemPrompt]);
+  held[0]!.answer();
+  expect(await known).toEqual([0.1, 3, "Rhyme."]);
+  await expect(newChat(null).opened()).resolves.toBeUndefined();
+});
+
 it("has another basis for the next request with other settings, another branch, and a system prompt once it is kept", async () => {
   end(0);
   const seen = [chat.basis];

@@ -28,12 +28,11 @@ TITLE = "a most secret title"
 
 
 @pytest.fixture(autouse=True)
-def _built_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def built_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is around the trace is looked at in a browser: tests/browser/test_library.py."""
     (tmp_path / "replay.js").write_text("'script'")
     (tmp_path / "replay.css").write_text("/* style */")
     monkeypatch.setattr(htmlfile, "BUILT", tmp_path)
-    monkeypatch.setattr(htmlfile.read_page, "__defaults__", (tmp_path,))
 
 
 @pytest.fixture
