@@ -69,7 +69,7 @@ SITE: dict[str, set[str]] = {
     "webapp.presets": set(),
     "webapp.requests": {"gateway", "context"},
     "webapp.traces": {"context", "gateway", "requests"},
-    "webapp.usage": {"gateway", "requests"},
+    "webapp.usage": {"billing", "gateway", "requests"},
     "webapp.lifecycle": {"billing", "context", "requests", "traces", "usage"},
     "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces", "usage"},
     "webapp.reruns": {"context", "gateway", "lifecycle", "requests"},

@@ -1,0 +1,25 @@
+"""`manage.py seed_demo`: fills two months of usage with demonstration data, or removes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from webapp.usage.demo import remove, seed
+
+
+class Command(BaseCommand):
+    help = "Write two months of usage by invented users, marked as demonstration data; --remove removes it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--remove", action="store_true", help="Remove the demonstration data.")
+        parser.add_argument("--days", type=int, default=60, choices=range(10, 366), metavar="10..365")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["remove"]:
+            self.stdout.write(f"Removed {remove():,} records of demonstration data.")
+            return
+        num = seed(timezone.now().date(), options["days"])
+        self.stdout.write(f"Wrote {num:,} records of demonstration data. `manage.py seed_demo --remove` removes them.")
