@@ -106,7 +106,7 @@ class Answer:
     @property
     def num_choices(self) -> int:
         """Tokens at whose draw more than one candidate was left."""
-        return sum(token.u is not None and (token.stages or ())[-1].num_candidates > 1 for token in self.tokens)
+        return sum(token.u is not None and (token.processors or ())[-1].num_candidates > 1 for token in self.tokens)
 
 
 class Bench:

@@ -46,8 +46,8 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
         if place.text is not None:
             check_length(place.text, served.tokenizer, served.window, params)
         events = [event for frame in frames_of(parent) for event in frame.events]
-    except TraceFileError:
-        raise CannotFork("trace_unreadable", "The saved trace is damaged and cannot be read.") from None
+    except TraceFileError as error:
+        raise CannotFork("trace_unreadable", f"The saved trace cannot be read: {error}") from None
     except (TokenizerError, TemplateError) as error:
         raise CannotFork("model_unavailable", str(error)) from None
     found = parent_of(events, served.tokenizer, settings.ENVIRONMENT.model_name)

@@ -94,7 +94,7 @@ def _saved(request_id: str, after: int) -> list[Frame]:
         whole = load_frames(request_id)
     except TraceFileError as error:
         logger.warning("the saved trace of %s cannot be read: %s", request_id, error)
-        raise Unreadable("The saved trace of this request is damaged and cannot be read.") from None
+        raise Unreadable(f"The saved trace cannot be read: {error}") from None
     if not whole:
         raise Unreadable("The trace of this request was deleted.")
     if whole[-1].last_seq < after:

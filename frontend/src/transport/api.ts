@@ -82,7 +82,7 @@ async function call<Key extends Call>(key: Key, given: Given<Key> = {}): Promise
   return (await answered(key, given)).data;
 }
 
-/** Begins answers; the reply's header has the times of the server's phases. */
+/** Begins answers; the reply's header has the times of the server's intervals. */
 async function start<Key extends Call>(
   key: Key,
   given: Given<Key>,

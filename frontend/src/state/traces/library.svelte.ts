@@ -170,7 +170,9 @@ export class Library {
   async mark(id: string, change: Partial<NonNullable<ListedRequest["marks"]>>): Promise<boolean> {
     return this.attempt(async () => {
       const row = await api.changeMarks(id, change);
-      const changed = (trace: ListedRequest) => (trace.id === id ? { ...trace, ...row } : trace);
+      // The row of a set has the id of its last run, and the server's answer tells nothing of the set.
+      const changed = (trace: ListedRequest) =>
+        trace.id === id ? { ...trace, ...row, set: trace.set } : trace;
       this.list = this.list.map(changed);
       for (const [set, runs] of this.expanded) this.expanded.set(set, runs.map(changed));
       if (change.tags) this.tags = (await api.tags()).tags;

@@ -384,7 +384,7 @@ function cutTopP(survivors: Survivors, { heaviest, error }: Weighed, sums: numbe
   const least = reach(p * survivors.mass.low, 1 + error);
   const most = reach(p * survivors.mass.high, 1 - error);
   const low = least < 0 ? survivors.num.low : Math.min(survivors.num.low, least);
-  // A closed survivors set reaches its last one at the latest.
+  // A closed set of survivors reaches its last one at the latest.
   if (most >= 0 || !survivors.isOpen)
     return closed(sums, low, most < 0 ? survivors.num.high : Math.min(survivors.num.high, most));
   return {
