@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 
 import msgspec
 
-from inference.engine.scheduling.sequence import Clock
+from inference.eventlog.clock import Clock
 from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenProposed, TokenSampled
 from inference.safety import Guard
 from inference.safety.policy import Release
