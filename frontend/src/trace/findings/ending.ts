@@ -50,7 +50,7 @@ function outcome(view: TraceView): Finding[] {
     case "length":
       return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
     case "repetition":
-      // The circle is a finding among the wordings.
+      // The repetition is a finding among the wordings.
       return [];
     case "done":
       return ownEnd(view);

@@ -1,5 +1,10 @@
-/** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that go in circles. */
-import { CIRCLE_ROUNDS, CIRCLE_TOKENS, LONGEST_ROUND, type TokenSampled } from "../../protocol/events";
+/** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that repeat. */
+import {
+  REPETITION_CYCLES,
+  REPETITION_TOKENS,
+  LONGEST_CYCLE,
+  type TokenSampled,
+} from "../../protocol/events";
 import { counted, percent } from "../format";
 import { columns, isGreedy } from "../sampling/probability";
 import { tokenName } from "../token-name";
@@ -20,8 +25,8 @@ const SAME_SHARE = 1 / 3;
 const SAME_LEAST = 96;
 
 export function wordings(view: TraceView): Finding[] {
-  const circles = circle(view);
-  return [...oddDraw(view), ...(circles.length ? circles : repetition(view))];
+  const cycles = cycle(view);
+  return [...oddDraw(view), ...(cycles.length ? cycles : repeatedRuns(view))];
 }
 
 /** In nats; null where the server does not report both. */
@@ -86,31 +91,31 @@ function favourite(view: TraceView, token: TokenSampled): string | null {
   return `“${name}” ${percent(model[best] ?? 0)}`;
 }
 
-export interface Circle {
+export interface Cycle {
   /** Its first token, as an index. */
   start: number;
-  /** Tokens of one round. */
+  /** Tokens of the cycle. */
   size: number;
-  rounds: number;
+  times: number;
 }
 
-/** The round that the last of these ids go in, by the worker's own rule, the shortest there is; null: they go in none. */
-export function circleOf(ids: number[]): Circle | null {
-  for (let size = 1; size <= LONGEST_ROUND; size++) {
+/** The shortest cycle that the last ids repeat, by the worker's own rule; null: they repeat none. */
+export function cycleOf(ids: number[]): Cycle | null {
+  for (let size = 1; size <= LONGEST_CYCLE; size++) {
     let start = ids.length - size;
     while (start > 0 && ids[start - 1] === ids[start - 1 + size]) start--;
     const length = ids.length - start;
-    if (start >= 0 && length >= CIRCLE_ROUNDS * size && length >= CIRCLE_TOKENS)
-      return { start, size, rounds: Math.floor(length / size) };
+    if (start >= 0 && length >= REPETITION_CYCLES * size && length >= REPETITION_TOKENS)
+      return { start, size, times: Math.floor(length / size) };
   }
   return null;
 }
 
-function circle({ tokens, accepted, generation }: TraceView): Finding[] {
+function cycle({ tokens, accepted, generation }: TraceView): Finding[] {
   const ids = tokens.filter(({ is_special }) => !is_special).map(({ id }) => id);
-  const found = circleOf(ids);
+  const found = cycleOf(ids);
   if (!found) return [];
-  const { start, size, rounds } = found;
+  const { start, size, times } = found;
   const position = tokens.filter(({ is_special }) => !is_special)[start]!.position;
   const why =
     accepted?.params.temperature === 0 ? ". At temperature 0 no random draw can break the loop" : "";
@@ -118,7 +123,7 @@ function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   return [
     {
       kind: "loop",
-      sentence: `The answer repeats itself from token ${position + 1} on: the same ${counted(size, "token")} ${rounds} times${end}${why}.`,
+      sentence: `The answer repeats itself from token ${position + 1} on: the same ${counted(size, "token")} ${times} times${end}${why}.`,
       weight: (ids.length - start) / ids.length,
       position,
     },
@@ -141,7 +146,7 @@ export function repeated(ids: number[]): { count: number; first: number } {
   return { count: again.size, first };
 }
 
-function repetition({ tokens }: TraceView): Finding[] {
+function repeatedRuns({ tokens }: TraceView): Finding[] {
   const written = tokens.filter(({ is_special }) => !is_special);
   const { count, first } = repeated(written.map(({ id }) => id));
   const share = count / written.length;
