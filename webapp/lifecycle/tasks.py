@@ -92,14 +92,14 @@ def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
     """
     if isinstance(prepared.result, Failure):
         log = services.event_log()
-        if prepared.done:
-            log.append(request.pk, prepared.done, request.attempt, after)
+        if prepared.events:
+            log.append(request.pk, prepared.events, request.attempt, after)
         elif log.last_seq(request.pk) != after:
             raise Fenced(f"{request.pk} was prepared meanwhile")
         settle(request.pk, prepared.result)
         return
     try:
-        queue_generation(prepared.done, prepared.result, after)
+        queue_generation(prepared.events, prepared.result, after)
     except (OperationalError, OSError):
         settle(request.pk, _NO_QUEUE)
 

@@ -273,7 +273,7 @@ def test_a_file_is_taken_back_whole_when_its_later_part_finds_no_room(
     alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each conversation is saved in a transaction of its own here."""
-    monkeypatch.setattr(store, "_TURN_MESSAGES", 1)
+    monkeypatch.setattr(store, "_BATCH_MESSAGES", 1)
     monkeypatch.setattr(store, "MAX_USER_BYTES", 300)
     assert bring(alice, as_bytes(claude()))[0] == 201
     large = chatgpt()
