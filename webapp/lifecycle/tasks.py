@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from celery.signals import worker_init, worker_ready
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from inference.eventlog.event_log import Fenced
 from inference.protocol.failures import Failure
@@ -100,7 +101,7 @@ def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
         return
     try:
         queue_generation(prepared.events, prepared.result, after)
-    except (OperationalError, OSError):
+    except (OperationalError, RedisError, OSError):
         settle(request.pk, _NO_QUEUE)
 
 
