@@ -16,11 +16,11 @@ import type { Finding } from "./finding";
  * typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
  */
 const ODD_NATS = 3;
-/** Ten nats beyond the expected surprise count as the oddest: one in 22,000. */
+/** Nats beyond the expected surprise that count as the oddest: one in 22,000. */
 const MOST_NATS = 10;
-/** This many tokens in a row that stood in the answer before are no mere turn of phrase. */
+/** Tokens in a row that repeat earlier ones; fewer may be a turn of phrase. */
 const SAME_TOKENS = 8;
-/** A third of the answer, and not of a short one: a list's items may well begin alike. */
+/** Least repeated share to report, and least tokens of the answer: the items of a list may begin alike. */
 const SAME_SHARE = 1 / 3;
 const SAME_LEAST = 96;
 
@@ -29,7 +29,7 @@ export function wordings(view: TraceView): Finding[] {
   return [...oddDraw(view), ...(cycles.length ? cycles : repeatedRuns(view))];
 }
 
-/** In nats; null where the server does not report both. */
+/** Surprise beyond the expected one, in nats; null: the server does not report both. */
 function excess({ logprob, entropy }: TokenSampled): number | null {
   return logprob === null || entropy === null ? null : -logprob - entropy;
 }
@@ -59,7 +59,7 @@ function oddDraw(view: TraceView): Finding[] {
   ];
 }
 
-/** The token's own chance, the model's favourite, and the reason against that. */
+/** The token's own probability, the model's likeliest token, and the reason why that one was not chosen. */
 function howChosen(view: TraceView, token: TokenSampled): string {
   const given = percent(Math.exp(token.logprob!));
   const rather = favourite(view, token);
@@ -81,7 +81,7 @@ const BENT: Record<string, string> = {
   dry: "DRY, which holds repetitions back",
 };
 
-/** The token to which the model itself gave most, where it is recorded. */
+/** The model's likeliest token with its probability; null: it is the drawn token, or not recorded. */
 function favourite(view: TraceView, token: TokenSampled): string | null {
   if (!token.candidate_ids.length || !view.accepted) return null;
   const model = columns(token, view.accepted.params)[0]!.probabilities;
@@ -92,7 +92,7 @@ function favourite(view: TraceView, token: TokenSampled): string | null {
 }
 
 export interface Cycle {
-  /** Its first token, as an index. */
+  /** Index of its first token. */
   start: number;
   /** Tokens of the cycle. */
   size: number;
@@ -130,7 +130,7 @@ function cycle({ tokens, accepted, generation }: TraceView): Finding[] {
   ];
 }
 
-/** The number of these ids in a run of SAME_TOKENS that was there before, and the index of the first such run. */
+/** Number of ids in runs of SAME_TOKENS that appeared before, and the index of the first such run; -1: none. */
 export function repeated(ids: number[]): { count: number; first: number } {
   const known = new Set<string>();
   const again = new Set<number>();
