@@ -235,7 +235,7 @@ class Engine:
             slot.events += [record.stored(sequence, change) for change in self._scheduler.store(sequence)]
         except SamplingFailed as error:
             sequence.finish("error", str(error))
-        except Exception:  # whatever is wrong with one request must not end the others
+        except Exception:  # an error in one request must not end the others
             logger.exception("%s failed in a step", sequence.request.request_id)
             sequence.finish("error", _FAILED)
 
