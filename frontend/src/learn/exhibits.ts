@@ -1,4 +1,4 @@
-/** The exhibits, in the order of the journey's scenes; each is fetched when it is first opened. */
+/** The exhibits, in the order of the journey's scenes. The page fetches each when it is first opened. */
 import type { Component } from "svelte";
 import type { Exhibit } from "../trace/words/terms";
 import type { StageId } from "../trace/stages";
@@ -38,11 +38,11 @@ export interface SliceProps {
 export interface ExhibitCard {
   id: Exhibit;
   title: string;
-  /** On its card. */
+  /** Sentence on its card. */
   line: string;
-  /** Above the exhibit. */
+  /** Text above the exhibit. */
   about: string;
-  /** The scene of the journey: it gives the exhibit its place among the exhibits, and its hue. */
+  /** Scene of the journey, which gives the exhibit its place and its hue. */
   scene: SceneId;
   load: () => Promise<{ default: Component<ExhibitProps> }>;
   slice: () => Promise<{ default: Component<SliceProps> }>;

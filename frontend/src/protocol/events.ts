@@ -807,7 +807,7 @@ export interface SamplingParams {
   stop: string[];
   /** Tokens that end the answer, besides the model's own end of turn; their text is not part of it. */
   stop_token_ids: number[];
-  /** End the answer where its last tokens go in a circle: see CIRCLE_ROUNDS. */
+  /** End the answer where its last tokens repeat one cycle: see REPETITION_CYCLES. */
   stop_on_repetition: boolean;
 }
 
@@ -1070,10 +1070,10 @@ export const RANGES = {
   max_tokens: { min: 1, max: 1000000 },
 } as const;
 
-/** An answer goes in a circle when its last tokens are the same round so often, and so many in all. */
-export const CIRCLE_ROUNDS = 3;
-export const CIRCLE_TOKENS = 72;
-export const LONGEST_ROUND = 256;
+/** An answer repeats itself when its last tokens are one cycle so often, and so many in all. */
+export const REPETITION_CYCLES = 3;
+export const REPETITION_TOKENS = 72;
+export const LONGEST_CYCLE = 256;
 
 export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 

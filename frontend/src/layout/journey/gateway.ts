@@ -1,4 +1,4 @@
-/** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
+/** The message at the gate: its text, the limits that let it pass, and the safety scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration } from "../../trace/format";
 import { messageLength } from "../../trace/context/reading";
@@ -14,7 +14,7 @@ const ROW = 24;
 /** Height below the text: the gate, the check and its scores. */
 const BELOW = ROW * 9 + 60;
 
-/** The question stands in the log only once the context is assembled; null: it never was. */
+/** Draw the gate. `question`: its text, which the log has only after the context is assembled; null: it has none. */
 export function gatewayShapes(view: TraceView, area: Area, beat: number, question: string | null): Shape[] {
   const newest = view.events.at(-1)?.event.type;
   const during = (type: string) => (newest === type ? beat : 1);
@@ -27,7 +27,7 @@ export function gatewayShapes(view: TraceView, area: Area, beat: number, questio
   ];
 }
 
-/** In the largest type in which it has room. */
+/** Break the question into lines, in the largest type that has room. */
 function typeset(question: string, { width, height }: Area): { size: number; written: string[] } {
   for (const size of SIZES) {
     const most = Math.max(1, Math.floor((height - BELOW - 34) / (size * LEADING)));
@@ -108,7 +108,7 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
   ];
 }
 
-/** A bar up to the score; a tick where the verdict would turn. */
+/** A bar up to the score, and a tick at its threshold. */
 function scoreShapes(score: SafetyScore, { x, y, width }: Area, shown: number): Shape[] {
   const nameWidth = Math.min(130, width * 0.34);
   const figureWidth = 54;

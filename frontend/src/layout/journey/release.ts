@@ -14,7 +14,7 @@ const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
 const BYTES = 11;
-/** The tops of the parts: the buffered tokens, the gate, the browser's text. */
+/** Tops of the buffered tokens, the gate and the browser's text, px. */
 const HELD_TOP = 22;
 const GATE = 78;
 const SENT_TOP = 128;
@@ -68,7 +68,7 @@ function bufferedShapes(view: TraceView, area: Area, arriving: number, withholdi
 const sizeOf = ({ piece }: TokenSampled): string =>
   piece === REDACTED_PIECE ? "" : `${decodeBase64(piece).length} B`;
 
-/** The number of bytes of redacted tokens is not known. */
+/** The number of bytes in words; empty when tokens are redacted, since it is then not known. */
 function bytesOf(buffered: TokenSampled[]): string {
   if (buffered.some(({ piece }) => piece === REDACTED_PIECE)) return "";
   return `, ${counted(
@@ -85,7 +85,7 @@ function isWaiting(buffered: TokenSampled[]): boolean {
   );
 }
 
-/** The newest at the right, as many as have room; it falls in from the draw above. */
+/** As many tokens as have room, the newest at the right. It falls in from the draw above. */
 function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape[] {
   const shared = sharedText(tokens.map(({ piece }) => piece));
   const chips = placed(tokens, area);
@@ -154,7 +154,7 @@ function placed(tokens: TokenSampled[], area: Area) {
 
 const lastCheck = ({ outputChecks }: TraceView): SafetyChecked | null => outputChecks.at(-1) ?? null;
 
-/** The guard reads the buffered tokens. */
+/** The guard's scan of the buffered tokens. */
 function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   if (events.at(-1)?.event.type !== "safety.checked" || beat >= 1) return [];
   const x = area.x + area.width * part(beat, 0, 0.7);
@@ -225,7 +225,7 @@ function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
     words: release.text,
     isNotice: false,
   }));
-  // The text that a fork goes on from is there already.
+  // A fork begins with the text that it took over.
   if (forked?.text) texts.unshift({ key: "sent-before", words: forked.text, isNotice: false });
   if (withheld) texts.push({ key: "sent-instead", words: withheld.replacement, isNotice: true });
   const said = releases.length
@@ -264,7 +264,7 @@ interface Sent {
   isNotice: boolean;
 }
 
-/** The last of them that have room, in rows from left to right. */
+/** The last texts that have room, in rows from left to right. */
 function flow(texts: Sent[], width: number, numRows: number) {
   const measured = texts.slice(-60).map((each) => {
     const words = fitted(each.words.replaceAll("\n", "↵"), width - 2 * PAD, 12);

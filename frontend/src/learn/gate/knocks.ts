@@ -1,4 +1,4 @@
-/** Requests that are really sent to this server's gate, and the replies. The server starts none of them. */
+/** Requests that the page really sends to this server's gate, and the replies. The server starts none of them. */
 
 /** The doors in the order in which the server checks them (webapp/api/chat/messages.py), each with its refusals. */
 export const DOORS = [
@@ -20,7 +20,7 @@ const DOOR_OF: Record<string, DoorId> = {
   too_many_requests: "room",
 };
 
-/** The door that refused; null: none did. */
+/** The door that refused; null: no door did. */
 export function doorOf({ status, body }: Pick<Reply, "status" | "body">): DoorId | null {
   if (status < 400) return null;
   const code = (body as { error?: { code?: string } } | null)?.error?.code ?? "";
@@ -31,7 +31,7 @@ export interface Knock {
   name: string;
   method: "GET" | "POST";
   path: string;
-  /** As text: one of them is no JSON. */
+  /** The body as text, since one of them is not valid JSON. */
   body?: string;
   hasSession?: false;
   hasSecret?: false;
@@ -63,7 +63,7 @@ export const KNOCKS: Knock[] = [
   post("A misspelt setting", '{"text":"Hello","params":{"temprature":1}}'),
 ];
 
-/** A message while this many requests are assumed to be open. */
+/** A message that the server checks as if this many requests were open. */
 export function crowded(numOpen: number, n: number): Knock {
   return post("Busy", JSON.stringify({ text: "Hello", n, num_open: numOpen }));
 }
@@ -117,7 +117,7 @@ export function headersOf(
 
 const HIDDEN = "••••••••";
 
-/** As it is on the wire, without secrets that no page should show. */
+/** The request as sent, without secrets that no page should show. */
 export function requestText(sent: Knock): string {
   const headers = Object.entries(headersOf(sent, `${HIDDEN} (this page’s secret)`));
   const cookie =

@@ -2,7 +2,7 @@
 import { mount, unmount } from "svelte";
 import { expect, it } from "vitest";
 import { token } from "../../trace/fixtures";
-import DrawBar from "./DrawBar.svelte";
+import ShareBar from "./ShareBar.svelte";
 
 /** A drawn token between many thin slices: a gap beside each of them would push it to the right. */
 const ids = Array.from({ length: 20 }, (_, id) => id);
@@ -11,7 +11,7 @@ const drawn = { ...token(0, 1), id: 12, u: 0.245, low: 0.24, high: 0.34 };
 const TOKEN = { ...drawn, candidate_ids: ids, candidate_pieces: ids.map(() => btoa("x")) };
 
 it("puts the mark of the draw onto the slice of the token that it fell on", () => {
-  const bar = mount(DrawBar, {
+  const bar = mount(ShareBar, {
     target: document.body,
     props: { token: TOKEN, shares: SHARES, label: "the draw is 0.245" },
   });
