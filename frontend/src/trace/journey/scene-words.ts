@@ -69,7 +69,7 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
 };
 
 function gatewayCaption({ gateway }: TraceView): string {
-  if (!gateway) return "The message has arrived. The gate checks it first.";
+  if (!gateway) return "The message has arrived. The gateway checks it first.";
   return `Signed in and within limits (${duration(gateway.duration_us)}).`;
 }
 
