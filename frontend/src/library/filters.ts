@@ -1,6 +1,6 @@
 /** The library's filters as they stand in its address, and in words. Pure. */
 import { duration } from "../trace/format";
-import { VERDICT_NAMES } from "../trace/words/safety-words";
+import { VERDICT_NAMES } from "../trace/verdicts";
 
 /** One condition: a name and a text, as in the address. */
 export type Condition = [name: string, text: string];

@@ -771,7 +771,7 @@ export interface RerunSet {
 
 /** The rule in force, and its effect. */
 export interface Retention {
-  /** Null: traces are kept for good. */
+  /** Null: traces are kept forever. */
   keep_days: number | null;
   /** Traces that the rule asked about would delete now. */
   num_due: number;

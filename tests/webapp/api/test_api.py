@@ -481,8 +481,9 @@ def test_the_command_finds_the_running_products_address(tmp_path: Path, monkeypa
 def test_the_command_on_an_empty_data_folder_says_what_to_do(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "signin_link"],
+        check=False,
         cwd=settings.BASE_DIR,
-        env=os.environ | {"SIGHTGLASS_DATA": str(tmp_path), "DATABASE_URL": ""},
+        env=os.environ | {"SIGHTGLASS_DATA": str(tmp_path), "SIGHTGLASS_DATABASE_URL": ""},
         capture_output=True,
         text=True,
     )

@@ -2,7 +2,8 @@
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration } from "../../trace/format";
 import { messageLength } from "../../trace/context/reading";
-import { categoryWords, verdictWords } from "../../trace/words/safety-words";
+import { categoryWords } from "../../trace/words/safety-words";
+import { verdictWords } from "../../trace/verdicts";
 import { checkAtGateway } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";

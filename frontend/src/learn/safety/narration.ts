@@ -1,7 +1,8 @@
 /** The safety layers' verdicts on the request. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
-import { categoryWords, judged, verdictWords, worstScore } from "../../trace/words/safety-words";
+import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
+import { verdictWords } from "../../trace/verdicts";
 import { messageLength, messageOf } from "../../trace/context/reading";
 import { line, missing, type Line, type Narration } from "../own/reading-clock";
 

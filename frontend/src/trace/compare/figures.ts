@@ -4,7 +4,7 @@ import type { StageId } from "../stages";
 import { count, duration, money } from "../format";
 import { outcomeOf, type Outcome } from "../outcome";
 import { intervalTable, type Interval } from "../timing/intervals";
-import { gravest, VERDICT_NAMES } from "../words/safety-words";
+import { gravest, VERDICT_NAMES } from "../verdicts";
 import { tokensPerSecond } from "../words/sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "../words/setting-names";
 import { tokenGaps } from "../timing/token-gaps";

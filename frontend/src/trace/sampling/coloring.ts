@@ -1,7 +1,8 @@
 /** The colours of the answer's tokens: each one's value by a chosen measure, its place on the scale, the legend. */
 import { bits as inBits, counted, duration, percent } from "../format";
 import type { TokenSampled } from "../../protocol/events";
-import { categoryWords, VERDICT_NAMES, verdictWords, type Verdict } from "../words/safety-words";
+import { categoryWords } from "../words/safety-words";
+import { VERDICT_NAMES, verdictWords, type Verdict } from "../verdicts";
 import { surpriseOf } from "./surprise";
 import { numKept, type TraceView } from "../view";
 

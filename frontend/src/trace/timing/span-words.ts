@@ -4,7 +4,7 @@ import type { StageId } from "../stages";
 import { counted, duration } from "../format";
 import type { Span } from "./spans";
 import { nameOf } from "../token-name";
-import { VERDICT_NAMES } from "../words/safety-words";
+import { VERDICT_NAMES } from "../verdicts";
 
 const MOST = 32;
 const cut = (text: string) => (text.length > MOST ? `${text.slice(0, MOST)}…` : text);

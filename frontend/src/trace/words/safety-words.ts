@@ -1,11 +1,8 @@
 /** A check in words: its scores beside their limits, and the effect of its verdict. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
+import type { Verdict } from "../verdicts";
 
 const SEVERITY: Record<Verdict, number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
-
-/** The verdict that decides on a text of several checks. */
-export const gravest = (verdicts: Verdict[]): Verdict =>
-  (["block", "rewrite", "flag"] as const).find((each) => verdicts.includes(each)) ?? "allow";
 
 /** The score that decided, as inference/safety/guard.py picks it; null: nothing was scored. */
 export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
@@ -33,20 +30,6 @@ export const categoryWords = (category: string): string => category.replaceAll("
 export function judged(score: SafetyScore | null): string {
   return score ? `${categoryWords(score.category)}: ${scoreWords(score)}` : "no score recorded";
 }
-
-export type Verdict = SafetyChecked["verdict"];
-
-/** The verdict's name on the screen. A flag stops nothing. */
-export const VERDICT_NAMES: Record<Verdict, string> = {
-  allow: "allowed",
-  flag: "flagged",
-  rewrite: "rewritten",
-  block: "blocked",
-};
-
-/** The verdict within a sentence, where no other sentence says that a flag stops nothing. */
-export const verdictWords = (verdict: Verdict): string =>
-  verdict === "flag" ? "flagged, but allowed" : VERDICT_NAMES[verdict];
 
 /** The effect of a verdict on the text. */
 export const VERDICT_EFFECTS: Record<SafetyChecked["layer"], Record<Verdict, string>> = {

@@ -6,7 +6,8 @@ import { cutOf, cutSentence, failureTitle, outcomeOf, type Outcome } from "../ou
 import { browserMoments } from "../browser-clock";
 import { queueWaits } from "../timing/queue-waits";
 import { keptWords } from "../context/reading";
-import { categoryWords, gravest, judged, verdictWords, worstOf } from "./safety-words";
+import { categoryWords, judged, worstOf } from "./safety-words";
+import { gravest, verdictWords } from "../verdicts";
 import { isOver, waitedForChoice, type TraceView } from "../view";
 import { savedTime } from "../context/saved-time";
 

@@ -193,7 +193,7 @@ export const TERMS = {
   },
   allIntervals: {
     sentence:
-      "From the first known moment to the last. The rows that are not in parallel, and Unexplained, add up to it.",
+      "From the first known moment to the last. The rows that are not in parallel, and Not measured, add up to it.",
     exhibit: null,
   },
   safetyScore: {
