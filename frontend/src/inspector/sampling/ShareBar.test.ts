@@ -2,6 +2,7 @@
 import { mount, unmount } from "svelte";
 import { expect, it } from "vitest";
 import { token } from "../../trace/fixtures";
+import { emptyView } from "../../trace/view";
 import ShareBar from "./ShareBar.svelte";
 
 /** A drawn token between many thin slices: a gap beside each of them would push it to the right. */
@@ -13,7 +14,7 @@ const TOKEN = { ...drawn, candidate_ids: ids, candidate_pieces: ids.map(() => bt
 it("puts the mark of the draw onto the slice of the token that it fell on", () => {
   const bar = mount(ShareBar, {
     target: document.body,
-    props: { token: TOKEN, shares: SHARES, label: "the draw is 0.245" },
+    props: { view: emptyView(), token: TOKEN, shares: SHARES, label: "the draw is 0.245" },
   });
   const slice = document.querySelector<HTMLElement>(".drawn")!;
   const [left, width] = [parseFloat(slice.style.left), parseFloat(slice.style.width)];

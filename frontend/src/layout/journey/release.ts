@@ -4,6 +4,7 @@ import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trac
 import { nameOf } from "../../trace/token-name";
 import { count, counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
+import { verdictWords } from "../../trace/verdicts";
 import { numReleased } from "../../trace/journey/scenes";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, shifted, text, type Area, type Shape } from "./shapes";
@@ -14,9 +15,9 @@ const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
 const BYTES = 11;
-/** Tops of the buffered tokens, the gate and the browser's text, px. */
+/** Tops of the buffered tokens, the output check and the browser's text, px. */
 const HELD_TOP = 22;
-const GATE = 78;
+const GUARD = 78;
 const SENT_TOP = 128;
 const SENT_ROW = 26;
 
@@ -26,7 +27,7 @@ export function releaseShapes(view: TraceView, area: Area, beat: number): Shape[
   return [
     ...bufferedShapes(view, area, during("token.sampled"), during("text.withheld")),
     ...scanShapes(view, area, during("safety.checked")),
-    ...gateShapes(view, area, during("safety.checked")),
+    ...guardShapes(view, area, during("safety.checked")),
     ...leavingShapes(view, area, during("text.released")),
     ...sentShapes(view, area, during("text.released", "text.withheld")),
   ];
@@ -167,8 +168,8 @@ function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
-  const y = area.y + GATE;
+function guardShapes(view: TraceView, area: Area, beat: number): Shape[] {
+  const y = area.y + GUARD;
   const check = lastCheck(view);
   const ends: [number, number, number, number] = [area.x, y, area.x + area.width, y];
   if (!check) {
@@ -176,24 +177,18 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
       ? "No output check is recorded."
       : "The output check has not read the answer yet.";
     return [
-      line("gate", ends, { ink: "release", width: 1.5 }),
-      text("gate-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
+      line("guard", ends, { ink: "release", width: 1.5 }),
+      text("guard-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ];
   }
   const worst = worstScore(check);
-  const verdict = {
-    allow: "passed",
-    flag: "flagged, but let through",
-    rewrite: "rewritten",
-    block: "withheld",
-  }[check.verdict];
   const score = worst && check.verdict !== "allow" ? `, ${judged(worst)}` : "";
-  const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
+  const words = `Output check: ${verdictWords(check.verdict)}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
   const isAllowed = check.verdict === "allow";
   return [
-    line("gate", ends, { ink: check.verdict === "block" ? "danger" : "release", width: 1.5 }),
+    line("guard", ends, { ink: check.verdict === "block" ? "danger" : "release", width: 1.5 }),
     ...lines(words, area.width, 12, 2).map((each, index) =>
-      text(`gate-said-${index}`, area.x, y + 18 + index * 16, each, {
+      text(`guard-said-${index}`, area.x, y + 18 + index * 16, each, {
         ink: isAllowed ? "soft" : "danger",
         opacity: part(beat, 0.4, 0.9),
       }),
@@ -201,7 +196,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-/** Tokens that were just released fall past the gate. */
+/** Tokens that were just released fall past the guard. */
 function leavingShapes({ releases, tokens }: TraceView, area: Area, beat: number): Shape[] {
   if (beat >= 0.7) return [];
   const [before, now] = [releases.at(-2)?.num_tokens ?? 0, releases.at(-1)?.num_tokens ?? 0];

@@ -98,7 +98,7 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
   ];
 }
 
-/** The findings of checks that let the text through. */
+/** The findings of checks that flagged a text. */
 function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
   const [first] = checks;
@@ -108,7 +108,7 @@ function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   return [
     {
       kind: "flagged",
-      sentence: `The safety check flagged ${what} (${judged(worst)}) but let it through.`,
+      sentence: `The safety check flagged ${what} (${judged(worst)}) but allowed it.`,
       weight: worst?.score ?? 0,
     },
   ];

@@ -404,7 +404,7 @@ describe("the end", () => {
     [
       "flagged",
       [checked("flag", 0.7)],
-      "flagged the message (self harm: score 0.70, over the limit of 0.60) but let it through",
+      "flagged the message (self harm: score 0.70, over the limit of 0.60) but allowed it",
     ],
     [
       "resumed",

@@ -65,7 +65,7 @@ function whereSpent(view: TraceView, { stage, label }: Wait): string {
 const PLACES: Record<string, string> = {
   "Key press to send": "in the page, before the page sent it",
   "Network, up": "on the way to the server",
-  "Gateway: sign-in, limits, records": "at the gate, on sign-in, limits and records",
+  "Gateway: sign-in, limits, records": "at the gateway, on sign-in, limits and records",
   "Hand over to the lifecycle worker": "waiting for a worker to prepare the prompt",
   "Safety check of the message": "on the safety check of the message",
   "Context assembly": "in context assembly",

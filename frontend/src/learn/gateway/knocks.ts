@@ -1,9 +1,9 @@
-/** Requests that the page really sends to this server's gate, and the replies. The server starts none of them. */
+/** Requests that the page really sends to this server's gateway, and the replies. The server starts none of them. */
 
 /** The doors in the order in which the server checks them (webapp/api/chat/messages.py), each with its refusals. */
 export const DOORS = [
-  { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "session", name: "Signed in", asks: "Whose session is it?" },
+  { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "json", name: "Readable", asks: "Is the body JSON?" },
   { id: "owner", name: "Yours", asks: "Does the conversation belong to the sender?" },
   { id: "sense", name: "Makes sense", asks: "Are text and settings allowed?" },
@@ -37,11 +37,11 @@ export interface Knock {
   hasSecret?: false;
 }
 
-const GATE = "/api/learn/gate";
+const GATEWAY = "/api/learn/gateway";
 const post = (name: string, body: string, rest: Partial<Knock> = {}): Knock => ({
   name,
   method: "POST",
-  path: GATE,
+  path: GATEWAY,
   body,
   ...rest,
 });
@@ -50,8 +50,8 @@ export const IN_ORDER = post("All in order", '{"text":"Hello"}');
 
 export const KNOCKS: Knock[] = [
   IN_ORDER,
+  post("Not signed in", '{"text":"Hello"}', { hasSession: false }),
   post("From another page", '{"text":"Hello"}', { hasSecret: false }),
-  { name: "Not signed in", method: "GET", path: "/api/session", hasSession: false },
   post("Half a body", '{"text":"Hello"'),
   {
     name: "Another person’s chat",
