@@ -1,10 +1,10 @@
-"""How often the bundled model's answers go round in the same words, by settings: `python -m benchmarks.repetition`.
+"""How often the bundled model's answers repeat themselves, by settings: `python -m benchmarks.repetition`.
 
 Each prompt of repetition_prompts.json is asked with two seeds, each question about a fact with four. All answers of one
 setting are computed side by side, which changes none of them. A row of the table:
 
 - repeats: answers of which more than a fifth of the runs of four words stood in them before
-- circles: answers that the worker would have ended as a circle
+- ended: answers that the worker would have ended as a repetition
 - cut: answers at the length limit
 - choice: share of tokens at whose draw more than one candidate was left
 - facts: answers with the fact in them
@@ -32,7 +32,7 @@ from inference.protocol.events import TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import read_metadata
-from inference.worker.circles import Circles
+from inference.worker.repetition import Repetition
 from inference.worker.settings import read_settings
 from webapp.requests.model_entry import entry_of
 
@@ -99,14 +99,14 @@ class Answer:
         return 1 - len(set(runs)) / len(runs) if runs else 0.0
 
     @property
-    def is_circle(self) -> bool:
-        circles = Circles()
-        return any(circles.add(token.id) for token in self.tokens)
+    def is_repetition(self) -> bool:
+        repetition = Repetition()
+        return any(repetition.add(token.id) for token in self.tokens)
 
     @property
     def num_choices(self) -> int:
         """Tokens at whose draw more than one candidate was left."""
-        return sum(token.u is not None and (token.stages or ())[-1].num_candidates > 1 for token in self.tokens)
+        return sum(token.u is not None and (token.processors or ())[-1].num_candidates > 1 for token in self.tokens)
 
 
 class Bench:
@@ -168,7 +168,7 @@ def row(bench: Bench, setting: Setting) -> str:
     num_tokens = sum(len(answer.tokens) for answer in answers)
     figures = [
         f"{sum(answer.repeated_share > _MOST_REPEATED for answer in answers)}/{len(answers)}",
-        f"{sum(answer.is_circle for answer in answers)}",
+        f"{sum(answer.is_repetition for answer in answers)}",
         f"{sum(answer.finish_reason == 'length' for answer in answers)}",
         f"{num_tokens / len(answers):.0f}",
         f"{sum(answer.num_choices for answer in answers) / num_tokens:.2f}",
@@ -180,7 +180,7 @@ def row(bench: Bench, setting: Setting) -> str:
 def main() -> None:
     """Prints the table; with names of rows as arguments, those alone."""
     bench = Bench()
-    print(f"{'':44}" + "".join(f"{name:>9}" for name in ("repeats", "circles", "cut", "tokens", "choice", "facts")))
+    print(f"{'':44}" + "".join(f"{name:>9}" for name in ("repeats", "ended", "cut", "tokens", "choice", "facts")))
     for setting in [each for each in SETTINGS if each.name in sys.argv[1:] or not sys.argv[1:]]:
         print(row(bench, setting))
         sys.stdout.flush()

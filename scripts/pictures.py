@@ -58,7 +58,7 @@ def _take(browser: Browser, state: Any, scheme: Literal["light", "dark"]) -> Non
     film = _Film(page)
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("assistant-message")).to_be_visible(timeout=60_000)
-    expect(page.get_by_test_id("temperature-bar")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("other-settings")).to_be_visible(timeout=60_000)
     page.wait_for_timeout(REST_MS)
     film.stop()
     if scheme == "light":

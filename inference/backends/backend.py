@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Protocol
 
-from inference.engine.scheduling.sequence import Clock
 from inference.engine.step_output import StepOutput
+from inference.eventlog.clock import Clock
 from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape
 from inference.protocol.failures import FailureCode

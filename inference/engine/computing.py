@@ -43,13 +43,13 @@ class StepComputer:
     now_ns: Callable[[], int]
 
     def run(self, step: Step) -> list[Results]:
-        """Return each share's result, up to its first token; nothing when memory ran out and a smaller step may do."""
+        """Return each share's result, up to its first token; nothing when memory ran out and a smaller step may fit."""
         self.runner.copy(step.copies)
         start = self.now_ns()
         try:
             rows = self._read_rows(step.shares, self.runner.run(step.shares))
             us = (self.now_ns() - start) / 1000
-            # Sampled before any sequence advances, so that the step can be tried again.
+            # Sample before any sequence advances, so that the step can be tried again.
             results = [_first(self.slots.of(share.sequence), share, rows) for share in step.shares]
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):

@@ -22,10 +22,11 @@ from inference.engine.record import PieceSource, StepFacts
 from inference.engine.scheduling.block_manager import BlockManager
 from inference.engine.scheduling.prefix_cache import LruPrefixCache, PrefixCache, root_key
 from inference.engine.scheduling.scheduler import DEFAULT_LIMITS, Limits, Scheduler
-from inference.engine.scheduling.sequence import Clock, Sequence, Status
+from inference.engine.scheduling.sequence import Sequence, Status
 from inference.engine.scheduling.step import Preempted, Step
 from inference.engine.slot import Slot, Slots
 from inference.engine.step_output import StepOutput
+from inference.eventlog.clock import Clock
 from inference.models.blocks import BYTES_PER_VALUE
 from inference.protocol.events import CacheShape
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
@@ -135,7 +136,7 @@ class Engine:
         return sequence
 
     def _check(self, sequence: Sequence) -> None:
-        request, ids = sequence.request, sequence.prompt_ids
+        request, ids = sequence.request, sequence.input_ids
         num_tokens, vocab_size = len(ids), self.runner.config.vocab_size
         if not request.prompt_ids or min(ids) < 0 or max(ids) >= vocab_size:
             raise ValueError(f"a prompt needs at least one token, all with ids from 0 to {vocab_size - 1}")
@@ -234,7 +235,7 @@ class Engine:
             slot.events += [record.stored(sequence, change) for change in self._scheduler.store(sequence)]
         except SamplingFailed as error:
             sequence.finish("error", str(error))
-        except Exception:  # whatever is wrong with one request must not end the others
+        except Exception:  # an error in one request must not end the others
             logger.exception("%s failed in a step", sequence.request.request_id)
             sequence.finish("error", _FAILED)
 

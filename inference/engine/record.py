@@ -1,4 +1,4 @@
-"""Makes a sequence's log events from the engine's results. Knows nothing of when things happen: the engine calls it."""
+"""Makes a sequence's log events from the engine's results. Knows nothing of a step's order, which is the engine's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from inference.protocol.events import (
 from inference.sampling.sampler import Sample
 
 _DECIMALS = 6
-"""float32 logits of about 30 have no more digits. A further digit would be noise, and two bytes of a saved trace."""
+"""Decimals of a logit: a float32 of about 30 has no more. A further one would be noise, and two bytes of a trace."""
 _PROBABILITIES = 10**7
 """A float32 between 0 and 1 has seven decimals."""
 

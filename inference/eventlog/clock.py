@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """The clock of a request's events."""
+
+    def at(self) -> int:
+        """Return µs since the request was accepted."""
 
 
 class ProcessClock:

@@ -13,7 +13,7 @@ MAX_WIDTH = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The differences between decoders. No decoder asks for the architecture's name."""
+    """The shape of a decoder, and its family's differences. No decoder asks for the architecture's name."""
 
     architecture: str
     """The architecture's name, for people."""

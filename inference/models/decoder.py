@@ -33,7 +33,7 @@ class Chunk:
     num_logits: int = 1
     """Number of last tokens whose logits are wanted (0: the chunk ends inside a prompt)."""
     is_prompt: bool = False
-    """True: the client sent all of these tokens, and none was generated. The decoder may then use a form that is faster
+    """True: the client sent all of these tokens; none was generated. The decoder may then use a form that is faster
     for many tokens. It never goes by their number, so that their results depend on nothing else."""
 
     @property

@@ -16,10 +16,10 @@ MAX_MESSAGE_BYTES = 256 << 10
 """Limit of one message or system prompt, in UTF-8: more than the largest window holds."""
 MAX_SCHEMA_CHARS = 1 << 16
 MAX_REGEX_CHARS = 4096
-CIRCLE_ROUNDS = 3
-"""An answer goes in a circle when its last tokens are one round this often, and at least CIRCLE_TOKENS in all."""
-CIRCLE_TOKENS = 72
-LONGEST_ROUND = 256
+REPETITION_CYCLES = 3
+"""An answer repeats itself when its last tokens are one cycle this often, and at least REPETITION_TOKENS in all."""
+REPETITION_TOKENS = 72
+LONGEST_CYCLE = 256
 """A paragraph."""
 _MAX_IDS = 1024
 """Most entries of one list of token ids: more than a person writes, few enough to be recorded with every request."""
@@ -116,7 +116,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end the answer, besides the model's own end of turn; their text is not part of it."""
     stop_on_repetition: bool = True
-    """End the answer where its last tokens go in a circle: see CIRCLE_ROUNDS."""
+    """End the answer where its last tokens repeat one cycle: see REPETITION_CYCLES."""
 
     def problem(self) -> Problem | None:
         """The first thing wrong with these parameters; None if all is well."""

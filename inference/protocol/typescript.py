@@ -24,7 +24,7 @@ def build_typescript() -> str:
     for name, definition in schema["$defs"].items():
         parts.append(interface(name, definition) if "properties" in definition else _alias(name, definition))
     parts.append(_ranges(schema["$defs"]["SamplingParams"]))
-    parts.append(_circles())
+    parts.append(_repetition())
     parts.append(_failures())
     parts.append(build_shown(get_args(events.AnyEvent)))
     return "\n".join(parts)
@@ -63,9 +63,9 @@ def _ranges(definition: dict[str, Any]) -> str:
     return f"{head}export const RANGES = {{\n{''.join(rows)}}} as const;\n"
 
 
-def _circles() -> str:
-    names = ("CIRCLE_ROUNDS", "CIRCLE_TOKENS", "LONGEST_ROUND")
-    head = "/** An answer goes in a circle when its last tokens are the same round so often, and so many in all. */\n"
+def _repetition() -> str:
+    names = ("REPETITION_CYCLES", "REPETITION_TOKENS", "LONGEST_CYCLE")
+    head = "/** An answer repeats itself when its last tokens are one cycle so often, and so many in all. */\n"
     return head + "".join(f"export const {name} = {getattr(request, name)};\n" for name in names)
 
 

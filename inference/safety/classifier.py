@@ -24,7 +24,7 @@ SHARPNESS = 12.0
 MIN_SIMILARITY = 0.45
 """Below this mean similarity a sentence resembles no exemplar, and the score shrinks accordingly."""
 MAX_SENTENCES = 24
-"""Most sentences embedded, so that the cost is bounded: of a longer text those with the most suspicious words."""
+"""Most sentences embedded, which bounds the cost. Of a longer text, those with the most suspicious words are."""
 
 
 class ExemplarClassifier:

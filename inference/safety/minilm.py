@@ -23,7 +23,7 @@ MAX_TOKENS = 128
 """Longest input of one embedding; longer texts are embedded sentence by sentence."""
 
 _PACK_SIZE = 8
-"""Texts computed at once: bounds the memory of long ones to some 20 MB."""
+"""Texts computed at once, which bounds the memory of long ones to some 20 MB."""
 _PADDING = np.float32(-1e9)
 
 

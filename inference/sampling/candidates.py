@@ -87,7 +87,7 @@ class Candidates:
         """Return the number of candidates with at least this share of the first one's probability."""
         bound = self._scaled[0] + log(share)
         num_above = int(np.count_nonzero(self._scaled[: self._num_known] >= bound))
-        self._check_sorted(num_above + 1)  # one that is not above proves that no later one is
+        self._check_sorted(num_above + 1)  # if this one is not above, no later one is
         return num_above
 
     def _typical(self, share: float) -> tuple[int, int]:
@@ -100,7 +100,7 @@ class Candidates:
         masses = np.cumsum(np.exp(-surprise[order]))
         survivors = order[: bisect_left(masses, share) + 1]
         end = int(survivors.max()) + 1
-        self._check_sorted(end + 1)  # a first non-survivor proves that no later one is
+        self._check_sorted(end + 1)  # if one does not survive, no later one does
         return int(survivors.min()), end
 
     def _entropy(self) -> float:

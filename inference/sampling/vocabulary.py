@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _NUM_GROUPS_PER_CANDIDATE = 6
-"""Groups whose maxima bound the first candidates from below: more groups admit fewer others, but cost more."""
+"""Groups whose maxima bound the first candidates from below. More groups admit fewer other tokens, but cost more."""
 _NUM_SUMS = 768
-"""Partial sums, of 64 terms each in a vocabulary of 49,152: float32 loses nothing there that its terms had."""
+"""Number of partial sums, of 64 terms each in a vocabulary of 49,152. Sums so short are exact enough in float32."""
 _FAR_BELOW = -1e30
-"""Replaces a quotient that would overflow: its weight is 0, and so is its product with that weight, as it should be."""
+"""Takes the place of a quotient that would overflow. Its weight is 0, so its product with the weight is 0, too."""
 
 Row = NDArray[np.float32]
 
@@ -47,7 +47,7 @@ class Summary(NamedTuple):
 Summarise = Callable[[NDArray[np.float32], Sequence[float], int], list[Summary]]
 """(logits [num_rows, vocab_size], a temperature > 0 per row, num_sorted) -> one Summary per row.
 
-Each result depends on its own row and temperature alone, and all but the length of ids and logits not on num_sorted.
+Each result depends on its own row and temperature alone. num_sorted changes only the length of ids and logits.
 """
 
 
@@ -111,7 +111,7 @@ def _summary_of_finite(row: Row, top: float, lowest: float, temperature: float, 
 
 
 def _log_normalizer_and_entropy(shifted: Row) -> tuple[float, float]:
-    """Return both for logits whose maximum is 0."""
+    """Return the log-sum-exp and the entropy of a row whose maximum is 0."""
     weights = np.exp(shifted)
     total = _total(weights)
     log_total = float(np.log(total))

@@ -28,8 +28,8 @@ class Metadata:
     architecture: str
     context_length: int
     num_embeddings: int
-    """Rows of the model's embedding: more than there are tokens where a vocabulary was padded to a round number, fewer
-    where it was given tokens that the model never learnt."""
+    """Rows of the model's embedding. A padded vocabulary has more rows than tokens. One with tokens that the model
+    never learnt has fewer."""
     model: str
     """gpt2: byte-level BPE; llama: SentencePiece's."""
     pre: str

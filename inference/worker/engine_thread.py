@@ -143,7 +143,7 @@ class EngineThread(threading.Thread):
             outputs = self.engine.step()
             for output in outputs:
                 self._deliver(output)
-            self._let_first_tokens_out(outputs)
+            self._wait_for_first_tokens(outputs)
         except Exception:
             logger.exception("the engine failed in a step")
             self._fail_all("the engine failed; the worker's log has the details")
@@ -152,7 +152,8 @@ class EngineThread(threading.Thread):
         for request_id in self._flags.cancelled(list(self._jobs)):
             self.engine.cancel(request_id)
 
-    def _let_first_tokens_out(self, outputs: list[StepOutput]) -> None:
+    def _wait_for_first_tokens(self, outputs: list[StepOutput]) -> None:
+        """Wait until the readers have dealt with new requests' first tokens, which a next step would slow down."""
         deadline = time.monotonic() + _FIRST_TOKEN_S
         for output in outputs:
             job = self._jobs.get(output.request_id)

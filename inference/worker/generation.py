@@ -35,8 +35,8 @@ from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
-from inference.worker.circles import Circles
 from inference.worker.output_guard import OutputGuard
+from inference.worker.repetition import Repetition
 
 _ALIVE_CHECK_S = 1.0
 _COMMANDS_S = 0.04
@@ -91,7 +91,7 @@ class Generation:
             request.is_guarded,
             params.stop_token_ids,
             request.principal,
-            _circles(request) if params.stop_on_repetition else None,
+            _repetition(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
         self._is_started = False
@@ -202,7 +202,7 @@ class Generation:
             self._services.backend.finish(self._request.request_id, "content_filter")
         elif self._guard.is_stopped:
             self._services.backend.finish(self._request.request_id, "stop")
-        elif self._guard.is_circling:
+        elif self._guard.is_repeating:
             self._services.backend.finish(self._request.request_id, "repetition")
 
     def _started(self, output: StepOutput) -> GenerationStarted:
@@ -242,7 +242,7 @@ class Generation:
             return "content_filter"
         if self._guard.is_stopped:
             return "stop"
-        return "repetition" if self._guard.is_circling else reason
+        return "repetition" if self._guard.is_repeating else reason
 
     def _failure(self, output: StepOutput) -> Failure | None:
         if output.finish_reason != "error":
@@ -253,12 +253,12 @@ class Generation:
         return Failure("generation", code, output.message)
 
 
-def _circles(request: GenerationRequest) -> Circles:
+def _repetition(request: GenerationRequest) -> Repetition:
     """Return the detector, fed with the answer so far."""
-    circles = Circles()
+    repetition = Repetition()
     for token in request.kept_ids:
-        circles.add(token)
-    return circles
+        repetition.add(token)
+    return repetition
 
 
 def _admission(output: StepOutput) -> int:

@@ -11,13 +11,13 @@ from collections.abc import Container, Sequence
 
 import msgspec
 
-from inference.engine.scheduling.sequence import Clock
+from inference.eventlog.clock import Clock
 from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenProposed, TokenSampled
 from inference.safety import Guard
 from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
-from inference.worker.circles import Circles
+from inference.worker.repetition import Repetition
 
 _SENTENCE_END = re.compile(r"[.!?\n]\s*")
 _ENDS_SENTENCE = re.compile(_SENTENCE_END.pattern + "$")
@@ -34,16 +34,16 @@ class OutputGuard:
         is_guarded: bool,
         stop_ids: Container[int] = (),
         principal: str | None = None,
-        circles: Circles | None = None,
+        repetition: Repetition | None = None,
     ) -> None:
-        """circles: a detector that has read the tokens taken over; None: the answer may repeat itself."""
+        """repetition: a detector that has read the tokens taken over; None: the answer may repeat itself."""
         self._guard = guard
         self._clock = clock
         self._stop = stop
         self._stop_ids = stop_ids
         self._is_guarded = is_guarded
         self._principal = principal
-        self._circles = circles
+        self._repetition = repetition
         self._detokenizer = Detokenizer()
         self._buffered: list[TokenSampled] = []
         self._notes: list[AnyEvent] = []
@@ -57,8 +57,8 @@ class OutputGuard:
         """Tokens generated that belong to the answer: released, buffered or withheld."""
         self.is_stopped = False
         """A stop text was found: the answer is complete."""
-        self.is_circling = False
-        """The last tokens repeat one round of tokens: the answer must end with them."""
+        self.is_repeating = False
+        """The last tokens repeat one cycle of tokens: the answer must end with them."""
         self.is_blocked = False
         """Text was withheld: the answer must end."""
 
@@ -81,12 +81,12 @@ class OutputGuard:
         if token.id not in self._stop_ids:
             self._pending += self._detokenizer.add(token.piece)
             self._cut_at_stop()
-        self.is_circling = self._circles is not None and self._circles.add(token.id)
+        self.is_repeating = self._repetition is not None and self._repetition.add(token.id)
 
     @property
     def is_over(self) -> bool:
         """True when no further token belongs to the answer."""
-        return self.is_stopped or self.is_blocked or self.is_circling
+        return self.is_stopped or self.is_blocked or self.is_repeating
 
     def add_note(self, event: AnyEvent) -> None:
         """Buffer an event that describes the next tokens."""
@@ -102,7 +102,7 @@ class OutputGuard:
     @property
     def is_due(self) -> bool:
         """True when enough tokens are buffered for a check, and all of them could be released."""
-        if self.is_stopped or self.is_circling:
+        if self.is_stopped or self.is_repeating:
             return True
         if not self._buffered or not self._detokenizer.is_whole or self._num_waiting_chars:
             return False
@@ -187,7 +187,7 @@ class OutputGuard:
 
     def _of_answer(self, notes: list[AnyEvent]) -> list[AnyEvent]:
         """Return the notes without guesses of tokens after the answer's end."""
-        if not (self.is_stopped or self.is_circling):
+        if not (self.is_stopped or self.is_repeating):
             return notes
         cut = (
             _cut(note, self._num_kept_tokens + self.num_tokens) if isinstance(note, DraftVerified) else note

@@ -85,7 +85,7 @@ def test_a_click_leads_the_replay_to_the_word_and_dims_what_follows(page: Page) 
     page.keyboard.press("Escape")
     expect(popover(page)).to_have_count(0)
     expect(page.get_by_label("Inspector", exact=True)).to_be_visible()
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Skip to the end").click()
     page.wait_for_function("() => CSS.highlights.get('answer-later').size === 0")
 
 

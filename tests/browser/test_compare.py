@@ -68,7 +68,7 @@ def test_the_answers_are_grouped_and_part_as_roads(page: Page, four_runs: str) -
     page.goto(four_runs)
     roads = page.get_by_test_id("road-map").locator("[data-road]")
     expect(roads.first).to_be_visible()
-    expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 ended")
+    expect(page.get_by_test_id("rerun-progress")).to_have_text("4 of 4 runs ended")
     expect(page.get_by_test_id("left-out")).to_have_count(0)
     wait_until(page, lambda: num_shared(page) == 4)
     roads.first.focus()
@@ -123,7 +123,7 @@ def test_a_set_is_stopped_and_says_so(page: Page, base: str, request_id: str) ->
     page.goto(f"{base}/reruns/{made['id']}")
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_test_id("rerun-state")).to_have_text("stopped", timeout=20_000)
-    expect(page.get_by_test_id("rerun-progress")).to_contain_text("16 of 16 ended")
+    expect(page.get_by_test_id("rerun-progress")).to_contain_text("16 of 16 runs ended")
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
 
 

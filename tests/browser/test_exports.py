@@ -72,7 +72,7 @@ def test_the_web_page_replays_and_asks_for_nothing(page: Page, library: str, tmp
         shown.append(name)
     assert "Sampling" in shown
     assert "Layers" not in shown
-    alone.get_by_role("button", name="To the end").click()
+    alone.get_by_role("button", name="Skip to the end").click()
     alone.get_by_label("Speed").select_option("1")
     alone.get_by_role("button", name="One token back").click()
     expect(position).to_contain_text(f"{NUM_TOKENS - 1} / {NUM_TOKENS}")

@@ -140,12 +140,12 @@ def test_a_character_waits_for_its_last_byte(page: Page, learn: str) -> None:
 def test_the_real_classifier_judges_what_is_typed(page: Page, learn: str) -> None:
     page.goto(f"{learn}/safety")
     told = page.get_by_test_id("safety-told")
-    expect(told).to_contain_text("Read as a message, this text is let through")
+    expect(told).to_contain_text("Read as a message, this text is allowed")
     page.get_by_role("button", name="A try at new orders").click()
     expect(told).to_contain_text("Read as a message, this text is flagged")
     page.get_by_test_id("text-to-check").fill("What is the weather like?")
     page.get_by_role("button", name="Check", exact=True).click()
-    expect(told).to_contain_text("Read as a message, this text is let through")
+    expect(told).to_contain_text("Read as a message, this text is allowed")
 
 
 def test_a_recorded_example_is_walked_through_sentence_by_sentence(page: Page, learn: str) -> None:
@@ -182,8 +182,8 @@ def test_an_exhibit_is_reached_from_the_panel_it_explains_and_leads_back_to_it(p
 
 
 def test_the_gate_refuses_what_it_should_and_says_when_to_come_again(page: Page, learn: str) -> None:
-    page.goto(f"{learn}/gate")
-    told, reply = page.get_by_test_id("gate-told"), page.get_by_test_id("reply")
+    page.goto(f"{learn}/gateway")
+    told, reply = page.get_by_test_id("gateway-told"), page.get_by_test_id("reply")
     expect(told).to_contain_text("Every check passed")
     for name, status, door in (
         ("From another page", "403", "From this page"),

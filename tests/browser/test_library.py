@@ -274,9 +274,9 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
     assert (TITLES[0] in response.text()) == (not is_redacted)
     assert (asked, said) == ([link], [])
 
-    dialog.get_by_role("button", name="Take back").first.click()
+    dialog.get_by_role("button", name="Delete link").first.click()
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
-    expect(dialog.get_by_role("button", name="Take back")).to_have_count(0)
+    expect(dialog.get_by_role("button", name="Delete link")).to_have_count(0)
     answer = stranger.goto(link)
     assert answer is not None
     assert answer.status == 404
@@ -285,13 +285,13 @@ def test_a_link_opens_for_somebody_who_is_not_signed_in(page: Page, rows: Locato
 
 
 def test_what_a_rule_would_delete_is_told_before_it_is_set(page: Page, rows: Locator) -> None:
-    page.get_by_role("button", name="Keep for").click()
+    page.get_by_role("button", name="Keep traces for").click()
     dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("7")
     expect(dialog.get_by_role("status")).to_contain_text("would delete none of 3 traces now. 1 pinned trace stays.")
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
-    page.get_by_role("button", name="Keep for").click()
+    page.get_by_role("button", name="Keep traces for").click()
     expect(dialog.get_by_role("spinbutton")).to_have_value("7")
     dialog.get_by_role("button", name="Cancel").click()
 
@@ -304,14 +304,14 @@ def age(data: Path, title: str) -> None:
 
 def test_a_rule_that_takes_traces_says_so_and_is_set_back(page: Page, product: Running, rows: Locator) -> None:
     age(product.data, TITLES[0])
-    page.get_by_role("button", name="Keep for").click()
+    page.get_by_role("button", name="Keep traces for").click()
     dialog = page.get_by_role("dialog", name="Keep traces for")
     dialog.get_by_role("spinbutton").fill("9")
     dialog.get_by_role("button", name="Save, delete 1 trace").click()
     expect(page.get_by_text("1 trace is older than the rule allows")).to_be_visible()
     page.get_by_role("button", name="Back to 7 days").click()
     expect(page.get_by_text("older than the rule allows")).to_have_count(0)
-    page.get_by_role("button", name="Keep for").click()
+    page.get_by_role("button", name="Keep traces for").click()
     expect(dialog.get_by_role("spinbutton")).to_have_value("7")
     dialog.get_by_role("button", name="Cancel").click()
 

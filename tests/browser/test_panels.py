@@ -119,7 +119,7 @@ def test_a_step_moves_the_playhead_of_every_panel(page: Page, addresses: dict[st
     expect(page.get_by_test_id("replay-position")).to_contain_text(re.compile(r"^\s*[01] / 24"))
     page.keyboard.press("ArrowRight")
     expect(steps).to_have_attribute("aria-valuenow", "2")
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Skip to the end").click()
     expect(steps).to_have_attribute("aria-valuenow", "13")
 
 

@@ -82,7 +82,7 @@ def test_from_send_to_the_replayed_answer(page: Page) -> None:
     page.get_by_role("link", name="Open as a page").click()
     # At the token that was looked at.
     expect(page.get_by_test_id("sampling-panel")).to_have_attribute("data-token-id", chosen or "")
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Skip to the end").click()
     expect(page.get_by_test_id("replay-text")).to_contain_text("Paris")
     total = int(page.get_by_test_id("replay-position").inner_text().split("/")[1].split("·")[0])
     page.get_by_label("Moment").fill("1")

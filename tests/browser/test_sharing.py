@@ -52,7 +52,9 @@ def test_eight_more_answers_are_drawn_as_roads_that_part(page: Page, base: str, 
     expect(roads.get_by_text("your answer")).to_have_count(1)
     wait_until(page, lambda: 1 < last.count() <= NUM_ROADS + 1)
     last.first.hover()
-    expect(page.get_by_test_id("road-told")).to_contain_text(re.compile(r"of 9 \(\d+\.\d.%\) continued with"))
+    expect(page.get_by_test_id("road-told")).to_contain_text(
+        re.compile(r"of 9 answers, yours included \(\d+\.\d.%\) continued with")
+    )
     last.first.click()
     expect(page).to_have_url(re.compile(r"/requests/req_\w+\?token="))
 

@@ -125,7 +125,7 @@ def test_a_drag_pans_and_a_drag_on_the_axis_scrubs_every_panel(page: Page, plot:
     open_tab(page, "Tokens")
     position, tokens = page.get_by_test_id("replay-position"), page.get_by_test_id("token")
     wait_until(page, lambda: tokens.count() == int(position.inner_text().split("/")[0]))
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Skip to the end").click()
     expect(page.get_by_test_id("replay-position")).to_contain_text(f"{NUM_TOKENS} / {NUM_TOKENS}")
 
 
@@ -301,7 +301,7 @@ def test_an_address_leads_to_a_token_or_a_moment_and_follows_what_is_shown(page:
     page.get_by_role("button", name="Next token").click()
     open_tab(page, "Timing")
     page.wait_for_url("**?token=13&panel=Timing")
-    page.get_by_role("button", name="To the end").click()
+    page.get_by_role("button", name="Skip to the end").click()
     page.wait_for_url("**?panel=Timing")
     assert page.evaluate("() => history.length") == num_pages
     page.goto(f"{address}?t=9000000")

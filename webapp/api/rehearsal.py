@@ -1,4 +1,4 @@
-"""A message's checks at the gate, without sending it."""
+"""A message's checks at the gateway, without sending it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ EXHIBITS = {
     "cache",
     "context",
     "economics",
-    "gate",
+    "gateway",
     "guessing",
     "loop",
     "merges",

@@ -67,7 +67,7 @@ def refusal_of(error: Exception) -> ApiError | None:
         case CannotRerun():
             return ApiError(409, error.code, str(error))
         case TraceFileError():
-            return ApiError(409, "trace_unreadable", f"The saved trace is damaged and cannot be read: {error}")
+            return ApiError(409, "trace_unreadable", f"The saved trace cannot be read: {error}")
         case TokenizerError() | TemplateError():
             return ApiError(503, "model_unavailable", str(error))
     return None

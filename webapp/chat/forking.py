@@ -46,8 +46,8 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
         if place.text is not None:
             check_length(place.text, served.tokenizer, served.window, params)
         events = [event for frame in frames_of(parent) for event in frame.events]
-    except TraceFileError:
-        raise CannotFork("trace_unreadable", "The saved trace is damaged and cannot be read.") from None
+    except TraceFileError as error:
+        raise CannotFork("trace_unreadable", f"The saved trace cannot be read: {error}") from None
     except (TokenizerError, TemplateError) as error:
         raise CannotFork("model_unavailable", str(error)) from None
     found = parent_of(events, served.tokenizer, settings.ENVIRONMENT.model_name)
@@ -60,20 +60,20 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
     return fork
 
 
-def start_fork(parent: Request, fork: Fork, params: SamplingParams, by: Arrival) -> Message:
+def start_fork(parent: Request, fork: Fork, params: SamplingParams, arrival: Arrival) -> Message:
     """Begin the new answer, a branch beside its parent's. Raises TooManyOpen, QueueUnavailable."""
     answer: Message = parent.message
     assert answer.parent is not None
     request = Request(
         user_id=parent.user_id,
-        surface=by.surface,
+        surface=arrival.surface,
         model=parent.model,
         title=parent.title,
-        input=ForkInput(parent.input.messages, fork.ids, fork.is_written, by.is_stepped),
+        input=ForkInput(parent.input.messages, fork.ids, fork.is_written, arrival.is_stepped),
         params=msgspec.to_builtins(params),
         accepted_unix_us=unix_us(),
         forked_from=parent,
         fork_position=fork.position,
         num_kept_tokens=len(fork.ids),
     )
-    return begin(answer.conversation, answer.parent, [request], [params], by)[0]
+    return begin(answer.conversation, answer.parent, [request], [params], arrival)[0]

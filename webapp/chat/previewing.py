@@ -30,7 +30,7 @@ from webapp.requests.models import Request
 _EXCERPT_CHARS = 120
 _NUM_RECENT = 20
 _LEAST_RECENT = 3
-"""Fewer waits than this do not predict the next."""
+"""Least number of waits from which the next one is predicted."""
 _MOST_MS = 5000
 """Expiry of a preview's lock, in ms: a lost process blocks the user's next preview no longer than this."""
 

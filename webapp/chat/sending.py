@@ -53,7 +53,7 @@ def send(
     parent: Message | None,
     text: str,
     params: list[SamplingParams],
-    by: Arrival,
+    arrival: Arrival,
     key: Key | None = None,
 ) -> Sent:
     """Append a user message and start an answer for each of params.
@@ -62,9 +62,9 @@ def send(
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     if key is None:
-        return Sent(question, _answer(conversation, question, params, by))
+        return Sent(question, _answer(conversation, question, params, arrival))
     try:
-        return Sent(question, _answer(conversation, question, params, by, key))
+        return Sent(question, _answer(conversation, question, params, arrival, key))
     except AlreadySent:
         return _repeat(key)
 
@@ -92,21 +92,25 @@ def _has_begun(answer: Message) -> bool:
     return bool(frames) and isinstance(frames[0].events[0], RequestAccepted)
 
 
-def regenerate(answer: Message, params: list[SamplingParams], by: Arrival) -> list[Message]:
+def regenerate(answer: Message, params: list[SamplingParams], arrival: Arrival) -> list[Message]:
     """Answer the same question again, as siblings, once for each of params.
 
     Raises AnswerOpen, TooManyOpen, QueueUnavailable.
     """
     assert answer.parent is not None
-    return _answer(answer.conversation, answer.parent, params, by)
+    return _answer(answer.conversation, answer.parent, params, arrival)
 
 
 def _answer(
-    conversation: Conversation, question: Message, params: list[SamplingParams], by: Arrival, key: Key | None = None
+    conversation: Conversation,
+    question: Message,
+    params: list[SamplingParams],
+    arrival: Arrival,
+    key: Key | None = None,
 ) -> list[Message]:
-    source = MessagesInput(messages_for(conversation, question), by.is_stepped)
-    requests = [_request(conversation, question, source, each, by) for each in params]
-    return begin(conversation, question, requests, params, by, key)
+    source = MessagesInput(messages_for(conversation, question), arrival.is_stepped)
+    requests = [_request(conversation, question, source, each, arrival) for each in params]
+    return begin(conversation, question, requests, params, arrival, key)
 
 
 def begin(
@@ -114,7 +118,7 @@ def begin(
     question: Message,
     requests: list[Request],
     params: list[SamplingParams],
-    by: Arrival,
+    arrival: Arrival,
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
@@ -132,7 +136,7 @@ def begin(
         with transaction.atomic():
             if key is not None:
                 claim(key, question, answers)
-            limits = admit(conversation.user_id, len(requests), by.is_stepped)
+            limits = admit(conversation.user_id, len(requests), arrival.is_stepped)
             Request.objects.bulk_create(requests)
             Message.objects.bulk_create(created)
             conversation.save(update_fields=["leaf_id", "title", "updated_at"])
@@ -142,7 +146,7 @@ def begin(
     started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
-            start(request, each, by, (limit,))
+            start(request, each, arrival, (limit,))
             started.append(request)
     except Exception:
         logger.exception("%s could not be started", requests[len(started)].pk)
@@ -160,11 +164,11 @@ def _record_refusals(requests: list[Request], code: str) -> None:
 
 
 def _request(
-    conversation: Conversation, question: Message, source: MessagesInput, params: SamplingParams, by: Arrival
+    conversation: Conversation, question: Message, source: MessagesInput, params: SamplingParams, arrival: Arrival
 ) -> Request:
     return Request(
         user_id=conversation.user_id,
-        surface=by.surface,
+        surface=arrival.surface,
         model=conversation.model,
         title=_beginning(question.user_text, _REQUEST_TITLE_CHARS),
         input=source,

@@ -47,6 +47,7 @@ _IN_WORDS = {
     "object": "an object",
 }
 _GIVEN = _IN_WORDS | {"float": "a fraction"}
+_FLAGS = {"true": True, "false": False}
 _ADVICE = {
     "params.json_schema": " Send the schema as JSON within a text.",
     "params.logit_bias": ' Its entries look like {"id": 28, "bias": -5}.',
@@ -85,13 +86,15 @@ def read_form(request: HttpRequest, kind: type[Input]) -> Input:
 
 
 def _converted(fields: QueryDict, kind: type[Input]) -> Input:
-    given = {name: text for name, text in fields.items() if text}
+    texts = {name: str(text) for name, text in fields.items() if text}
+    flags = [each.name for each in msgspec.structs.fields(kind) if each.type is bool and each.name in texts]
     try:
-        return msgspec.convert(given, kind, strict=False)
+        # msgspec would take other texts for a flag too, such as "1".
+        return msgspec.convert(texts | {name: _FLAGS.get(texts[name]) for name in flags}, kind, strict=False)
     except msgspec.ValidationError as error:
         message, field = in_words(error)
-        if field is not None and (allowed := _allowed(kind, field)):
-            message = f"{field} must be {allowed}, not {given[field]!r}."
+        if field in texts and (allowed := _allowed(kind, field)):
+            message = f"{field} must be {allowed}, not {texts[field]!r}."
         raise ApiError(400, "invalid", message, field) from None
 
 

@@ -86,7 +86,11 @@ def check_caller(request: HttpRequest, methods: Sequence[str]) -> None:
     if request.method not in methods:
         raise ApiError(405, "method_not_allowed", f"Use {' or '.join(methods)} here.")
     if not request.user.is_authenticated:
-        raise ApiError(401, "not_signed_in", "Sign in first, then send the request again.")
+        raise _not_signed_in()
+
+
+def _not_signed_in() -> ApiError:
+    return ApiError(401, "not_signed_in", "Sign in first, then send the request again.")
 
 
 def user_id(request: HttpRequest) -> int:
@@ -96,8 +100,10 @@ def user_id(request: HttpRequest) -> int:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Django's hook for a missing or wrong CSRF token."""
+    """Django's hook for a missing or wrong CSRF token. The API names a missing sign-in first."""
     if _is_api(request):
+        if not request.user.is_authenticated:
+            return _not_signed_in().response()
         return ApiError(
             403, "csrf", "The X-CSRFToken header must have the value of the csrftoken cookie. Reload the page."
         ).response()

@@ -16,14 +16,14 @@ def queue_preparation(request_id: str) -> None:
     app.send_task("lifecycle.prepare", args=[request_id])
 
 
-def queue_generation(done: list[AnyEvent], generation: GenerationRequest, after: int) -> None:
+def queue_generation(events: list[AnyEvent], generation: GenerationRequest, after: int) -> None:
     """Log the preparation's events and queue the generation, once: a second call for the same log raises Fenced.
 
     after: the log's last seq before them. Raises Fenced, OperationalError, RedisError, OSError.
     """
     at = RequestClock(generation.accepted_unix_us).at
     queued = GenerationQueued(at=at(), attempt=generation.attempt, queue_depth=num_waiting())
-    services.event_log().append(generation.request_id, [*done, queued], generation.attempt, after)
+    services.event_log().append(generation.request_id, [*events, queued], generation.attempt, after)
     payload = encode_generation(generation)
     # Celery repeats a message's arguments in its headers, for monitors: keep the user's text out of them.
     app.send_task("inference.generate", args=[payload], expires=EXPIRY_S, argsrepr="", kwargsrepr="")

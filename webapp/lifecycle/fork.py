@@ -23,7 +23,7 @@ from inference.tokenization.tokenizer import Tokenizer
 
 
 class CannotFork(Exception):
-    """`code` is for programs; `field` names the invalid field, None where the request itself cannot be forked."""
+    """The reason why a fork is refused. `code`: for programs. `field`: the invalid field; None: the whole request."""
 
     def __init__(self, code: str, message: str, field: str | None = None) -> None:
         super().__init__(message)

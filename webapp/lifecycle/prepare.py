@@ -33,7 +33,7 @@ class Packed:
 class Prepared:
     """The events and the result of a preparation."""
 
-    done: list[AnyEvent]
+    events: list[AnyEvent]
     """The events that record the preparation, in order."""
     result: GenerationRequest | Failure
 

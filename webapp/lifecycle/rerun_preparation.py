@@ -41,12 +41,12 @@ class RerunPreparation(Preparation):
         text = b"".join(pieces).decode("utf-8", "replace")
         check = services.guard().check(text, "output")
         kept = check.event(self._clock.at(), "output", 0, len(text))
-        done = [*self._in_order(checked, packed), kept]
+        events = [*self._in_order(checked, packed), kept]
         if check.verdict == "block":
-            return Prepared(done, Failure("safety", "blocked", check.replacement))
+            return Prepared(events, Failure("safety", "blocked", check.replacement))
         shown = shown_text(pieces, self._params.stop)
         forked = msgspec.structs.replace(given, at=self._clock.at(), pieces=pieces, text=shown)
-        return Prepared([*done, forked], self._fork(packed, given.ids, shown))
+        return Prepared([*events, forked], self._fork(packed, given.ids, shown))
 
     def _fork(self, packed: Packed, ids: tuple[int, ...], shown: str) -> GenerationRequest:
         generation = self._generation(packed.assembled)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from celery.signals import worker_init, worker_ready
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from inference.eventlog.event_log import Fenced
 from inference.protocol.failures import Failure
@@ -92,15 +93,15 @@ def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
     """
     if isinstance(prepared.result, Failure):
         log = services.event_log()
-        if prepared.done:
-            log.append(request.pk, prepared.done, request.attempt, after)
+        if prepared.events:
+            log.append(request.pk, prepared.events, request.attempt, after)
         elif log.last_seq(request.pk) != after:
             raise Fenced(f"{request.pk} was prepared meanwhile")
         settle(request.pk, prepared.result)
         return
     try:
-        queue_generation(prepared.done, prepared.result, after)
-    except (OperationalError, OSError):
+        queue_generation(prepared.events, prepared.result, after)
+    except (OperationalError, RedisError, OSError):
         settle(request.pk, _NO_QUEUE)
 
 

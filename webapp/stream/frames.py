@@ -48,7 +48,7 @@ def _hub_of(_loop: asyncio.AbstractEventLoop) -> Hub:
 
 
 def hub() -> Hub:
-    """This process's hub: one per event loop, and a web process has one."""
+    """This process's hub. There is one per event loop, and a web process has one loop."""
     return _hub_of(asyncio.get_running_loop())
 
 
@@ -79,7 +79,7 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
                 yield WireFrame(after, entry.frame)
                 if _is_terminal(entry):
                     return
-        # Silence: the log may be gone, before the trace was saved or since.
+        # No frame came: the log may be gone, before the trace was saved or since.
         found = await read(partial(find_request, request.user_id, request.id))
         if found is None:
             raise Unreadable("The request was deleted.")
@@ -94,11 +94,11 @@ def _saved(request_id: str, after: int) -> list[Frame]:
         whole = load_frames(request_id)
     except TraceFileError as error:
         logger.warning("the saved trace of %s cannot be read: %s", request_id, error)
-        raise Unreadable("The saved trace of this request is damaged and cannot be read.") from None
+        raise Unreadable(f"The saved trace cannot be read: {error}") from None
     if not whole:
         raise Unreadable("The trace of this request was deleted.")
     if whole[-1].last_seq < after:
-        # The reader's log was lost and began again; send its end under a number that is new to the reader.
+        # The log was lost and began again. Send its end under a number that is new to the reader.
         ends = [
             event for frame in whole for event in frame.events if isinstance(event, RequestFinished | RequestFailed)
         ]
@@ -107,7 +107,7 @@ def _saved(request_id: str, after: int) -> list[Frame]:
 
 
 def packed(frames: list[Frame]) -> list[Frame]:
-    """The same events in fewer frames: in a long answer, a message costs more than its content."""
+    """The same events in fewer frames. In a long answer, a message costs more than its content."""
     found: list[Frame] = []
     events: list[AnyEvent] = []
     for frame in frames:

@@ -21,7 +21,7 @@ from webapp.supervisor.product import Product
 _POLL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 3.5
-"""After this the remaining processes are killed: with no request open, nothing is lost."""
+"""Time after which the remaining processes are killed. No request is open then, so nothing is lost."""
 _WORKERS = ("inference", "probes", "sender")
 _SETTLE_S = 2.5
 """Time at a stop for open requests to be ended; the next start ends the rest."""

@@ -99,7 +99,7 @@ class Share(models.Model):
 
 
 class RetentionRule(models.Model):
-    """The days after which a user's traces are deleted; without a rule they are kept for good."""
+    """The days after which a user's traces are deleted; without a rule they are kept forever."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     keep_days = models.PositiveIntegerField()

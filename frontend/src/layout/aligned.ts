@@ -1,4 +1,4 @@
-/** Several timelines on one axis: a row per stage, and in it a bar's height for each request. Draws nothing. */
+/** Several timelines on one axis: a row for each stage, with a lane for each request in it. Draws nothing. */
 import { STAGES, type StageId } from "../trace/stages";
 import type { TraceView } from "../trace/view";
 import type { Laid, Lane } from "./lanes";
@@ -7,12 +7,12 @@ import type { Range, Scale } from "./timeline";
 /** The event at the zero of the axis. */
 export type Zero = "accepted" | "first token";
 
-/** In the request's own time; null: it has not come to that. */
+/** The time of the zero event by the request's own clock; null: it has not happened. */
 export function zeroOf(view: TraceView, zero: Zero): number | null {
   return zero === "accepted" ? 0 : (view.tokens[0]?.at ?? null);
 }
 
-/** The axis as one request's own clock has it, whose time `by` stands at the zero. */
+/** The scale for one request's own clock, with its time `by` at the common zero. */
 export function shifted(on: Scale, by: number): Scale {
   return {
     ...on,
@@ -23,7 +23,7 @@ export function shifted(on: Scale, by: number): Scale {
   };
 }
 
-/** From the earliest to the latest of all, about the common zero; never empty. */
+/** The range that holds all ranges, relative to the common zero; never empty. */
 export function alignedRange(ranges: Range[], zeros: number[]): Range {
   if (!ranges.length) return { start: 0, end: 1000 };
   const start = Math.min(...ranges.map((range, index) => range.start - zeros[index]!));
@@ -40,11 +40,11 @@ export interface AlignedRow {
   label: string;
   top: number;
   height: number;
-  /** The stage's lane of each request, in their order. */
+  /** The stage's lane in each request, in the order of the requests. */
   lanes: Lane[];
 }
 
-/** Stages of which any request has something, from the top of the rows down. */
+/** A row for each stage in which any request has a span, from the top down. */
 export function alignedRows(laid: Laid[], top: number): AlignedRow[] {
   const rows: AlignedRow[] = [];
   const height = 2 * ROW_PAD + laid.length * BAR + (laid.length - 1) * BAR_GAP;

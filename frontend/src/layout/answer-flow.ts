@@ -1,28 +1,28 @@
-/** Answers as bands: a common stretch is one band, which parts where the answers part. Places from 0 to 1. */
+/** Answers as bands: a common stretch is one band, which splits where the answers differ. Places run from 0 to 1. */
 import type { RunAnswer } from "../trace/compare/runs";
 
-/** A stretch of tokens that all of its answers share, and no more than they. */
+/** A stretch of tokens that these answers share, and no others. */
 export interface Band {
-  /** Its place in the list of bands; a parent stands before its children. */
+  /** Its index in the list of bands; a parent comes before its children. */
   key: number;
   parent: number | null;
-  /** Tokens. */
+  /** From token `start` to before token `end`. */
   start: number;
   end: number;
-  /** Rows: one for each answer. */
+  /** Its first row and number of rows, one for each answer. */
   top: number;
   rows: number;
   answers: RunAnswer[];
   /** The pieces of its stretch. */
   pieces: string[];
-  /** Number of answers that end with it. */
+  /** Number of answers that end at its end. */
   numEnding: number;
 }
 
 export interface Flow {
   bands: Band[];
   numRows: number;
-  /** Positions at which answers part or end: the axis is drawn from one of these to the next. */
+  /** Positions at which answers part or end, in order from 0. The axis is drawn piece by piece between them. */
   stops: number[];
 }
 
@@ -33,7 +33,7 @@ export function answerFlow(answers: RunAnswer[]): Flow {
   return { bands, numRows: answers.length, stops };
 }
 
-/** Adds the band of answers that are equal up to `start` and have the same token there, and those that follow it. */
+/** Add the band of answers that are equal up to and including token `start`, then the bands that follow it. */
 function grow(bands: Band[], answers: RunAnswer[], start: number, top: number, parent: number | null): void {
   if (!answers.length) return;
   const first = answers[0]!;
@@ -60,7 +60,7 @@ function grow(bands: Band[], answers: RunAnswer[], start: number, top: number, p
       const id = answer.ids[end]!;
       next.set(id, [...(next.get(id) ?? []), answer]);
     }
-  // The most frequent stands on top; answers that end here stand below those that go on.
+  // The most frequent continuation is on top. Answers that end here are below those that go on.
   let at = top;
   for (const branch of [...next.values()].sort((a, b) => b.length - a.length)) {
     grow(bands, branch, end, at, isRootless ? null : key);
@@ -68,7 +68,7 @@ function grow(bands: Band[], answers: RunAnswer[], start: number, top: number, p
   }
 }
 
-/** Token to place: each stretch between two stops takes the root of its length, so that early partings can be seen. */
+/** Map a token to its place. A stretch between stops takes the root of its length, so that early splits are visible. */
 export function flowAxis(stops: number[]): (token: number) => number {
   const weights = stops.slice(1).map((stop, index) => Math.sqrt(stop - stops[index]!));
   const total = weights.reduce((sum, weight) => sum + weight, 0) || 1;

@@ -1,26 +1,26 @@
-/** The answers to one question as a tree: each fork a line that leaves its parent's where it left the answer. */
+/** The answers to one question as a tree. A fork is a line that leaves its parent's line at the fork's position. */
 
 export interface Branch {
   requestId: string;
   forkedFrom: string | null;
   /** Tokens kept of the parent's answer. */
   position: number | null;
-  /** Tokens of its answer in all; null: not known yet. */
+  /** All tokens of its answer, the kept ones included; null: not known yet. */
   numTokens: number | null;
 }
 
 export interface Row<Kind extends Branch> {
   branch: Kind;
-  /** The row of the answer it left; null: that answer is not here. */
+  /** The row of its parent's answer; null: that answer is not here. */
   parent: number | null;
-  /** In tokens: where its own line begins and ends. */
+  /** Start and end of its own line, in tokens. */
   from: number;
   to: number;
-  /** Its number among the answers, in the order in which they were begun. */
+  /** Its number among the answers, the oldest first. */
   number: number;
 }
 
-/** Rows from top to bottom: each answer, then its forks, the latest place first, so that no two lines cross. */
+/** Rows from top to bottom: each answer, then its forks, the largest position first, so that no two lines cross. */
 export function forkTree<Kind extends Branch>(branches: Kind[]): Row<Kind>[] {
   const rows: Row<Kind>[] = [];
   const numbers = new Map(branches.map(({ requestId }, index) => [requestId, index + 1]));

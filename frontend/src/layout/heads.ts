@@ -1,9 +1,9 @@
-/** Each head's place in the picture: a row per layer, in it a cell per head, in that a column per token. */
+/** Each head's place in the picture: a row for each layer, a cell for each head, a column for each token. */
 
 export interface Place {
   layer: number;
   head: number;
-  /** Tokens first to end - 1 share the column: a narrow cell has fewer columns than tokens. */
+  /** Tokens first to end - 1 share the column. A narrow cell has fewer columns than tokens. */
   first: number;
   end: number;
 }

@@ -4,14 +4,14 @@ import { SpanReader, stageSpans, type Span } from "../trace/timing/spans";
 import type { TraceView } from "../trace/view";
 import { wholeRange, type Range, type Scale } from "./timeline";
 
-/** A shorter span is shown this wide. */
+/** Least width of a span, px. */
 export const MIN_WIDTH = 2;
-/** Narrower spans are not drawn one by one where they stand side by side. */
+/** Adjacent spans narrower than this are drawn as one, px. */
 const FINE = 3;
-/** Number of candidates compared under the pointer. */
+/** Most spans compared under the pointer. */
 const MOST_COMPARED = 256;
 
-/** Spans by start; `reach` is the latest end up to and including each. */
+/** Spans in the order of their start. `reach`: the latest end among a span and those before it. */
 export class Track {
   readonly spans: Span[] = [];
   readonly starts: number[] = [];
@@ -44,13 +44,13 @@ function search(values: number[], limit: number, above = false, from = 0, to = v
 
 export interface Lane {
   id: StageId;
-  /** Spans made of several events: few, and made again with every update. */
+  /** Spans made from several events. They are few, and every update makes them again. */
   stage: Track;
   bars: Track;
   marks: Track;
 }
 
-/** Grows with a view; reads each event once. */
+/** The lanes of a view that grows; each event is read once. */
 export class Lanes {
   private lanes: Lane[] = [];
   private reader = new SpanReader();
@@ -76,13 +76,13 @@ export class Lanes {
   }
 }
 
-/** The lanes as they stand after an update: a value of its own, whose tracks go on growing. */
+/** The lanes after an update. Its tracks are shared with later updates and go on growing. */
 export interface Laid {
   lanes: Lane[];
-  /** All lanes' tracks, in the order in which spans of the same start are walked. */
+  /** All lanes' tracks, in the order in which the keyboard walks spans of the same start. */
   tracks: Track[];
   whole: Range;
-  /** Times of work for the request: all spans and marks but the queue's, which is waiting. */
+  /** Times of work for the request: all spans and marks but those of the queue. */
   busy: () => Range[];
 }
 
@@ -109,7 +109,7 @@ export interface Run {
   span: Span;
 }
 
-/** The rectangles of a track, in O(pixels) searches however many spans there are. `now`: where open spans end. */
+/** The rectangles of a track, in O(pixels) searches for any number of spans. `now`: the end of open spans. */
 export function runs({ spans, starts, reach }: Track, on: Scale, now: number): Run[] {
   const found: Run[] = [];
   const to = search(starts, on.end, true);
@@ -121,7 +121,7 @@ export function runs({ spans, starts, reach }: Track, on: Scale, now: number): R
     const x = Math.max(0, on.toX(span.start));
     let edge = Math.max(x + MIN_WIDTH, Math.min(on.width, on.toX(end)));
     const first = next - 1;
-    // Only spans too narrow to tell apart are merged, with any equally narrow one that begins there.
+    // Merge only spans that are too narrow to tell apart.
     while (edge - x < FINE || next > first + 1) {
       const last = search(starts, Math.min(on.end, on.toTime(edge)), true, next, to);
       if (last === next) break;
@@ -146,7 +146,7 @@ function within(run: Run, width: number): Run {
   return { ...run, x: Math.max(0, Math.min(run.x, width - size)), width: size };
 }
 
-/** The spans under the pointer: the nearest one, the shortest where several hold the place, and how many there are. */
+/** The nearest span to the pointer, of several the shortest, and the number of narrow spans under the pointer. */
 export interface Hit {
   span: Span;
   count: number;
@@ -174,7 +174,7 @@ export function hit(tracks: Track[], x: number, on: Scale, tolerance: number, no
   return best && { span: best, count: Math.max(1, count) };
 }
 
-/** The span before or after another one, by start, then by track; `from` may also be a moment, µs since acceptance. */
+/** The span before or after another one, by start, then by track. `from`: a span, or a time in µs since acceptance. */
 export function neighbour(tracks: Track[], from: Span | number, direction: 1 | -1): Span | null {
   const moment = typeof from === "number" ? from : from.start;
   const at = typeof from === "number" ? null : placeOf(tracks, from);
@@ -189,14 +189,14 @@ export function neighbour(tracks: Track[], from: Span | number, direction: 1 | -
   found.forEach((index, rank) => {
     const span = tracks[rank]!.spans[index];
     if (!span) return;
-    // Among equal starts the walk takes the first track, and backwards the last.
+    // Of equal starts, take the first track going forwards, and the last going backwards.
     const isNearer = !best || (direction > 0 ? span.start < best.start : span.start >= best.start);
     if (isNearer) best = span;
   });
   return best;
 }
 
-/** The span of these tracks that is nearest to a moment. */
+/** The span of these tracks that is nearest to a time. */
 export function nearest(tracks: Track[], time: number): Span | null {
   let best: Span | null = null;
   let least = Infinity;
@@ -211,7 +211,7 @@ export function nearest(tracks: Track[], time: number): Span | null {
   return best;
 }
 
-/** Spans of several events are made again when the view grows: equal titles at equal starts are the same span. */
+/** Find a span. Updates make some spans again, so a span of equal title and start counts as the same. */
 function placeOf(tracks: Track[], span: Span): { rank: number; index: number } | null {
   for (let rank = 0; rank < tracks.length; rank++) {
     const { spans, starts } = tracks[rank]!;

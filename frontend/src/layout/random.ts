@@ -1,4 +1,4 @@
-/** Seeded inputs for property tests: spans of every awkward kind. */
+/** Seeded inputs for property tests: spans of all awkward kinds. */
 import { STAGES } from "../trace/stages";
 import type { Span } from "../trace/timing/spans";
 

@@ -1,6 +1,7 @@
 /**
- * Several answers to one message as roads: their common part is one broad road, which forks where they part. Knows
- * the sizes of letters only roughly, and nothing of drawing.
+ * Several answers to one message as roads: their common part is one broad road, which forks where they differ.
+ *
+ * Knows the sizes of letters only roughly, and nothing of drawing.
  */
 import { joinedLabels } from "../trace/bytes";
 import type { RunAnswer } from "../trace/compare/runs";
@@ -14,21 +15,21 @@ export interface Road {
   y: number;
   width: number;
   height: number;
-  /** Size of its letters. */
+  /** Type size. */
   size: number;
   numLines: number;
-  /** Shortened in the middle where it does not fit. */
+  /** Its text, shortened in the middle where it does not fit. */
   words: string;
-  /** Nothing parts from it any more. */
+  /** True when no road follows it. */
   isLast: boolean;
-  /** At each fork on the way here the most travelled road was taken. */
+  /** True when each fork on the way here is left by its most frequent road. */
   isMain: boolean;
 }
 
-/** The way from one road to the next. */
+/** The shape that joins a road to the next one. */
 export interface Bend {
   key: string;
-  /** SVG: the outline to fill or, with a thickness, the line to draw. */
+  /** SVG path: the outline to fill or, with a thickness, the line to draw. */
   path: string;
   thickness: number | null;
   /** Share of all answers, 0 to 1. */
@@ -66,7 +67,7 @@ const keyOf = ({ answers, start }: Band) => `${answers[0]!.index}-${start}`;
 const childrenOf = ({ bands }: Flow, band: Band | null) =>
   bands.filter(({ parent }) => parent === (band?.key ?? null));
 
-/** Bands on the way along which, at each fork, most answers go; of as many the first. */
+/** Bands on the main way: at each fork, the most frequent band; of equal ones the first. */
 function mainBands(flow: Flow): Set<Band> {
   const found = new Set<Band>();
   for (let at: Band | undefined = childrenOf(flow, null)[0]; at && at.rows > 1; at = childrenOf(flow, at)[0])
@@ -74,7 +75,7 @@ function mainBands(flow: Flow): Set<Band> {
   return found;
 }
 
-/** As much of a text as fits, its beginning and its end. */
+/** The beginning and the end of a text, at most `most` letters in all. */
 export function shortened(text: string, most: number): string {
   const letters = [...text];
   if (letters.length <= most) return text;
@@ -83,7 +84,7 @@ export function shortened(text: string, most: number): string {
   return `${letters.slice(0, head).join("")} … ${letters.slice(letters.length - (numShown - head)).join("")}`;
 }
 
-/** Spaces as they are read, and no line ends: a box is too small for paragraphs. */
+/** The text of the pieces, with spaces as they are read and a sign for line ends, which a small box has no room for. */
 export const roadWords = (pieces: string[]) =>
   joinedLabels(pieces).replaceAll("·", " ").replaceAll(/[↵⇥]+/g, " ⏎ ").trim();
 
@@ -95,7 +96,7 @@ const [LEAST_ROW, MOST_ROW] = [30, 58];
 const GAP = 10;
 const SOURCE = 12;
 
-/** Each answer has a row; a road is as high as its rows together, and as wide as its words need. */
+/** Lay out the roads from left to right. A road is as high as its answers' rows, and as wide as its words need. */
 function rightwards(flow: Flow, width: number, height: number): Placed {
   const { bands, numRows } = flow;
   const row = clamp((height - GAP * (numRows - 1)) / Math.max(1, numRows), LEAST_ROW, MOST_ROW);
@@ -138,7 +139,7 @@ function linesIn(height: number, size: number): number {
   return Math.max(1, Math.floor((height - 4) / (size * LINE)));
 }
 
-/** The words broken into as many lines as its rows have room for, and no word broken if that can be. */
+/** Width at which the words fill the lines that the rows have room for, if possible with no word broken. */
 function wantedWidth(band: Band, row: number, width: number): number {
   const words = roadWords(band.pieces);
   const size = sizeOf(band.rows);
@@ -147,7 +148,7 @@ function wantedWidth(band: Band, row: number, width: number): number {
   return clamp(Math.max(perLine * LETTER, longest * WIDE) * size + 2 * PAD, 2 * PAD + size, 0.34 * width);
 }
 
-/** The factor that narrows roads that fork again, so that after each of them the last has its least width. */
+/** The factor that narrows the roads that fork, so that each last road has its least width. */
 function scaleOf(
   { bands }: Flow,
   wanted: number[],
@@ -165,7 +166,7 @@ function scaleOf(
   return Math.max(0.05, scale);
 }
 
-/** Last roads lie one below the other; each other one in the middle of those that follow it. */
+/** Last roads are one below the other. Any other road is at the middle of those that follow it. */
 function topsOf(flow: Flow, row: number): number[] {
   const { bands } = flow;
   const tops: number[] = bands.map(({ top }) => top * (row + GAP));
@@ -173,7 +174,7 @@ function topsOf(flow: Flow, row: number): number[] {
   for (const band of [...bands].reverse()) {
     const children = childrenOf(flow, band);
     const spans = children.map(({ key }) => middles[key]!);
-    // Answers that end in it have a row below the others.
+    // Answers that end in this road have a row below the others.
     const ends =
       band.numEnding && children.length ? (band.top + band.rows - band.numEnding / 2) * (row + GAP) : null;
     const all = ends === null ? spans : [...spans, ends - GAP / 2];
@@ -211,7 +212,7 @@ function bendsRight({ bands, numRows }: Flow, roads: Road[], row: number, total:
   });
 }
 
-/** From one upright edge (x, top, bottom) to another. */
+/** The outline between two upright edges (x, top, bottom). */
 function ribbon([x1, top1, bottom1]: Edge, [x2, top2, bottom2]: Edge): string {
   const half = (x1 + x2) / 2;
   return [
@@ -225,7 +226,7 @@ type Edge = [x: number, top: number, bottom: number];
 
 const INDENT = 16;
 const MOST_INDENTED = 6;
-/** Lines of a road that forks again, and of a last one. */
+/** Most lines of a road that forks, and of a last road. */
 const [LINES_SHARED, LINES_LAST] = [5, 3];
 
 function downwards(flow: Flow, width: number): Placed {

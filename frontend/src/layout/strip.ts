@@ -1,6 +1,7 @@
 /**
- * The scene strip: every scene a slot, the answer's tokens evenly in the widest one. A place on it is a number of events,
- * so that a scene that took no time has a place too. Knows no colours.
+ * The scene strip: a slot for each scene. The widest one holds the answer's tokens, evenly spaced.
+ *
+ * A place on the strip stands for a number of events, so a scene that took no time has a place too. Knows no colours.
  */
 import type { TokenSampled } from "../protocol/events";
 import { SCENES, type SceneId } from "../trace/journey/scenes";
@@ -11,7 +12,7 @@ export interface Slot {
   scene: SceneId;
   x: number;
   width: number;
-  /** Null: the request has not reached it. */
+  /** Its part of the story; null: the request has not reached it. */
   segment: Segment | null;
 }
 
@@ -39,7 +40,7 @@ export function slots(segments: Segment[], width: number): Slot[] {
   });
 }
 
-/** Keeps the reached scenes in their order, and puts each other one where all requests have it. */
+/** Compare scenes: two reached ones by the request's own order, any others by the order of all requests. */
 function laterLast(reached: SceneId[]): (a: SceneId, b: SceneId) => number {
   const place = (id: SceneId) => SCENES.findIndex((scene) => scene.id === id);
   return (a, b) =>
@@ -48,7 +49,7 @@ function laterLast(reached: SceneId[]): (a: SceneId, b: SceneId) => number {
       : place(a) - place(b);
 }
 
-/** The playhead's place when the first `shown` events are shown, and the newest of them to this part. */
+/** The playhead's place, px, when the first `shown` events are shown, the newest of them up to the share `beat`. */
 export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): number {
   const slot = all.findLast(({ segment }) => segment && shown > segment.start) ?? all[0];
   if (!slot?.segment || shown <= 0) return 0;
@@ -62,7 +63,7 @@ export function placeOf(all: Slot[], story: Story, shown: number, beat = 1): num
   return slot.x + (slot.width * Math.max(0, done)) / Math.max(1, end - start);
 }
 
-/** The number of events shown at a place of the strip: at least one, at most all that the request has reached. */
+/** Number of events shown when the playhead is at x: from 1 to all that the request has reached. */
 export function shownAt(all: Slot[], story: Story, x: number): number {
   const known = all.filter(({ segment }) => segment);
   const slot = known.findLast((each) => x >= each.x) ?? known[0];
@@ -80,16 +81,16 @@ export function shownAt(all: Slot[], story: Story, x: number): number {
 export interface Bar {
   x: number;
   width: number;
-  /** 0 to 1; null: no probability is known. */
+  /** Share of the strip's height, 0 to 1; null: no probability is known. */
   height: number | null;
-  /** The first of its tokens, as an index. */
+  /** Index of its first token. */
   first: number;
 }
 
 /** Bits of surprise that fill the strip's height. */
 export const MOST_BITS = 6;
 
-/** At most one column for each two pixels. */
+/** The columns of the answer, at least two pixels wide. */
 export function surpriseBars(tokens: readonly TokenSampled[], width: number): Bar[] {
   const num = Math.min(tokens.length, Math.max(1, Math.floor(width / 2)));
   return Array.from({ length: num }, (_, index) => {

@@ -6,12 +6,12 @@ export interface Range {
   end: number;
 }
 
-/** Nothing at the edges is cut off. */
+/** Margin, so that marks at the edges are not cut off. */
 const PAD_PX = 6;
 /** Shortest window: times are whole microseconds. */
 const MIN_WINDOW_US = 20;
 
-/** Times to pixels and back. */
+/** Converts times to pixels and back. */
 export interface Scale {
   width: number;
   /** The times at the edges, µs since acceptance. */
@@ -22,7 +22,7 @@ export interface Scale {
   toTime: (x: number) => number;
 }
 
-/** The window is in places of the warped axis; arguments and results are in the trace's own time. */
+/** Make the scale of a window, given in places of the warped axis. The scale itself takes and gives trace time. */
 export function scale(window: Range, width: number, warp: Warp = UNCOMPRESSED): Scale {
   const inner = Math.max(1, width - 2 * PAD_PX);
   const usPerPx = Math.max(1e-6, window.end - window.start) / inner;
@@ -31,7 +31,7 @@ export function scale(window: Range, width: number, warp: Warp = UNCOMPRESSED): 
   return { width, start: toTime(0), end: toTime(width), usPerPx, toX, toTime };
 }
 
-/** The whole of the stretches; never empty. */
+/** The range that holds all stretches; never empty. */
 export function wholeRange(stretches: Range[]): Range {
   if (!stretches.length) return { start: 0, end: 1000 };
   const start = stretches.reduce((least, each) => Math.min(least, each.start), Infinity);
@@ -39,7 +39,7 @@ export function wholeRange(stretches: Range[]): Range {
   return { start, end: Math.max(end, start + 1000) };
 }
 
-/** While a request runs the axis has room ahead and grows in steps: bars do not shrink with every event. */
+/** The axis of a running request: with room ahead, growing in steps, so that bars do not shrink with every event. */
 export function roomAhead({ start, end }: Range): Range {
   const least = 250_000;
   const step = Math.max(0, Math.ceil(Math.log((end - start) / least) / Math.log(1.5)));
@@ -58,14 +58,14 @@ export function pan(window: Range, whole: Range, us: number): Range {
   return clamp({ start: window.start + us, end: window.end + us }, whole);
 }
 
-/** A window on something, with air around it. */
+/** A window that shows a range with a margin. */
 export function around({ start, end }: Range, whole: Range): Range {
   const size = Math.max(MIN_WINDOW_US, (end - start) * 1.5);
   const middle = (start + end) / 2;
   return clamp({ start: middle - size / 2, end: middle + size / 2 }, whole);
 }
 
-/** The same window, moved no more than needed to hold the place. */
+/** The window, moved as little as needed to show the range. */
 export function holding(window: Range, whole: Range, { start, end }: Range): Range {
   const air = (window.end - window.start) / 12;
   if (start < window.start) return pan(window, whole, start - window.start - air);
@@ -102,7 +102,7 @@ export function ticks(on: Scale, warp: Warp = UNCOMPRESSED): Tick[] {
   return found;
 }
 
-/** As many digits as the step needs, in one unit for the whole axis. */
+/** The label of a tick, in one unit for the whole axis and with as many digits as the step needs. */
 function tickLabel(at: number, step: number): string {
   if (Math.abs(at) < step / 2) return "0";
   const [unit, size] =
@@ -129,14 +129,14 @@ export interface Box {
 }
 
 export const AXIS_HEIGHT = 24;
-/** Under this width a lane's name stands above its bars. */
+/** Below this width a lane's name is above its bars. */
 const STACKED_BELOW = 480;
 const NAME_WIDTH = 136;
-/** From this width on the screen is large, and rows and type are with it. */
+/** From this width on, rows and type are large. */
 const LARGE_FROM = 1500;
 const LARGE_NAME_WIDTH = 168;
 
-/** Density follows the pointer and the width, never the height of the box. */
+/** The measures of the box. They depend on the pointer and the width, never on the height. */
 export function box(width: number, numRows: number, isCoarse: boolean): Box {
   const isStacked = width < STACKED_BELOW;
   const isLarge = width >= LARGE_FROM;

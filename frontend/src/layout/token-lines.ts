@@ -1,8 +1,8 @@
-/** Tokens written in lines, a bar over each: as high as it was surprising. Knows the width of a typewriter's letters. */
+/** Tokens written in lines, each below a bar as high as its surprise. Knows the width of the mono font's letters. */
 import { box, line, text, type Area, type Ink, type Shape } from "./journey/shapes";
 
 export interface WrittenToken {
-  /** As it is shown; a line end breaks the line. */
+  /** Its shown text; a line end breaks the line. */
   label: string;
   /** Surprise, -log2 of its chance; null: not reported. */
   bits: number | null;
@@ -11,14 +11,14 @@ export interface WrittenToken {
 
 export interface TokenLines {
   shapes: Shape[];
-  /** Number of all lines, also those above the area. */
+  /** Number of all lines, also of those above the area. */
   numLines: number;
 }
 
 /** Width of a letter of JetBrains Mono over its size. */
 const LETTER = 0.6;
 const GAP = 2;
-/** More bits than these are drawn as these: one chance in 1,024. */
+/** Bits of the highest bar, one chance in 1,024; more are drawn as these. */
 export const MOST_BITS = 10;
 const LINE_END = "↵";
 
@@ -30,7 +30,7 @@ interface Placed {
   width: number;
 }
 
-/** Lays tokens out; of more lines than fit, the last are shown. size: of the letters, CSS pixels. */
+/** Lay tokens out. Of more lines than fit, the last are shown. size: type size in CSS pixels. */
 export function tokenLines(tokens: WrittenToken[], area: Area, size = 14): TokenLines {
   const bar = size * 1.5;
   const lineHeight = bar + size * 1.5;

@@ -50,7 +50,7 @@ function stacked(parts: { name: string; value: number }[], top: number, height: 
   return placed;
 }
 
-/** From nothing to a round number that none is above: 1, 2 or 5 times a power of ten. */
+/** A scale from 0 to the least number that no total exceeds among 1, 2 and 5 times the powers of ten. */
 export function scaleOf(totals: readonly number[]): Scale {
   const most = Math.max(0, ...totals);
   if (most === 0) return { top: 1, ticks: [0] };

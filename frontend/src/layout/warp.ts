@@ -1,13 +1,13 @@
-/** Idle time and its compression: a map from the trace's time to the axis, which is the same but for idle gaps. */
+/** Idle time and its compression: a map from the trace's time to the axis, on which idle gaps are shorter. */
 import type { Range } from "./timeline";
 
-/** A gap worth offering is longer than this share of the trace. */
+/** Least share of the trace that counts as a gap. */
 const GAP_SHARE = 0.05;
 /** Width of a compressed gap when the whole trace is shown. */
 const GAP_PX = 28;
 const MOST_OF_AXIS = 0.5;
 
-/** Stretches in which no span lasts and nothing happens, longer than a twentieth of the whole; in order, disjoint. */
+/** Stretches without a span or mark that are longer than GAP_SHARE of the whole; in order, disjoint. */
 export function idleGaps(stretches: Range[], whole: Range): Range[] {
   if (!stretches.length) return [];
   const least = (whole.end - whole.start) * GAP_SHARE;
@@ -24,7 +24,7 @@ export function idleGaps(stretches: Range[], whole: Range): Range[] {
   return gaps;
 }
 
-/** The gaps that compressing would halve or better, where the whole is shown `width` pixels wide. */
+/** The gaps that are at least two compressed gaps wide when the whole is shown `width` pixels wide. */
 export function worthCompressing(gaps: Range[], whole: Range, width: number): Range[] {
   const least = ((whole.end - whole.start) * 2 * GAP_PX) / Math.max(1, width);
   return gaps.filter((gap) => gap.end - gap.start >= least);
@@ -34,7 +34,7 @@ export function idleTime(gaps: Range[]): number {
   return gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
 }
 
-/** Time to place on the axis and back: both ways monotone, and exact inverses of each other. */
+/** Maps time to a place on the axis and back. The two are monotone, and exact inverses of each other. */
 export class Warp {
   constructor(
     readonly gaps: Range[],
@@ -66,7 +66,7 @@ export class Warp {
 
 export const UNCOMPRESSED = new Warp([], 0);
 
-/** Gaps of GAP_PX each when the whole is shown `width` pixels wide, or less where they would fill half of it. */
+/** Compress the gaps to GAP_PX each on an axis `width` pixels wide, or to less where they would fill half of it. */
 export function compress(gaps: Range[], whole: Range, width: number): Warp {
   if (!gaps.length) return UNCOMPRESSED;
   const active = Math.max(1, whole.end - whole.start - idleTime(gaps));

@@ -1,8 +1,8 @@
-/** Ask once nothing has moved for a moment, and show the answer unless something has moved since; made for an $effect. */
+/** Asks a question once its inputs have rested, and shows the answer if they still rest. Made for an $effect. */
 
 const REST_MS = 120;
 
-/** fail: with the reason, or without one once an answer is shown. Returns a function that ends the asking. */
+/** Return a function that ends the asking. fail: called with the reason, or with "" once an answer is shown. */
 export function askAtRest<Answer>(
   ask: () => Promise<Answer>,
   show: (answer: Answer) => void,

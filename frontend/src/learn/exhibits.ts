@@ -1,4 +1,4 @@
-/** The exhibits, in the order of the journey's scenes; each is fetched when it is first opened. */
+/** The exhibits, in the order of the journey's scenes. The page fetches each when it is first opened. */
 import type { Component } from "svelte";
 import type { Exhibit } from "../trace/words/terms";
 import type { StageId } from "../trace/stages";
@@ -10,7 +10,7 @@ import { narrateBatch } from "./batching/narration";
 import { narrateBlocks } from "./cache/narration";
 import { narrateContext } from "./context/narration";
 import { narrateBill } from "./economics/narration";
-import { narrateGate } from "./gate/narration";
+import { narrateGateway } from "./gateway/narration";
 import { narrateGuesses } from "./guessing/narration";
 import { narrateLoop } from "./loop/narration";
 import { narratePieces } from "./merges/narration";
@@ -38,11 +38,11 @@ export interface SliceProps {
 export interface ExhibitCard {
   id: Exhibit;
   title: string;
-  /** On its card. */
+  /** Sentence on its card. */
   line: string;
-  /** Above the exhibit. */
+  /** Text above the exhibit. */
   about: string;
-  /** The scene of the journey: it gives the exhibit its place among the exhibits, and its hue. */
+  /** Scene of the journey, which gives the exhibit its place and its hue. */
   scene: SceneId;
   load: () => Promise<{ default: Component<ExhibitProps> }>;
   slice: () => Promise<{ default: Component<SliceProps> }>;
@@ -51,15 +51,15 @@ export interface ExhibitCard {
 
 export const EXHIBITS: ExhibitCard[] = [
   {
-    id: "gate",
-    title: "The gate",
-    line: "See which requests the gate refuses, and why.",
+    id: "gateway",
+    title: "Gateway",
+    line: "See which requests the gateway refuses, and why.",
     about:
-      "Every message reaches the server as a web request. The gate checks its sender, its text, its settings and the free room. Each refusal has a number, a reason and a way out. This page sends real requests to this server’s own gate.",
+      "Every message reaches the server as a web request. The gateway checks its sender, its text, its settings and the free room. Each refusal has a number, a reason and a way out. This page sends real requests to this server’s own gateway.",
     scene: "gateway",
-    load: () => import("./gate/GateExhibit.svelte"),
-    slice: () => import("./gate/OwnGate.svelte"),
-    narrate: narrateGate,
+    load: () => import("./gateway/GatewayExhibit.svelte"),
+    slice: () => import("./gateway/OwnGateway.svelte"),
+    narrate: narrateGateway,
   },
   {
     id: "context",

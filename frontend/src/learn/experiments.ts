@@ -16,12 +16,12 @@ import { api } from "../transport/api";
 import { untilThere } from "./simulation";
 
 export const MAX_TEXT_TOKENS = 64;
-/** Probes stand behind each other, and the first one loads the model. */
+/** Told while an experiment waits. Probes run one at a time, and the first one loads the model. */
 export const AT_WORK = "The model is working; the first look loads it …";
 
 const answers = new Map<string, Promise<object>>();
 
-/** The same question is asked once. Rejects with ApiError. */
+/** Run an experiment, once for equal requests. Rejects with ApiError. */
 export function tryOut(request: ReadingRequest): Promise<Reading>;
 export function tryOut(request: NearnessRequest): Promise<Nearness>;
 export function tryOut(request: OrderRequest): Promise<Order>;

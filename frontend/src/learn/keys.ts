@@ -1,4 +1,4 @@
-/** Keys of an exhibit that plays on the visitor's own request: each sentence is a place in it. */
+/** Keys of an exhibit that plays on the visitor's own request. They lead from sentence to sentence. */
 import type { Binding } from "../ui/keys";
 
 export const SENTENCE_KEYS: readonly Binding<{ at: number; last: number; go: (to: number) => void }>[] = [

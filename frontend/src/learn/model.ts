@@ -6,11 +6,11 @@ export function modelOf({ models, default_model }: Session): Model {
   return models.find(({ id }) => id === default_model)!;
 }
 
-/** Rejects with Error. */
+/** Load the tokenizer of the exhibits' model. Rejects with Error. */
 export async function loadTokenizer(session: Session): Promise<{ definition: Definition; cutter: Cutter }> {
   const definition = await loadDefinition(modelOf(session).tokenizer_url);
   return { definition, cutter: buildCutter(definition) };
 }
 
-/** For a sentence: a space that a token begins with belongs to it, and is drawn as a gap. */
+/** The token's word for a sentence, without the space that the token begins with. */
 export const wordOf = (label: string): string => label.replaceAll("·", " ").trim() || label;

@@ -42,7 +42,7 @@ it("shows the exhibits in the order of the scenes, at least one for each", () =>
   expect(new Set(EXHIBITS.map(({ scene }) => scene)).size).toBe(SCENES.length);
 });
 
-it("says of the gate what the events show: the prompt may be made meanwhile, nothing is computed before", () => {
-  expect(TERMS.gate.sentence).toMatch(/prepared meanwhile/);
-  expect(TERMS.gate.sentence).toMatch(/gets nothing before the gate has passed/);
+it("says of the gateway what the events show: the prompt may be made meanwhile, nothing is computed before", () => {
+  expect(TERMS.gateway.sentence).toMatch(/prepared meanwhile/);
+  expect(TERMS.gateway.sentence).toMatch(/gets nothing before the gateway has passed/);
 });

@@ -4,7 +4,7 @@ import { api } from "../transport/api";
 
 let asked: Promise<UnitPrices | null> | null = null;
 
-/** Null: the model is unpriced. */
+/** Load the prices; null: the model is unpriced. */
 export function loadPrices(): Promise<UnitPrices | null> {
   asked ??= api.prices().then(({ prices }) => prices);
   asked.catch(() => (asked = null));

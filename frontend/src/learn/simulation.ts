@@ -1,4 +1,4 @@
-/** Runs of the engine's own scheduler on a simulated clock, made by the server. The same question is asked once. */
+/** Runs of the engine's own scheduler on a simulated clock, made by the server. Equal questions are asked once. */
 import type { Simulation, SimulationRequest } from "../protocol/events";
 import type { TraceView } from "../trace/view";
 import type { Waiting } from "../protocol/api";
@@ -32,20 +32,20 @@ export async function untilThere<Answer extends object>(
   }
 }
 
-/** The time of a step, and of each token in it besides. */
+/** Time of a step, and of each token in it besides. */
 export interface StepClock {
   step_us: number;
   token_us: number;
   isMeasured: boolean;
 }
 
-/** About a small model's times on a core or two; used where a request reports none. */
+/** Times of a small model on a core or two, for requests that report none. */
 const DEFAULT_CLOCK: StepClock = { step_us: 5000, token_us: 400, isMeasured: false };
 
-/** As the visitor's own last request was computed: its prefill tells the price of a token, its decode that of a step. */
+/** The clock of the visitor's last request. Its prefill gives the time of a token, its decode that of a step. */
 export function clockOf(view: TraceView | null): StepClock {
   const chunks = view?.prefill.filter(({ start, end }) => end - start >= 16) ?? [];
-  // Steps of one token: a step that verifies guesses computes more.
+  // Take only steps of one token: a step that verifies guesses computes more.
   const steps = (view?.tokens ?? []).flatMap(({ position, step_us, batch_size }) =>
     step_us !== null && batch_size === 1 && !view!.drafts.passes.has(position) ? [step_us] : [],
   );

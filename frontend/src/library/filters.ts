@@ -1,5 +1,6 @@
 /** The library's filters as they stand in its address, and in words. Pure. */
 import { duration } from "../trace/format";
+import { VERDICT_NAMES } from "../trace/verdicts";
 
 /** One condition: a name and a text, as in the address. */
 export type Condition = [name: string, text: string];
@@ -26,10 +27,7 @@ export const FINISH_REASONS: Record<string, string> = {
   error: "error",
 };
 export const VERDICTS: Record<string, string> = {
-  allow: "allowed",
-  flag: "flagged",
-  rewrite: "rewritten",
-  block: "blocked",
+  ...VERDICT_NAMES,
   none: "not recorded",
 };
 export const SURFACES: Record<string, string> = {

@@ -839,7 +839,7 @@ export interface RerunSet {
 
 /** The rule in force, and its effect. */
 export interface Retention {
-  /** Null: traces are kept for good. */
+  /** Null: traces are kept forever. */
   keep_days: number | null;
   /** Traces that the rule asked about would delete now. */
   num_due: number;
@@ -1295,7 +1295,7 @@ export interface Operations {
   "DELETE /api/presets/{preset_id}": { answer: void; };
   "GET /api/learn/prices": { answer: Prices; };
   "POST /api/learn/chat": { body: ChatBody; answer: PackedChat; };
-  "POST /api/learn/gate": { body: Rehearsal; answer: Limits; };
+  "POST /api/learn/gateway": { body: Rehearsal; answer: Limits; };
   "POST /api/learn/checks": { body: CheckBody; answer: TextChecks | Waiting; };
   "POST /api/learn/simulations": { body: SimulationRequest; answer: Simulation | Waiting; };
   "POST /api/learn/experiments": { body: ExperimentBody; answer: Reading | Nearness | Order | Loop | Guesses | Waiting; };

@@ -225,7 +225,7 @@ export interface Frame {
   events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
-/** The request's owner and the limits that the gate checked. */
+/** The request's owner and the limits that the gateway checked. */
 export interface GatewayChecked {
   type: "gateway.checked";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -237,7 +237,7 @@ export interface GatewayChecked {
   duration_us: number;
 }
 
-/** The gate refused the request. */
+/** The gateway refused the request. */
 export interface GatewayRefused {
   type: "gateway.refused";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
@@ -807,7 +807,7 @@ export interface SamplingParams {
   stop: string[];
   /** Tokens that end the answer, besides the model's own end of turn; their text is not part of it. */
   stop_token_ids: number[];
-  /** End the answer where its last tokens go in a circle: see CIRCLE_ROUNDS. */
+  /** End the answer where its last tokens repeat one cycle: see REPETITION_CYCLES. */
   stop_on_repetition: boolean;
 }
 
@@ -1070,10 +1070,10 @@ export const RANGES = {
   max_tokens: { min: 1, max: 1000000 },
 } as const;
 
-/** An answer goes in a circle when its last tokens are the same round so often, and so many in all. */
-export const CIRCLE_ROUNDS = 3;
-export const CIRCLE_TOKENS = 72;
-export const LONGEST_ROUND = 256;
+/** An answer repeats itself when its last tokens are one cycle so often, and so many in all. */
+export const REPETITION_CYCLES = 3;
+export const REPETITION_TOKENS = 72;
+export const LONGEST_CYCLE = 256;
 
 export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
@@ -1145,7 +1145,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "token.proposed": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "draft.verified": {"lane": "sampling", "is_mark": true, "label": "{num_accepted} of {ids|guess|guesses} accepted", "meaning": "The model checked these guesses in one pass. Accepted guesses cost no pass of their own.", "scene": null, "replay_ms": 0},
   "grammar.masked": {"lane": "sampling", "is_mark": true, "label": "grammar left {num_allowed|token}", "meaning": "The grammar removed every token that could not continue a valid answer.", "scene": null, "replay_ms": 0},
-  "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check passed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
+  "text.released": {"lane": "release", "is_mark": true, "label": "", "meaning": "The output check allowed this text, and the worker sent it to the browser.", "scene": "release", "replay_ms": 900},
   "text.withheld": {"lane": "release", "is_mark": true, "label": "{num_tokens|token} withheld", "meaning": "The output check stopped this text, so it never left the worker.", "scene": "release", "replay_ms": 1600},
   "tool.called": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "tool.finished": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},

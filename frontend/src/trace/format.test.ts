@@ -2,14 +2,14 @@ import { expect, it } from "vitest";
 import { decimal, duration, exactMoney, money, roughly, seconds } from "./format";
 
 it.each([
-  [4860, "USD", "$0.0000049"],
+  [4860, "USD", "$0.00000486"],
   [5000, "USD", "$0.0000050"],
   [0, "USD", "$0.00"],
   [1_500_000_000, "USD", "$1.50"],
   [250_000_000, "EUR", "€0.25"],
-  [-4860, "USD", "-$0.0000049"],
-  [4860, "credits", "0.0000049\u00a0credits"],
-  [4860, "", "0.0000049\u00a0"],
+  [-4860, "USD", "-$0.00000486"],
+  [4860, "credits", "0.00000486\u00a0credits"],
+  [4860, "", "0.00000486\u00a0"],
 ])("tells %i billionths of %j as %s", (nano, currency, text) => expect(money(nano, currency)).toBe(text));
 
 it("tells an amount exactly where the bill is read", () => {

@@ -57,7 +57,7 @@ export function money(nano: number, currency: string): string {
     currency,
     isWhole
       ? { minimumFractionDigits: 2, maximumFractionDigits: 2 }
-      : { minimumSignificantDigits: 2, maximumSignificantDigits: 2 },
+      : { minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
   );
 }
 

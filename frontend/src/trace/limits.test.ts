@@ -33,7 +33,7 @@ it("is not told of a trace from before it was recorded", () => {
   expect(levelAt(limit({ refill_per_s: null }), 0, false)).toBeNull();
 });
 
-it("never falls after the gate, stays within its bounds, and is full when it says", () => {
+it("never falls after the gateway, stays within its bounds, and is full when it says", () => {
   const amount = fc.integer({ min: 0, max: 100_000 });
   fc.assert(
     fc.property(

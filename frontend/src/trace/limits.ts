@@ -1,4 +1,4 @@
-/** The level of a limit's bucket at any moment after the gate's check. Knows this request alone: its log does not hold
+/** The level of a limit's bucket at any moment after the gateway's check. Knows this request alone: its log does not hold
  * what other requests take or give back meanwhile. */
 import type { Limit } from "../protocol/events";
 
@@ -9,7 +9,7 @@ export interface Level {
   held: number;
 }
 
-/** `since`: µs from the gate's check until the moment; null: the log lacks the facts. */
+/** `since`: µs from the gateway's check until the moment; null: the log lacks the facts. */
 export function levelAt(limit: Limit, since: number, isEnded: boolean): Level | null {
   const { name, limit: most, remaining, num_taken: taken, refill_per_s: rate } = limit;
   // Traces from before these were recorded have no such fields.

@@ -82,7 +82,7 @@ async function call<Key extends Call>(key: Key, given: Given<Key> = {}): Promise
   return (await answered(key, given)).data;
 }
 
-/** Begins answers; the reply's header has the times of the server's phases. */
+/** Begins answers; the reply's header has the times of the server's intervals. */
 async function start<Key extends Call>(
   key: Key,
   given: Given<Key>,
@@ -248,8 +248,8 @@ export const api = {
   checkText: (text: string) => call("POST /api/learn/checks", { body: { text } }),
   simulate: (body: Operations["POST /api/learn/simulations"]["body"]) =>
     call("POST /api/learn/simulations", { body }),
-  experiment: <Outcome extends object>(request: ExperimentBody["request"]) =>
-    call("POST /api/learn/experiments", { body: { request } }) as Promise<Outcome | Waiting>,
+  experiment: <Result extends object>(request: ExperimentBody["request"]) =>
+    call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
   /** With the texts of the turn before, which are read from its own trace. */

@@ -66,9 +66,9 @@ class Drafter:
         """The share of right guesses, among guesses that follow only right ones."""
         return self._num_accepted / self._num_tried
 
-    def num_wanted(self, num_free: int, step: Prices) -> int:
+    def num_wanted(self, num_free: int, costs: GuessCosts) -> int:
         """Return the number of guesses that pay, at most num_free. Call this once per step."""
-        length = best_length(self.acceptance, step)
+        length = best_length(self.acceptance, costs)
         self._forget()
         return max(0, min(num_free, length))
 
@@ -87,7 +87,7 @@ class Drafter:
 
 
 @dataclass(frozen=True)
-class Prices:
+class GuessCosts:
     """The cost and saving of guesses in one step, the same for all its sequences."""
 
     saved_us: float
@@ -98,10 +98,10 @@ class Prices:
     """Guesses to make in any case, to learn their cost."""
 
 
-NO_GUESSES = Prices(0.0, (), 0)
+NO_GUESSES = GuessCosts(0.0, (), 0)
 
 
-def prices(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> Prices:
+def guess_costs(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> GuessCosts:
     """batch_size: sequences that decode in the step. guess_us: time to guess one token for each of them."""
     step_us, usual_us = costs.decode_us(batch_size), costs.usual_us(batch_size)
     if step_us is None or usual_us is None:
@@ -109,19 +109,19 @@ def prices(batch_size: int, costs: StepCosts, guess_us: float = 0.0) -> Prices:
     num_trial = min(_TRIAL_DRAFTS, _TRIAL_ROWS // batch_size)
     num_trial = num_trial if num_trial and costs.is_due(batch_size) else 0
     if not costs.is_known:
-        return Prices(usual_us / batch_size, (), num_trial)
+        return GuessCosts(usual_us / batch_size, (), num_trial)
     rows_us = [(costs.decode_us(batch_size + length) or step_us) - step_us for length in range(1, MAX_DRAFTS + 1)]
     costs_us = (max(0.0, us) + length * guess_us / batch_size for length, us in enumerate(rows_us, 1))
-    return Prices(usual_us / batch_size, tuple(costs_us), num_trial)
+    return GuessCosts(usual_us / batch_size, tuple(costs_us), num_trial)
 
 
-def best_length(acceptance: float, step: Prices) -> int:
+def best_length(acceptance: float, costs: GuessCosts) -> int:
     """Return the number of guesses that raises the step's tokens per second the most; 0 when none does."""
     best, most, expected, chance = 0, 0.0, 0.0, 1.0
-    for length, cost_us in enumerate(step.costs_us, 1):
+    for length, cost_us in enumerate(costs.costs_us, 1):
         chance *= min(acceptance, 1.0)
         expected += chance
-        gain = expected * step.saved_us - cost_us
+        gain = expected * costs.saved_us - cost_us
         if gain > most:
             best, most = length, gain
-    return max(best, step.num_trial)
+    return max(best, costs.num_trial)

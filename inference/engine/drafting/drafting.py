@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from inference.engine.drafting.draft import NO_GUESSES, Prices, prices
+from inference.engine.drafting.draft import NO_GUESSES, GuessCosts, guess_costs
 from inference.engine.drafting.draft_model import DraftModel
 from inference.engine.drafting.step_costs import StepCosts
 from inference.engine.memory_errors import is_out_of_memory
@@ -41,9 +41,9 @@ class Drafting:
     def draft(self) -> int | None:
         """Give each sequence its guesses. Return the time at which a draft model began (the step's start), or None."""
         decoding = self._scheduler.running if self._is_on and self._scheduler.has_room_for_drafts else []
-        step = self._prices(len(decoding))
+        costs = self._guess_costs(len(decoding))
         # The last token needs no guess after it.
-        wanted = [(each, self._slots.of(each).drafter.num_wanted(_num_guessable(each), step)) for each in decoding]
+        wanted = [(each, self._slots.of(each).drafter.num_wanted(_num_guessable(each), costs)) for each in decoding]
         if self._model is None:
             for sequence, num_wanted in wanted:
                 sequence.drafts = self._slots.of(sequence).drafter.look_up(sequence.ids, num_wanted)
@@ -55,11 +55,11 @@ class Drafting:
             sequence.drafts = guesses.get(sequence.request.request_id, ())
         return start_ns if asked else None
 
-    def _prices(self, num_decoding: int) -> Prices:
+    def _guess_costs(self, num_decoding: int) -> GuessCosts:
         if not num_decoding:
             return NO_GUESSES
         guess_us = self._model.us_per_guess(num_decoding) if self._model else 0.0
-        return prices(num_decoding, self._costs, guess_us)
+        return guess_costs(num_decoding, self._costs, guess_us)
 
     def _guess(self, model: DraftModel, wanted: list[tuple[Sequence, int]]) -> dict[str, tuple[int, ...]]:
         """Return the draft model's guesses. After any error of the model the step goes on without them."""

@@ -22,7 +22,7 @@ from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
 
 DEFAULT_KV_BYTES = 512 << 20
-"""Holds 23,000 tokens of SmolLM2, nearly three whole windows. The system gives the memory only as it is used."""
+"""Room for 23,000 tokens of SmolLM2, nearly three whole windows. The system gives the memory only as it is used."""
 
 
 class OutOfBlocks(Exception):
@@ -154,7 +154,7 @@ class BlockManager:
 
     def release(self, table: list[int]) -> None:
         """Give a table's blocks back; the table is empty then."""
-        # The end first: evicted in this order, a beginning that many share outlives its continuations.
+        # The end first, so that a beginning that many sequences share is evicted after its continuations.
         while table:
             block = table.pop()
             self._num_owners[block] -= 1

@@ -160,7 +160,7 @@ class Scheduler:
             num_pending = sequence.num_pending_tokens
             # Generated tokens are never read together with the prompt: they are computed as they were then.
             num_tokens = min(budget, sequence.num_unread_tokens or num_pending)
-            self._charge_prompt(sequence, num_tokens)
+            self._charge_input(sequence, num_tokens)
             step.shares.append(Scheduled(sequence, num_tokens, is_partial=num_tokens < num_pending))
             budget -= num_tokens
 
@@ -183,7 +183,7 @@ class Scheduler:
         pool = self.blocks.pool()
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
-        sequence.found(max(len(found) * self.blocks.block_size, self._share_prompt(sequence)))
+        sequence.found(max(len(found) * self.blocks.block_size, self._share_input(sequence)))
         sequence.num_settled_blocks = max(sequence.num_settled_blocks, len(sequence.block_table))
         sequence.status = Status.RUNNING
         self.waiting.remove(sequence)
@@ -223,16 +223,16 @@ class Scheduler:
             is_common = next_keys and next_keys == reader.block_keys(size)[num_found : num_found + 1]
             if is_common and reader.num_computed_tokens < (num_found + 1) * size:
                 return True
-            if reader.prompt_key(size) == sequence.prompt_key(size) and not _has_read(reader):
+            if reader.input_key(size) == sequence.input_key(size) and not _has_read(reader):
                 return True
         return False
 
-    def _share_prompt(self, sequence: Sequence) -> int:
-        """Extend its table with a running sequence's blocks of the same prompt. Return its tokens in all, or 0."""
+    def _share_input(self, sequence: Sequence) -> int:
+        """Extend its table with a running sequence's blocks of the same input. Return its tokens in all, or 0."""
         size, table = self.blocks.block_size, sequence.block_table
         for other in self.running:
-            if _has_read(other) and other.prompt_key(size) == sequence.prompt_key(size):
-                num_tokens = sequence.num_prompt_tokens - 1
+            if _has_read(other) and other.input_key(size) == sequence.input_key(size):
+                num_tokens = sequence.num_input_tokens - 1
                 table += self.blocks.fork(other.block_table[len(table) : self.blocks.num_blocks_for(num_tokens)])
                 return num_tokens
         return 0
@@ -244,8 +244,8 @@ class Scheduler:
         if reservation.evicted:
             step.notes.append(Evicted(sequence, reservation.evicted))
 
-    def _charge_prompt(self, sequence: Sequence, num_tokens: int) -> None:
-        """Charge its principal for new prompt tokens. Tokens recomputed after a preemption cost nothing."""
+    def _charge_input(self, sequence: Sequence, num_tokens: int) -> None:
+        """Charge its principal for new input tokens. Tokens recomputed after a preemption cost nothing."""
         num_new = sequence.num_computed_tokens + num_tokens - sequence.num_prefilled_tokens
         if not sequence.output_ids:
             self._service.charge(sequence.principal, INPUT_WEIGHT * max(0, num_new))
@@ -280,10 +280,10 @@ class Scheduler:
             self._shrunk = grown if grown < self._limits.token_budget else None
 
     def store(self, sequence: Sequence) -> list[Stored]:
-        """Make its newly computed full blocks reusable: the prompt's for the time that the client asked for, the
-        answer's without a promise."""
+        """Make its newly computed full blocks reusable: the input's for the time that the client asked for, the
+        output's without a promise."""
         size, table = self.blocks.block_size, sequence.block_table
-        num_full, num_prompt = sequence.num_computed_tokens // size, sequence.num_prompt_tokens // size
+        num_full, num_input = sequence.num_computed_tokens // size, sequence.num_input_tokens // size
         start, sequence.num_stored_blocks = sequence.num_stored_blocks, num_full
         settled = min(sequence.num_settled_blocks, num_full)
         sequence.num_settled_blocks = max(sequence.num_settled_blocks, num_full)
@@ -294,9 +294,9 @@ class Scheduler:
             return Stored(tuple(first + index for index in self.blocks.store(table[part], keys[part], ttl)), ttl)
 
         # A block is written once: computed again after a preemption, it is neither read nor written a second time.
-        again = store(start, min(settled, num_prompt), ttl)
-        written = store(max(start, settled), min(num_full, num_prompt), ttl)
-        answer = store(max(start, num_prompt), num_full, NO_TTL)
+        again = store(start, min(settled, num_input), ttl)
+        written = store(max(start, settled), min(num_full, num_input), ttl)
+        answer = store(max(start, num_input), num_full, NO_TTL)
         sequence.num_written_tokens += len(written.indices) * size
         return [stored for stored in (again, written, answer) if stored.indices]
 
@@ -324,8 +324,8 @@ def _active(sequences: list[Sequence]) -> list[Sequence]:
 
 
 def _has_read(sequence: Sequence) -> bool:
-    """Return whether its blocks hold its prompt but for the last token, which each sequence computes."""
-    return sequence.num_computed_tokens >= sequence.num_prompt_tokens - 1
+    """Return whether its blocks hold its input but for the last token, which each sequence computes."""
+    return sequence.num_computed_tokens >= sequence.num_input_tokens - 1
 
 
 def _rank(sequence: Sequence) -> tuple[int, int]:

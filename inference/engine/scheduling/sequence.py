@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
 
 from inference.engine.scheduling.prefix_cache import next_key, root_key
+from inference.eventlog.clock import Clock
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 
 
@@ -14,13 +14,6 @@ class Status(Enum):
     WAITING = "waiting"
     RUNNING = "running"
     FINISHED = "finished"
-
-
-class Clock(Protocol):
-    """The clock of a request's events."""
-
-    def at(self) -> int:
-        """Return µs since the request was accepted."""
 
 
 @dataclass(eq=False)
@@ -38,17 +31,17 @@ class Sequence:
     """Tokens sampled."""
     block_table: list[int] = field(default_factory=list)
     num_computed_tokens: int = 0
-    """Tokens of prompt and output whose keys and values are in the table's blocks."""
+    """Tokens of input and output whose keys and values are in the table's blocks."""
     num_stored_blocks: int = 0
     """Blocks of the table that the prefix cache gave or was offered."""
     num_settled_blocks: int = 0
     """The most blocks that the prefix cache ever gave or was offered. Preemption does not take them back."""
     num_written_tokens: int = 0
-    """Prompt tokens in blocks that only this sequence made known to the prefix cache."""
+    """Input tokens in blocks that only this sequence made known to the prefix cache."""
     num_prefilled_tokens: int = 0
-    """The most prompt tokens that ever were computed or found in the cache. Preemption does not take them back."""
+    """The most input tokens that ever were computed or found in the cache. Preemption does not take them back."""
     num_cached_tokens: int = 0
-    """Prompt tokens that the prefix cache, or another sequence with the same prompt, gave."""
+    """Input tokens that the prefix cache, or another sequence with the same input, gave."""
     num_preemptions: int = 0
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
@@ -63,22 +56,22 @@ class Sequence:
     decode_us: int = 0
 
     def __post_init__(self) -> None:
-        self.prompt_ids = (*self.request.prompt_ids, *self.request.kept_ids)
-        """Tokens read before the first token is sampled. A fork also reads the answer that it takes over."""
-        self.ids = list(self.prompt_ids)
-        """Prompt and output."""
+        self.input_ids = (*self.request.prompt_ids, *self.request.kept_ids)
+        """Prompt, and the kept tokens of a fork or a resumed answer. All are read before the first token is sampled."""
+        self.ids = list(self.input_ids)
+        """Input and output."""
         self.answer_ids = list(self.request.kept_ids)
         """Tokens of the answer, kept and sampled. The sampler counts positions and penalties by them."""
         self._block_keys: list[bytes] = []
-        self._prompt_key: bytes | None = None
+        self._input_key: bytes | None = None
 
     @property
     def principal(self) -> str:
         return self.request.principal
 
     @property
-    def num_prompt_tokens(self) -> int:
-        return len(self.prompt_ids)
+    def num_input_tokens(self) -> int:
+        return len(self.input_ids)
 
     @property
     def num_tokens(self) -> int:
@@ -86,7 +79,7 @@ class Sequence:
 
     @property
     def num_pending_tokens(self) -> int:
-        """Tokens not yet computed: the rest of the prompt (and of the output, after a preemption), or the token sampled
+        """Tokens not yet computed: the rest of the input (and of the output, after a preemption), or the token sampled
         last."""
         return len(self.ids) - self.num_computed_tokens
 
@@ -115,26 +108,26 @@ class Sequence:
     def _root_key(self) -> bytes:
         return root_key(self.principal, self.request.model)
 
-    def prompt_key(self, block_size: int) -> bytes:
-        """Return the key of the whole prompt, its partly filled last block included."""
-        if self._prompt_key is None:
-            num_full = self.num_prompt_tokens // block_size
+    def input_key(self, block_size: int) -> bytes:
+        """Return the key of the whole input, its partly filled last block included."""
+        if self._input_key is None:
+            num_full = self.num_input_tokens // block_size
             parent = self.block_keys(block_size)[num_full - 1] if num_full else self._root_key()
-            self._prompt_key = next_key(parent, self.prompt_ids[num_full * block_size :])
-        return self._prompt_key
+            self._input_key = next_key(parent, self.input_ids[num_full * block_size :])
+        return self._input_key
 
     def found(self, num_tokens: int) -> None:
-        """Take over num_tokens from the start, from the prefix cache or another sequence with the same prompt."""
+        """Take over num_tokens from the start, from the prefix cache or another sequence with the same input."""
         self.num_computed_tokens = num_tokens
-        num_prompt = min(num_tokens, self.num_prompt_tokens)
+        num_input = min(num_tokens, self.num_input_tokens)
         # Tokens that it had computed itself before a preemption do not count as cached.
-        self.num_cached_tokens += max(0, num_prompt - self.num_prefilled_tokens)
-        self.num_prefilled_tokens = max(self.num_prefilled_tokens, num_prompt)
+        self.num_cached_tokens += max(0, num_input - self.num_prefilled_tokens)
+        self.num_prefilled_tokens = max(self.num_prefilled_tokens, num_input)
 
     def advance(self, num_tokens: int) -> None:
         """Count num_tokens more as computed."""
         self.num_computed_tokens += num_tokens
-        done = min(self.num_computed_tokens, self.num_prompt_tokens)
+        done = min(self.num_computed_tokens, self.num_input_tokens)
         self.num_prefilled_tokens = max(self.num_prefilled_tokens, done)
 
     def accept(self, token: int) -> None:

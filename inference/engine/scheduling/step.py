@@ -44,7 +44,7 @@ class Admitted:
     pool: Pool
     """The unused blocks before the admission."""
     absence: Absence | None
-    """The reason why no more was found. None: all that could be taken over was."""
+    """The reason why no more tokens were found. None: all that could be taken over were found."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Events of the gate: a request's owner and limits. Knows nothing of how a limit is counted."""
+"""Events of the gateway: a request's owner and limits. Knows nothing of how a limit is counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Limit(Value, frozen=True, kw_only=True):
 
 
 class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
-    """The request's owner and the limits that the gate checked."""
+    """The request's owner and the limits that the gateway checked."""
 
     principal: str
     """`user:<id>` or `key:<prefix>`."""
@@ -39,7 +39,7 @@ class GatewayChecked(Event, frozen=True, kw_only=True, tag="gateway.checked"):
 
 
 class GatewayRefused(Event, frozen=True, kw_only=True, tag="gateway.refused"):
-    """The gate refused the request."""
+    """The gateway refused the request."""
 
     principal: str
     limit: Limit

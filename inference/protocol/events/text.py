@@ -19,7 +19,7 @@ class TextReleased(Event, frozen=True, kw_only=True, tag="text.released"):
     shown: ClassVar = Shown(
         lane="release",
         is_mark=True,
-        meaning="The output check passed this text, and the worker sent it to the browser.",
+        meaning="The output check allowed this text, and the worker sent it to the browser.",
         scene="release",
         replay_ms=900,
     )

@@ -38,7 +38,7 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.request import (
-    CIRCLE_TOKENS,
+    REPETITION_TOKENS,
     FinishReason,
     GenerationRequest,
     LogitBias,
@@ -300,38 +300,38 @@ def test_an_answer_that_reaches_max_tokens_within_its_grammar_is_cut(
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "length"
 
 
-def circling(tokenizer: Tokenizer, num_kept: int, **params: object) -> GenerationRequest:
-    """An answer that has begun with so many tokens of a circle, and is biased to go on with the next one."""
+def repeating(tokenizer: Tokenizer, num_kept: int, **params: object) -> GenerationRequest:
+    """An answer that has begun with so many tokens of one cycle, and is biased to go on with the next one."""
     (again,) = tokenizer.encode(" again")
     asked = request(tokenizer, "a", max_tokens=120, logit_bias=(LogitBias(id=again, bias=100),), **params)
     pieces = [tokenizer.piece(again)] * num_kept
     return msgspec.structs.replace(asked, kept_ids=(again,) * num_kept, kept_text=b"".join(pieces).decode())
 
 
-def test_an_answer_that_goes_in_a_circle_is_ended(
+def test_an_answer_that_repeats_itself_is_ended(
     thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    events = run_to_log(services(thread, log, tokenizer, guard), circling(tokenizer, 0))
+    events = run_to_log(services(thread, log, tokenizer, guard), repeating(tokenizer, 0))
     finished = events[-1]
     tokens = [event for event in events if isinstance(event, TokenSampled)]
     text = "".join(event.text for event in events if isinstance(event, TextReleased))
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "repetition"
-    assert len(tokens) == finished.usage.output == CIRCLE_TOKENS
-    assert text == tokenizer.decode([token.id for token in tokens]) == " again" * CIRCLE_TOKENS
+    assert len(tokens) == finished.usage.output == REPETITION_TOKENS
+    assert text == tokenizer.decode([token.id for token in tokens]) == " again" * REPETITION_TOKENS
 
 
-def test_a_fork_s_tokens_belong_to_the_circle(
+def test_a_fork_s_tokens_belong_to_the_repetition(
     thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    events = run_to_log(services(thread, log, tokenizer, guard), circling(tokenizer, CIRCLE_TOKENS - 3))
+    events = run_to_log(services(thread, log, tokenizer, guard), repeating(tokenizer, REPETITION_TOKENS - 3))
     assert len([event for event in events if isinstance(event, TokenSampled)]) == 3
     assert isinstance(events[-1], GenerationFinished) and events[-1].finish_reason == "repetition"
 
 
-def test_it_goes_on_in_its_circle_where_it_may(
+def test_it_goes_on_repeating_where_it_may(
     thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
 ) -> None:
-    asked = circling(tokenizer, CIRCLE_TOKENS, stop_on_repetition=False)
+    asked = repeating(tokenizer, REPETITION_TOKENS, stop_on_repetition=False)
     finished = run_to_log(services(thread, log, tokenizer, guard), asked)[-1]
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "length"
 

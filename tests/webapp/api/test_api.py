@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import subprocess
+import sys
 import tomllib
 from contextlib import closing
 from dataclasses import replace
@@ -233,6 +235,12 @@ def test_writes_need_the_csrf_token(alice: Client) -> None:
     strict.force_login(User.objects.get(username="alice"))
     response = strict.post("/api/conversations", "{}", content_type="application/json")
     assert (response.status_code, response.json()["error"]["code"]) == (403, "csrf")
+
+
+def test_a_write_without_a_sign_in_is_told_so_before_its_csrf_token_is_judged(alice: Client) -> None:
+    stranger = Client(enforce_csrf_checks=True)
+    response = stranger.post("/api/conversations", "{}", content_type="application/json")
+    assert (response.status_code, response.json()["error"]["code"]) == (401, "not_signed_in")
 
 
 def test_branches_share_their_history(alice: Client, conversation: str) -> None:
@@ -468,6 +476,20 @@ def test_the_command_finds_the_running_products_address(tmp_path: Path, monkeypa
     call_command("signin_link", stdout=printed)
     os.close(held)
     assert printed.getvalue().startswith("https://chat.example.org/signin/")
+
+
+def test_the_command_on_an_empty_data_folder_says_what_to_do(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "signin_link"],
+        check=False,
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"SIGHTGLASS_DATA": str(tmp_path), "SIGHTGLASS_DATABASE_URL": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert str(tmp_path) in line and "make up" in line
 
 
 def test_a_nul_is_located_since_nobody_sees_it(alice: Client, conversation: str) -> None:

@@ -12,6 +12,7 @@ from django.test import Client
 
 from benchmarks.synthetic_trace import frames
 from webapp.requests.models import Request
+from webapp.traces.file import archive
 from webapp.traces.file.archive import encode, unpacked
 from webapp.traces.models import Trace
 
@@ -60,3 +61,12 @@ def test_a_deleted_or_damaged_one_is_said_to_be_so(address: str) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "trace_unreadable")
     Trace.objects.all().delete()
     assert client_of("alice").get(address).status_code == 404
+
+
+def test_one_of_another_version_is_not_called_damaged(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as other:
+        other.setattr(archive, "PROTOCOL_VERSION", 1)
+        Trace.objects.update(blob=encode(frames(5), {}))
+    answer = client_of("alice").get(address.replace("/trace", "/export"))
+    message = "The saved trace cannot be read: The trace has version 1; this server reads version 2."
+    assert (answer.status_code, answer.json()["error"]["message"]) == (409, message)

@@ -23,6 +23,7 @@ from inference.protocol.request import SamplingParams
 from inference.safety import Guard
 from tests.webapp.inputs import asked
 from webapp.celery import app
+from webapp.lifecycle import dispatch
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
@@ -161,13 +162,17 @@ def test_without_a_queue_nothing_is_started(unstarted: Request, monkeypatch: pyt
         services.event_log().append(unstarted.pk, [GenerationQueued(at=1, attempt=1, queue_depth=0)], 1)
 
 
+@pytest.mark.parametrize(
+    ("owner", "call"), [(app, "send_task"), (dispatch, "num_waiting")], ids=["sending", "counting the queue"]
+)
+@pytest.mark.parametrize("error", [OperationalError, redis.ConnectionError, OSError])
 def test_a_queue_that_is_lost_after_the_preparation_settles_the_request(
-    request_: Request, monkeypatch: pytest.MonkeyPatch
+    request_: Request, monkeypatch: pytest.MonkeyPatch, owner: object, call: str, error: type[Exception]
 ) -> None:
     def away(*_: object, **__: object) -> None:
-        raise OperationalError("the broker is away")
+        raise error("the broker is away")
 
-    monkeypatch.setattr(app, "send_task", away)
+    monkeypatch.setattr(owner, call, away)
     prepare(request_.pk)
     request_.refresh_from_db()
     assert (request_.status, request_.error_code) == ("failed", "queue_unavailable")

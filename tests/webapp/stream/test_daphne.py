@@ -158,6 +158,7 @@ def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) ->
     for path in (f"/api/requests/{request_id}/events", f"/api/requests/{request_id}/export"):
         response = site.client.get(path)
         assert (response.status_code, response.json()["error"]["code"]) == (409, "trace_unreadable")
+        assert response.json()["error"]["message"].startswith("The saved trace cannot be read: The file is not a")
     with websocket(site) as connection:
         follow(connection, request_id)
         assert receive(connection)["error"]["code"] == "trace_unreadable"

@@ -27,6 +27,13 @@ _REFERENCE = "#/components/schemas/{name}"
 _ABOUT = """A session is a cookie. Sign in, and send the `csrftoken` cookie's value as `X-CSRFToken` with every call
 that writes. Times ending in `_us` are microseconds. Costs ending in `_nano` are billionths of the currency's unit.
 A figure that is not known is null. An object of another user is a 404."""
+_FIRST_CALL = """There are no API keys: a client signs in with a one-time link, which `manage.py signin_link` prints on
+the server. A first call:"""
+_FIRST_LINES = """\
+curl -s -o /dev/null -c jar "$(.venv/bin/python manage.py signin_link)"
+curl -s -b jar http://127.0.0.1:8000/api/session
+curl -s -b jar -H "X-CSRFToken: $(awk '$6 == "csrftoken" { print $7 }' jar)" -d '{}' \
+http://127.0.0.1:8000/api/conversations"""
 
 
 @dataclass(frozen=True)
@@ -153,10 +160,16 @@ def build_openapi() -> dict[str, Any]:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Sightglass", "version": VERSION, "description": " ".join(_ABOUT.split())},
+        "info": {"title": "Sightglass", "version": VERSION, "description": _description()},
         "paths": paths,
         "components": {"schemas": build_components(found)},
     }
+
+
+def _description() -> str:
+    """Markdown: the rules of every call, and a first call from a shell."""
+    about, first_call = (" ".join(text.split()) for text in (_ABOUT, _FIRST_CALL))
+    return f"{about}\n\n{first_call}\n\n```sh\n{_FIRST_LINES}\n```"
 
 
 def _operation(route: Route) -> dict[str, Any]:

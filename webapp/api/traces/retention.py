@@ -29,7 +29,7 @@ class Retention(Result):
     """The rule in force, and its effect."""
 
     keep_days: int | None
-    """Null: traces are kept for good."""
+    """Null: traces are kept forever."""
     num_due: int
     """Traces that the rule asked about would delete now."""
     num_traces: int

@@ -135,7 +135,7 @@ def _page(request: HttpRequest, found: models.Share) -> HttpResponse:
     except PageNotBuilt:
         return HttpResponse("The replay page is not built on this server.", status=503)
     except TraceFileError:
-        return HttpResponse("The saved trace is damaged and cannot be read.", status=409)
+        return HttpResponse("The saved trace cannot be read.", status=409)
     summary: dict[str, Any] = {"title": found.trace.request.title}
     if found.is_redacted:
         frames, summary = redact(frames), redact_summary(summary)

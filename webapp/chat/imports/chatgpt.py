@@ -1,4 +1,4 @@
-"""ChatGPT's export: conversations whose messages hang in a `mapping` of nodes. Bytes in, a draft out."""
+"""ChatGPT's export: conversations whose messages are nodes of a `mapping`. Bytes in, a draft out."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from webapp.lifecycle.admission import lock_user
 MAX_USER_BYTES = 256 << 20
 """Limit on the bytes of all imported texts of one user."""
 MAX_FILE_MESSAGES = 100_000
-_TURN_MESSAGES = 1_000
+_BATCH_MESSAGES = 1_000
 """Messages saved in one transaction: on SQLite all other writers wait meanwhile."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -127,8 +127,8 @@ def store(owner: int, rows: Sequence[Rows]) -> Stored:
     """
     saved = list[Rows]()
     try:
-        for turn in _turns(rows):
-            saved += _store(owner, turn)
+        for batch in _batches(rows):
+            saved += _store(owner, batch)
     except Exception:
         _take_back(saved)
         raise
@@ -136,16 +136,16 @@ def store(owner: int, rows: Sequence[Rows]) -> Stored:
     return Stored([each.conversation for each in saved], num_messages, len(rows) - len(saved))
 
 
-def _turns(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
+def _batches(rows: Sequence[Rows]) -> Iterator[list[Rows]]:
     """Yield batches of conversations, each with about as many messages as one transaction saves."""
-    turn, num_messages = list[Rows](), 0
+    batch, num_messages = list[Rows](), 0
     for each in rows:
-        turn.append(each)
+        batch.append(each)
         num_messages += len(each.messages)
-        if num_messages >= _TURN_MESSAGES:
-            yield turn
-            turn, num_messages = [], 0
-    yield turn
+        if num_messages >= _BATCH_MESSAGES:
+            yield batch
+            batch, num_messages = [], 0
+    yield batch
 
 
 def _store(owner: int, rows: Sequence[Rows]) -> list[Rows]:
@@ -159,8 +159,8 @@ def _store(owner: int, rows: Sequence[Rows]) -> list[Rows]:
 
 
 def _take_back(saved: Sequence[Rows]) -> None:
-    for turn in _turns(saved):
-        Conversation.objects.filter(pk__in=[each.conversation.pk for each in turn]).delete()
+    for batch in _batches(saved):
+        Conversation.objects.filter(pk__in=[each.conversation.pk for each in batch]).delete()
 
 
 def _unknown(owner: int, rows: Sequence[Rows]) -> list[Rows]:

@@ -108,7 +108,7 @@ def _event(span: Span, tid: int, zero: int) -> dict[str, Any]:
 
 
 def _scalars(event: msgspec.Struct) -> dict[str, Any]:
-    """The event's single values; lists are for the JSON export. Bytes become text where they are UTF-8."""
+    """The event's single values, without lists, which the JSON export has. Bytes become text where they are UTF-8."""
     values = {name: value for name, value in msgspec.structs.asdict(event).items() if name != "at"}
     return {
         name: value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value

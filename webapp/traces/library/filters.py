@@ -129,8 +129,8 @@ def _moment(text: str, later: timedelta = timedelta()) -> datetime:
         ) from None
 
 
-def _any(text: str) -> Q:
-    """Check an order, which excludes nothing. It is among the filters in an address and in a saved view."""
+def _order(text: str) -> Q:
+    """Check the order of the rows, which excludes none. It is among the filters in an address and in a saved view."""
     Order.of(text)
     return Q()
 
@@ -148,7 +148,7 @@ _CONDITIONS: dict[str, Condition] = {
     "is_imported": _flag("is_imported"),
     "since": _since,
     "until": _until,
-    "sort": _any,
+    "sort": _order,
 } | {
     f"{field}_{end}": _bound(field, comparison)
     for field in ("first_token_us", "first_text_us", "duration_us", "cost_nano")

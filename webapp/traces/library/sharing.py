@@ -35,7 +35,7 @@ def share(trace: Trace, lifetime: timedelta, is_redacted: bool, now: datetime) -
 
 
 def opened(token: str, now: datetime) -> Share | None:
-    """The token's link. None: it expired, was taken back or never existed, or its owner's account is closed."""
+    """The token's link. None: it expired, was deleted or never existed, or its owner's account is closed."""
     found = Share.objects.filter(token_sha256=_digest(token), expires_at__gt=now, trace__request__user__is_active=True)
     return found.select_related("trace__request").defer("trace__blob", "trace__request__input").first()
 

@@ -4,7 +4,7 @@ import type { PanelName } from "../panels";
 import type { Exhibit } from "../../trace/words/terms";
 
 const OF_SCENE: Record<SceneId, Exhibit> = {
-  gateway: "gate",
+  gateway: "gateway",
   context: "context",
   tokens: "tokenizer",
   safety: "safety",
@@ -18,7 +18,7 @@ const OF_SCENE: Record<SceneId, Exhibit> = {
 
 const OF_PANEL: Partial<Record<PanelName, Exhibit>> = {
   Timing: "prefill",
-  Gateway: "gate",
+  Gateway: "gateway",
   Safety: "safety",
   Context: "context",
   Tokens: "tokenizer",

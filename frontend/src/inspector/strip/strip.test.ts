@@ -118,10 +118,10 @@ describe("the strip's slider", () => {
     slider().dispatchEvent(new Event("input", { bubbles: true }));
     flushSync();
     expect(place()).toBe("1 / 2 · 100\u00a0ms");
-    button("Live")!.click();
+    button("Skip to live")!.click();
     flushSync();
     expect(place()).toContain("2 / 2");
-    expect(button("Live")).toBeUndefined();
+    expect(button("Skip to live")).toBeUndefined();
   });
 });
 

@@ -1,4 +1,4 @@
-/** The answer as tokens that grow to the right: the taller one is, the more it surprised the model. */
+/** The answer as a ribbon of tokens that grows to the right. A taller token surprised the model more. */
 import type { TokenSampled } from "../../protocol/events";
 import { nameOf } from "../../trace/token-name";
 import type { TraceView } from "../../trace/view";
@@ -14,12 +14,12 @@ const LEAST_BAR = 3;
 const SIZE = 11;
 const LARGE = 18;
 const GAP = 3;
-/** No word takes more of the ribbon, px. */
+/** Greatest width of a token, px. */
 const MOST_WIDTH = 132;
 const LEAST_WIDTH = 12;
-/** More than these never have room. */
+/** Most tokens that ever have room. */
 const MOST_TOKENS = 60;
-/** Number of the next tokens that are seen coming, where they are known. */
+/** Number of tokens shown after the current one, where they are known. */
 const NUM_AHEAD = 4;
 
 interface Place {
@@ -30,7 +30,7 @@ interface Place {
   kind: "past" | "current" | "ahead";
 }
 
-/** `ahead`: the tokens after those of the view, where the moment shown is one of the past. */
+/** Draw the ribbon. `ahead`: the tokens after those of the view, when the view shows a past moment. */
 export function ribbonShapes(view: TraceView, area: Area, ahead: readonly TokenSampled[] = []): Shape[] {
   const current = view.tokens.at(-1);
   if (!current) return [];
@@ -41,7 +41,7 @@ export function ribbonShapes(view: TraceView, area: Area, ahead: readonly TokenS
   ]);
   const end = placed.find(({ kind }) => kind === "current")!;
   const last = placed.at(-1)!;
-  // The current token is never pushed out by those that follow it.
+  // The tokens that follow never push the current one out of sight.
   const shift = Math.max(
     0,
     Math.min(last.x + last.width - area.width, Math.max(0, end.x + end.width - area.width * 0.6)),

@@ -1,4 +1,4 @@
-/** The bill: counts so far while the answer runs, and each line with its price once it is posted. */
+/** The bill. While the answer runs it shows counts; once posted, each line has its price. */
 import type { BillLine, BillPosted } from "../../protocol/events";
 import { count, money, moneyColumn } from "../../trace/format";
 import { isOver, type TraceView } from "../../trace/view";

@@ -29,7 +29,7 @@ export interface ChainPlace {
   width: number;
 }
 
-/** The processors in their order, in as many rows as they need. */
+/** Places of the processors in their order, in as many rows as they need. */
 export function chainPlaces({ steps }: Masses, params: SamplingParams, area: Area): ChainPlace[] {
   let [x, row] = [0, 0];
   return steps.map((step) => {
@@ -42,7 +42,7 @@ export function chainPlaces({ steps }: Masses, params: SamplingParams, area: Are
   });
 }
 
-/** The one at work is marked; null: none is. */
+/** Draw the processors. The one at work is marked; null: none is at work. */
 export function chainShapes(places: ChainPlace[], area: Area, now: number | null): Shape[] {
   return places.flatMap(({ label, x, row, width }, index) => {
     const y = area.y + 26 + row * CHAIN_ROW;

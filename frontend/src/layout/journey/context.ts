@@ -1,4 +1,4 @@
-/** The context window to scale, with the prompt's segments packed into it one after the other, and those left out. */
+/** The context window to scale, with the prompt's segments one after the other, and the segments left out. */
 import type { ContextAssembled, Segment } from "../../protocol/events";
 import { count, counted } from "../../trace/format";
 import type { TraceView } from "../../trace/view";
@@ -8,7 +8,7 @@ import { fitted, lines, monoWidth, sansWidth } from "./words";
 const BAR = 22;
 const PACKED = 64;
 const LINE = 17;
-/** Height of a segment's entry: its heading alone, or with as many lines of its text as fit. */
+/** Least height of a segment's entry, px: its heading alone. Lines of its text are added where they fit. */
 const LEAST_ENTRY = 22;
 const MOST_LINES = 6;
 const ENTRY_GAP = 12;
@@ -31,7 +31,7 @@ export function contextShapes({ context, events }: TraceView, area: Area, beat: 
   ];
 }
 
-/** The whole window, and the prompt's place in it, which widens to the bar below. */
+/** The whole window, and the prompt's place in it, which the bar below enlarges. */
 function scaleShapes(context: ContextAssembled, area: Area, shown: number, packed: Area): Shape[] {
   const { window, reserved_output: reserved, num_prompt_tokens: num } = context;
   const y = area.y + 22;
@@ -115,7 +115,7 @@ interface Entry {
   isLeftOut: boolean;
 }
 
-/** Each segment's kind, size and beginning; of too many the first and the last. */
+/** Entries with each segment's kind, size and beginning. Of too many, the first and the last are shown. */
 function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[] {
   if (area.height < 2 * LEAST_ENTRY) return [];
   const entries = entriesOf(context);
@@ -138,7 +138,7 @@ function listShapes(context: ContextAssembled, area: Area, beat: number): Shape[
   });
 }
 
-/** In lines of its own; without room for them, as much as fits beside the segment's name. */
+/** The beginning of a segment in lines of its own; without room for them, one that fits beside its name. */
 function beginning(words: string, width: number, most: number): string[] {
   if (most) return lines(words, width - 22, 12, Math.min(MOST_LINES, most), monoWidth);
   return [fitted(words.slice(0, 300).replaceAll("\n", "↵"), width - nameWidth(width) - 90, 12)];

@@ -1,9 +1,10 @@
-/** The message at the gate: its text, the limits that let it pass, and the safety check's scores beside their thresholds. */
+/** The message at the gateway: its text, the limits that let it pass, and the safety scores beside their thresholds. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
 import { count, counted, duration } from "../../trace/format";
 import { messageLength } from "../../trace/context/reading";
 import { categoryWords } from "../../trace/words/safety-words";
-import { checkAtGate } from "../../trace/journey/scenes";
+import { verdictWords } from "../../trace/verdicts";
+import { checkAtGateway } from "../../trace/journey/scenes";
 import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, turn, type Area, type Shape } from "./shapes";
 import { fitted, lines, sansWidth } from "./words";
@@ -11,23 +12,23 @@ import { fitted, lines, sansWidth } from "./words";
 const SIZES = [24, 17];
 const LEADING = 1.45;
 const ROW = 24;
-/** Height below the text: the gate, the check and its scores. */
+/** Height below the text: the gateway, the check and its scores. */
 const BELOW = ROW * 9 + 60;
 
-/** The question stands in the log only once the context is assembled; null: it never was. */
+/** Draw the gateway. `question`: its text, which the log has only after the context is assembled; null: it has none. */
 export function gatewayShapes(view: TraceView, area: Area, beat: number, question: string | null): Shape[] {
   const newest = view.events.at(-1)?.event.type;
   const during = (type: string) => (newest === type ? beat : 1);
   const said = saidShapes(question, view, area, during("request.accepted"));
-  const gateTop = said.bottom + ROW * 1.5;
+  const checksTop = said.bottom + ROW * 1.5;
   return [
     ...said.shapes,
-    ...gateShapes(view, { ...area, y: gateTop }, during("gateway.checked")),
-    ...checkShapes(checkAtGate(view), { ...area, y: gateTop + ROW * 2.2 }, during("safety.checked")),
+    ...limitShapes(view, { ...area, y: checksTop }, during("gateway.checked")),
+    ...checkShapes(checkAtGateway(view), { ...area, y: checksTop + ROW * 2.2 }, during("safety.checked")),
   ];
 }
 
-/** In the largest type in which it has room. */
+/** Break the question into lines, in the largest type that has room. */
 function typeset(question: string, { width, height }: Area): { size: number; written: string[] } {
   for (const size of SIZES) {
     const most = Math.max(1, Math.floor((height - BELOW - 34) / (size * LEADING)));
@@ -68,19 +69,19 @@ function saidShapes(question: string | null, view: TraceView, area: Area, beat: 
   return { shapes, bottom: top + height };
 }
 
-function gateShapes({ gateway }: TraceView, area: Area, beat: number): Shape[] {
+function limitShapes({ gateway }: TraceView, area: Area, beat: number): Shape[] {
   if (!gateway)
-    return [text("gate", area.x, area.y + 12, "The gate is still checking it.", { ink: "faint" })];
+    return [text("gateway", area.x, area.y + 12, "The gateway is still checking it.", { ink: "faint" })];
   const limits = gateway.limits.map(
     ({ name, limit, remaining }) =>
       `${name === "concurrency" ? "open requests" : name.replaceAll("_", " ")}: ${count(remaining)} of ${count(limit)} left`,
   );
-  const words = ["Gate: signed in", ...limits, duration(gateway.duration_us)].join(" · ");
+  const words = ["Gateway: signed in", ...limits, duration(gateway.duration_us)].join(" · ");
   return [
-    line("gate", [area.x, area.y - 8, area.x + area.width * part(beat, 0, 0.8), area.y - 8], {
+    line("gateway", [area.x, area.y - 8, area.x + area.width * part(beat, 0, 0.8), area.y - 8], {
       ink: "gateway",
     }),
-    text("gate-said", area.x, area.y + 12, fitted(words, area.width, 12, sansWidth), {
+    text("gateway-said", area.x, area.y + 12, fitted(words, area.width, 12, sansWidth), {
       opacity: part(beat, 0, 0.8),
     }),
   ];
@@ -94,9 +95,7 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
         ink: "faint",
       }),
     ];
-  const verdict =
-    check.verdict === "block" ? "blocked" : check.verdict === "flag" ? "flagged, but let through" : "allowed";
-  const words = `Safety check: ${verdict} · ${duration(check.duration_us)}`;
+  const words = `Safety check: ${verdictWords(check.verdict)} · ${duration(check.duration_us)}`;
   return [
     line("check", [area.x, area.y - 8, area.x + area.width, area.y - 8], { ink: "safety" }),
     text("check-said", area.x, area.y + 12, fitted(words, area.width, 12, sansWidth), {
@@ -108,7 +107,7 @@ function checkShapes(check: SafetyChecked | null, area: Area, beat: number): Sha
   ];
 }
 
-/** A bar up to the score; a tick where the verdict would turn. */
+/** A bar up to the score, and a tick at its threshold. */
 function scoreShapes(score: SafetyScore, { x, y, width }: Area, shown: number): Shape[] {
   const nameWidth = Math.min(130, width * 0.34);
   const figureWidth = 54;

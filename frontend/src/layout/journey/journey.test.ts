@@ -240,7 +240,7 @@ describe("a fork", () => {
     text: "The capital",
   };
 
-  it("is checked at the gate, not where its text is released", () => {
+  it("is checked at the gateway, not where its text is released", () => {
     const check = {
       ...(eventsOf("finished").find(({ type }) => type === "safety.checked") as SafetyChecked),
     };

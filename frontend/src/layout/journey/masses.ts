@@ -3,26 +3,26 @@ import type { SamplingParams, TokenSampled } from "../../protocol/events";
 import { columns, isGreedy, type Column } from "../../trace/sampling/probability";
 
 export interface Mass {
-  /** In the token's candidate list. */
+  /** Its index in the token's candidate list. */
   index: number;
   id: number;
   isDrawn: boolean;
   /** Its share after the model and after each processor; 0 once it is removed. */
   shares: number[];
-  /** Its interval of the last distribution, from 0 to 1; null where it has none or it is not known. */
+  /** Its interval in the last distribution, from 0 to 1; null: it has none, or it is not known. */
   interval: { low: number; high: number } | null;
 }
 
 export interface Masses {
-  /** In candidate order: the most likely that are left, some that are not, and the drawn one always. */
+  /** In candidate order: the most likely survivors, some removed candidates, and always the drawn one. */
   rows: Mass[];
   /** The joint share of all others, after the model and after each processor. */
   others: number[];
-  /** The parts of the others before and behind; no row covers them. */
+  /** Intervals of the last distribution that no row covers. */
   rest: { low: number; high: number }[];
-  /** The number left after each step, and of how many; null: it removed nothing, or that is not known. */
+  /** Each step, with the number of candidates left after it; null: it removed none, or that is not known. */
   steps: { name: Column["name"] | "greedy"; numLeft: number | null }[];
-  /** True when the draw is known, or was not needed. */
+  /** True when the draw is known, or greedy decoding needed none. */
   isDrawKnown: boolean;
 }
 
@@ -48,13 +48,13 @@ export function massesOf(token: TokenSampled, params: SamplingParams, most: numb
   };
 }
 
-/** Greedy decoding puts all on the first at its end. */
+/** Shares of one candidate by step. Greedy decoding ends with the whole mass on the chosen token. */
 function sharesOf(token: TokenSampled, table: Column[], index: number): number[] {
   const shares = table.map(({ probabilities }) => Math.min(1, probabilities[index] ?? 0));
   return isGreedy(token) ? [...shares, token.candidate_ids[index] === token.id ? 1 : 0] : shares;
 }
 
-/** Recorded candidates without a row, and those that are not recorded: as the columns have it, so that panels agree. */
+/** The joint share of recorded candidates without a row and of unrecorded ones, as in the panels' columns. */
 function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): number[] {
   const found = table.map(({ probabilities, others }) =>
     probabilities.reduce<number>((sum, p, index) => sum + (shown.has(index) ? 0 : (p ?? 0)), others),
@@ -62,7 +62,7 @@ function othersOf(token: TokenSampled, table: Column[], shown: Set<number>): num
   return isGreedy(token) ? [...found, 0] : found;
 }
 
-/** Logits are rounded: the mass that a processor removed may be too small to show. */
+/** The steps. Logits are rounded, so the removed mass may be too small to show: the number of candidates counts too. */
 function stepsOf(table: Column[], token: TokenSampled): Masses["steps"] {
   const steps: Masses["steps"] = table.map(({ name, numCandidates, mass }, index) => ({
     name,
@@ -86,7 +86,7 @@ function chosenRows(token: TokenSampled, table: Column[], most: number): number[
   return [...found].sort((a, b) => a - b);
 }
 
-/** The drawn one's interval as recorded; the others' logits are rounded, so that they give way to it. */
+/** The intervals: the drawn candidate's as recorded, the others' fitted around it, since their logits are rounded. */
 function intervalsOf(token: TokenSampled, final: Column): Mass["interval"][] {
   const drawn = token.candidate_ids.indexOf(token.id);
   const { low, high } = token;

@@ -12,9 +12,9 @@ import { savedTime } from "../../trace/context/saved-time";
 
 const TOP = 28;
 const FOOT = 64;
-/** More blocks than these are drawn without their borders, as are those whose size is not reported. */
+/** Most blocks drawn with borders. Blocks of unknown size have none either. */
 const MOST_BORDERS = 800;
-/** The unit of the rows where no block size is reported. */
+/** Tokens of a block where no block size is reported. */
 const UNKNOWN_BLOCK = 16;
 const LEAST_PREVIEW = 60;
 const PREVIEW_LINE = 16;
@@ -105,7 +105,7 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
     places(on, start, end).map((place, row) =>
       box(`${key}-${row}`, { ...place, width: place.width - 1.5 }, { fill: "prefill", radius: 2, opacity }),
     );
-  // A hit follows only hits, and more of the prompt may come from the last block of a request that runs.
+  // All hits come first. Part of the next block may come from a running request.
   const numHits = cache.hits.slice(0, numBlocks).filter(Boolean).length;
   const end = numLit(cache, numLooked, on);
   if (cache.hits.length > MOST_BORDERS) return lit("hits", 0, end);
@@ -115,13 +115,13 @@ function hitShapes(cache: CacheLookedUp, on: Ribbon, numLooked: number): Shape[]
   return [...shapes, ...lit("hit-partly", numHits * blockSize, end)];
 }
 
-/** Number of tokens, from the first on, found by now. */
+/** Number of first tokens of the prompt that the lookup has found by now. */
 function numLit(cache: CacheLookedUp, numLooked: number, { blockSize }: Ribbon): number {
   if (numLooked >= cache.hits.length) return cache.num_cached_tokens;
   return cache.hits.slice(0, Math.ceil(numLooked)).filter(Boolean).length * blockSize;
 }
 
-/** The beginning of each block's text, where there is room for it; the tokens from start to end lie on the strong hue. */
+/** The beginning of each block's text, where it has room. Tokens from start to end are on the strong hue. */
 function previewShapes(
   view: TraceView,
   on: Ribbon,
@@ -152,7 +152,7 @@ function previewShapes(
   }).flat();
 }
 
-/** A line of mono text in pieces of one ink each: the part between from and to is on the strong hue. */
+/** A line of mono text, in pieces of one ink each. The part between from and to is on the strong hue. */
 function inkedShapes(
   key: string,
   x: number,

@@ -8,9 +8,9 @@ import { fitted, lines, sansWidth } from "./words";
 const SIDE = 26;
 const GAP = 8;
 const LABEL = 12;
-/** The sentence's room, and how far the engine stands above the track. */
+/** Height of the sentence, and of the engine above the track, px. */
 const [SAID, ABOVE] = [24, 62];
-/** Most lines of one fact: the words on the compute format are a whole sentence. */
+/** Most lines of one fact. The compute format is a whole sentence. */
 const MOST_LINES = 3;
 
 const WHERE = {
@@ -72,7 +72,7 @@ function engineArea(area: Area, y: number): Area {
   return { x: area.x + area.width - width, y: y - ABOVE, width, height: ABOVE + 44 + SIDE };
 }
 
-/** Facts that a server elsewhere does not report are omitted. */
+/** Draw the engine with its facts. Facts that a remote server does not report are omitted. */
 function engineShapes(started: TraceView["started"], engine: Area, area: Area, shown: number): Shape[] {
   const facts = started
     ? [

@@ -4,6 +4,7 @@ import { decodeBase64, pieceLabel, REDACTED_PIECE, sharedText } from "../../trac
 import { nameOf } from "../../trace/token-name";
 import { count, counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
+import { verdictWords } from "../../trace/verdicts";
 import { numReleased } from "../../trace/journey/scenes";
 import { isOver, type TraceView } from "../../trace/view";
 import { box, line, part, shifted, text, type Area, type Shape } from "./shapes";
@@ -14,9 +15,9 @@ const PAD = 6;
 const GAP = 4;
 const CHIP = 22;
 const BYTES = 11;
-/** The tops of the parts: the buffered tokens, the gate, the browser's text. */
+/** Tops of the buffered tokens, the output check and the browser's text, px. */
 const HELD_TOP = 22;
-const GATE = 78;
+const GUARD = 78;
 const SENT_TOP = 128;
 const SENT_ROW = 26;
 
@@ -26,7 +27,7 @@ export function releaseShapes(view: TraceView, area: Area, beat: number): Shape[
   return [
     ...bufferedShapes(view, area, during("token.sampled"), during("text.withheld")),
     ...scanShapes(view, area, during("safety.checked")),
-    ...gateShapes(view, area, during("safety.checked")),
+    ...guardShapes(view, area, during("safety.checked")),
     ...leavingShapes(view, area, during("text.released")),
     ...sentShapes(view, area, during("text.released", "text.withheld")),
   ];
@@ -68,7 +69,7 @@ function bufferedShapes(view: TraceView, area: Area, arriving: number, withholdi
 const sizeOf = ({ piece }: TokenSampled): string =>
   piece === REDACTED_PIECE ? "" : `${decodeBase64(piece).length} B`;
 
-/** The number of bytes of redacted tokens is not known. */
+/** The number of bytes in words; empty when tokens are redacted, since it is then not known. */
 function bytesOf(buffered: TokenSampled[]): string {
   if (buffered.some(({ piece }) => piece === REDACTED_PIECE)) return "";
   return `, ${counted(
@@ -85,7 +86,7 @@ function isWaiting(buffered: TokenSampled[]): boolean {
   );
 }
 
-/** The newest at the right, as many as have room; it falls in from the draw above. */
+/** As many tokens as have room, the newest at the right. It falls in from the draw above. */
 function chipShapes(tokens: TokenSampled[], area: Area, arriving: number): Shape[] {
   const shared = sharedText(tokens.map(({ piece }) => piece));
   const chips = placed(tokens, area);
@@ -154,7 +155,7 @@ function placed(tokens: TokenSampled[], area: Area) {
 
 const lastCheck = ({ outputChecks }: TraceView): SafetyChecked | null => outputChecks.at(-1) ?? null;
 
-/** The guard reads the buffered tokens. */
+/** The guard's scan of the buffered tokens. */
 function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   if (events.at(-1)?.event.type !== "safety.checked" || beat >= 1) return [];
   const x = area.x + area.width * part(beat, 0, 0.7);
@@ -167,8 +168,8 @@ function scanShapes({ events }: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
-  const y = area.y + GATE;
+function guardShapes(view: TraceView, area: Area, beat: number): Shape[] {
+  const y = area.y + GUARD;
   const check = lastCheck(view);
   const ends: [number, number, number, number] = [area.x, y, area.x + area.width, y];
   if (!check) {
@@ -176,24 +177,18 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
       ? "No output check is recorded."
       : "The output check has not read the answer yet.";
     return [
-      line("gate", ends, { ink: "release", width: 1.5 }),
-      text("gate-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
+      line("guard", ends, { ink: "release", width: 1.5 }),
+      text("guard-said", area.x, y + 18, fitted(said, area.width, 12, sansWidth), { ink: "soft" }),
     ];
   }
   const worst = worstScore(check);
-  const verdict = {
-    allow: "passed",
-    flag: "flagged, but let through",
-    rewrite: "rewritten",
-    block: "withheld",
-  }[check.verdict];
   const score = worst && check.verdict !== "allow" ? `, ${judged(worst)}` : "";
-  const words = `Guard ${verdict}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
+  const words = `Output check: ${verdictWords(check.verdict)}${score} · ${duration(check.duration_us)}, held ${duration(check.buffered_us)}`;
   const isAllowed = check.verdict === "allow";
   return [
-    line("gate", ends, { ink: check.verdict === "block" ? "danger" : "release", width: 1.5 }),
+    line("guard", ends, { ink: check.verdict === "block" ? "danger" : "release", width: 1.5 }),
     ...lines(words, area.width, 12, 2).map((each, index) =>
-      text(`gate-said-${index}`, area.x, y + 18 + index * 16, each, {
+      text(`guard-said-${index}`, area.x, y + 18 + index * 16, each, {
         ink: isAllowed ? "soft" : "danger",
         opacity: part(beat, 0.4, 0.9),
       }),
@@ -201,7 +196,7 @@ function gateShapes(view: TraceView, area: Area, beat: number): Shape[] {
   ];
 }
 
-/** Tokens that were just released fall past the gate. */
+/** Tokens that were just released fall past the guard. */
 function leavingShapes({ releases, tokens }: TraceView, area: Area, beat: number): Shape[] {
   if (beat >= 0.7) return [];
   const [before, now] = [releases.at(-2)?.num_tokens ?? 0, releases.at(-1)?.num_tokens ?? 0];
@@ -225,7 +220,7 @@ function sentShapes(view: TraceView, area: Area, beat: number): Shape[] {
     words: release.text,
     isNotice: false,
   }));
-  // The text that a fork goes on from is there already.
+  // A fork begins with the text that it took over.
   if (forked?.text) texts.unshift({ key: "sent-before", words: forked.text, isNotice: false });
   if (withheld) texts.push({ key: "sent-instead", words: withheld.replacement, isNotice: true });
   const said = releases.length
@@ -264,7 +259,7 @@ interface Sent {
   isNotice: boolean;
 }
 
-/** The last of them that have room, in rows from left to right. */
+/** The last texts that have room, in rows from left to right. */
 function flow(texts: Sent[], width: number, numRows: number) {
   const measured = texts.slice(-60).map((each) => {
     const words = fitted(each.words.replaceAll("\n", "↵"), width - 2 * PAD, 12);

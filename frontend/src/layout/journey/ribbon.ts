@@ -1,4 +1,4 @@
-/** The prompt laid out as a text is, in rows of whole blocks: the place of any range of its tokens. */
+/** The prompt laid out like text, in rows of whole blocks. Gives the place of any range of its tokens. */
 import type { Area } from "./shapes";
 
 export interface Ribbon {
@@ -17,7 +17,7 @@ const LEAST_ROW = 8;
 const ROW_GAP = 4;
 const LEAST_BLOCK = 2;
 
-/** Blocks as wide as they can be for all to have room. */
+/** Lay out a prompt with the widest blocks that all have room. */
 export function ribbon(numTokens: number, blockSize: number, area: Area): Ribbon {
   const num = Math.max(1, Math.ceil(numTokens / blockSize));
   const heightOf = (perRow: number) =>
@@ -56,7 +56,7 @@ export function places(on: Ribbon, start: number, end: number): Area[] {
   return found;
 }
 
-/** The end of the part that is done. */
+/** The place at which the part before a position ends; null: there is none. */
 export function front(on: Ribbon, position: number): Area | null {
   const place = places(on, Math.max(0, Math.ceil(position) - 1), Math.ceil(position))[0];
   return place ? { ...place, x: place.x + place.width, width: 0 } : null;

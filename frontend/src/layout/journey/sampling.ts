@@ -1,6 +1,6 @@
 /**
- * One token's draw: the candidates' masses rise, each logits processor removes some, the rest lines up end to
- * end without changing its length, and the draw u falls on one of them.
+ * One token's draw. The candidates' masses rise, and each logits processor removes some. The rest lines up end to end,
+ * each mass keeping its length, and the draw u falls on one of them.
  */
 import type { TokenSampled } from "../../protocol/events";
 import { isAccepted } from "../../trace/drafts";
@@ -14,13 +14,13 @@ import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
 const TOP = 48;
-/** Heights, px: below the first the row of logits processors is left out, and the candidates keep the room. */
+/** Least height, px, with the row of processors; and the candidates' top without that row. */
 const [CHAIN_FROM, LEAST_TOP] = [260, 28];
-/** A candidate's row, where there is room and where there is not. */
+/** Height of a candidate's row, and its least height where room is short, px. */
 const [ROW, LEAST_ROW] = [30, 20];
 const FOOT = 66;
 const MOST_ROWS = 9;
-/** With fewer the likeliest rivals are not seen. */
+/** Rows wanted, so that the likeliest rivals are visible. */
 const WANTED_ROWS = 6;
 const { risen: RISE, cut: STAGES, lined: LINED, drawn: DRAWN } = DRAW_PARTS;
 
@@ -32,13 +32,13 @@ interface Scales {
   top: number;
   barTop: number;
   row: number;
-  /** Size of a bar. */
+  /** Height of a bar, px. */
   bar: number;
-  /** Size of the names, px. */
+  /** Type size of the names, px. */
   size: number;
 }
 
-/** `isFast`: the rows stay where they begin, and only the bar below them lines up. */
+/** Draw the token's draw. `isFast`: the rows stay in place, and only the bar below them lines up. */
 export function samplingShapes(view: TraceView, area: Area, wholeBeat: number, isFast = false): Shape[] {
   return shapesOf(view, area, wholeBeat, isFast).map((shape) => ({ ...shape, key: `draw-${shape.key}` }));
 }
@@ -114,7 +114,7 @@ function unknownShapes(token: TokenSampled, area: Area): Shape[] {
   ];
 }
 
-/** The step shown on the way from the model to the draw, as a number with a fraction of the next. */
+/** The step shown between the model and the draw, as a number with a fraction of the next step. */
 const stepAt = (masses: Masses, beat: number): number => stepAtOf(masses.steps.length, beat);
 
 function stepAtOf(numSteps: number, beat: number): number {
@@ -123,7 +123,7 @@ function stepAtOf(numSteps: number, beat: number): number {
   return Math.floor(raw) + part(raw % 1, 0.15, 0.85);
 }
 
-/** The bar's mass at this moment, and where it stands: at 0 until it is lined up. */
+/** The bar's mass at this moment, and its start, which is 0 until the bar is lined up. */
 function placeOf(
   { shares, interval }: Mass,
   masses: Masses,
@@ -204,7 +204,7 @@ function rowShapes(
   ];
 }
 
-/** All that have no row of their own, as one. */
+/** The candidates without a row, as one row. */
 function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number, isFast: boolean): Shape[] {
   const y = on.top + rows.length * on.row;
   const step = stepAtOf(others.length, beat);
@@ -240,7 +240,7 @@ function othersShapes({ others, rest, rows }: Masses, on: Scales, beat: number, 
   ];
 }
 
-/** All that is left, end to end: from 0 to 1. */
+/** The surviving candidates end to end, from 0 to 1. */
 function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
   if (!masses.isDrawKnown)
     return [
@@ -290,7 +290,7 @@ function cumulativeShapes(masses: Masses, on: Scales, beat: number): Shape[] {
   ];
 }
 
-/** u falls through the lined-up masses and lands where the drawn one is. */
+/** The draw u, which falls through the lined-up masses onto the drawn one. */
 function drawLine(masses: Masses, token: TokenSampled, on: Scales, beat: number): Shape[] {
   if (token.u === null || !masses.isDrawKnown) return [];
   const fall = part(beat, LINED, DRAWN);

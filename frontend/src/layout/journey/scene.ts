@@ -13,10 +13,10 @@ import { releaseShapes } from "./release";
 import { tokenShapes } from "./tokens";
 import { contextShapes } from "./context";
 
-/** With less room the pictures show fewer rows, down to this height. */
+/** Least height at which all pictures work, with few rows. */
 export const LEAST_HEIGHT = 380;
 const MARGIN = 4;
-/** With less room the ribbon would leave too little for the candidates. */
+/** Least height at which the ribbon leaves the candidates enough room. */
 const RIBBON_FROM = 270;
 
 export interface Size {
@@ -24,19 +24,20 @@ export interface Size {
   height: number;
 }
 
-/** Facts that the log of the moment alone does not give. */
+/** Facts that the log up to this moment does not have. */
 export interface Around {
   /** The answer's tokens after those of the view, where they are known. */
   ahead?: readonly TokenSampled[];
-  /** The scene that is shown: while the answer is written, the draw stays on the screen. */
+  /** The scene to show. While the answer is written, the draw stays on the screen. */
   scene?: SceneId;
   /** True when tokens follow each other so fast that bars only grow and shrink. */
   isFast?: boolean;
 }
 
 /**
- * Shapes of a moment's scene in a box of this size. `beat`, 0 to 1, is the progress of the newest event's showing;
- * `question` is the message's text, where the log has it.
+ * Shapes of a moment's scene in a box of this size.
+ *
+ * `beat`: progress in showing the newest event, 0 to 1. `question`: the message's text, where the log has it.
  */
 export function sceneShapes(
   view: TraceView,

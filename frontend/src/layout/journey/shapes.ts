@@ -1,7 +1,7 @@
 /** The shapes of the journey's pictures. Knows sizes and the names of colours, neither SVG nor the theme. */
 import type { StageId } from "../../trace/stages";
 
-/** A colour by its meaning: the theme's own, a stage's hue, strong or pale, or a step of the ramp of quantities. */
+/** A colour by its meaning: one of the theme, a stage's hue, strong or pale, or a step of the quantity ramp. */
 export type Ink =
   | "ink"
   | "soft"
@@ -19,7 +19,7 @@ export type Ink =
 
 export interface BoxShape {
   kind: "box";
-  /** The same shape of the picture a moment later has the same key. */
+  /** The same shape in the next picture has the same key. */
   key: string;
   x: number;
   y: number;
@@ -95,7 +95,7 @@ export const line = (
   rest: Partial<LineShape> = {},
 ): LineShape => ({ kind: "line", key, x1, y1, x2, y2, ink: "line", ...rest });
 
-/** Moved and faded as one. */
+/** The shapes, moved and faded together. */
 export function shifted(shapes: Shape[], dx: number, dy: number, opacity = 1): Shape[] {
   return shapes.map((shape) => {
     const faded = (shape.opacity ?? 1) * opacity;
@@ -107,13 +107,13 @@ export function shifted(shapes: Shape[], dx: number, dy: number, opacity = 1): S
 
 export const mix = (from: number, to: number, share: number): number => from + (to - from) * share;
 
-/** The progress of a part of a beat between two shares of it, slowing down at its end. */
+/** Progress, 0 to 1, of the part of a beat between two shares of it. It slows down at its end. */
 export function part(beat: number, from: number, to: number): number {
   const share = Math.min(1, Math.max(0, (beat - from) / (to - from)));
   return 1 - (1 - share) ** 3;
 }
 
-/** The part of one of many that come one after the other, each beginning before the last has ended. */
+/** Progress of one of several overlapping parts of a beat, which begin one after the other. */
 export function turn(beat: number, index: number, num: number): number {
   const length = Math.max(0.25, 1 / Math.max(1, num));
   const start = num > 1 ? (index / (num - 1)) * (1 - length) : 0;

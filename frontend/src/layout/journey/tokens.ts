@@ -6,7 +6,7 @@ import type { TraceView } from "../../trace/view";
 import { box, line, mix, part, text, type Area, type Shape } from "./shapes";
 import { fitted, monoWidth, sansWidth } from "./words";
 
-/** The largest in which all tokens have room; in the last only some have. */
+/** Type sizes: the largest in which all tokens have room is taken. In the last, some may have none. */
 const SIZES = [22, 18, 15];
 const TOP = 28;
 
@@ -38,7 +38,7 @@ interface Chip {
   /** True for a token of the answer that a fork goes on from. */
   isKept: boolean;
   row: number;
-  /** Its place in the row. */
+  /** Its place in its row. */
   x: number;
   width: number;
 }
@@ -62,7 +62,7 @@ export function tokenShapes(view: TraceView, area: Area, beat: number): Shape[] 
   ];
 }
 
-/** All tokens, or of too many the last. */
+/** All tokens; of too many, the last. */
 function fill(prompt: Reading, room: Area): { type: Type; chips: Chip[] } {
   const num = prompt.ids.length;
   const types = SIZES.map(typeOf);
@@ -87,7 +87,7 @@ function chipOf({ pieces, ids }: Reading, index: number, type: Type, room: numbe
 
 const numRowsIn = ({ height }: Area, { row }: Type): number => Math.max(1, Math.floor(height / row));
 
-/** From which token on all that follow have room: filled from the end, which leaves a row's worth of other gaps. */
+/** Index of the first token to show so that it and all later ones have room. Rows are filled from the end for this. */
 function firstShown(prompt: Reading, type: Type, room: Area): number {
   const numRows = Math.max(1, numRowsIn(room, type) - 1);
   let first = prompt.ids.length;
@@ -124,7 +124,7 @@ function chipsFrom(prompt: Reading, first: number, type: Type, room: Area): Chip
   return chips;
 }
 
-/** Before the cut the pieces of a row stand together as text, behind those that are cut already. */
+/** The pieces of a row that are not cut yet: together as text, after the cut ones. */
 function placedNow(chips: Chip[], shown: number[], { size, gap }: Type): Chip[] {
   let [row, x] = [-1, 0];
   return chips.map((chip, order) => {

@@ -1,11 +1,11 @@
 /** Widths of words, without a font to measure: the mono font's columns, and the sans font's average. */
 
-/** Width of a column in the size of the mono font. */
+/** Width of a column over the type size of the mono font. */
 const COLUMN = 0.6;
-/** No ordinary line of the sans font is wider on average. */
+/** Width of a letter of the sans font over its type size; ordinary lines are no wider on average. */
 const AVERAGE = 0.54;
 
-/** East Asian characters and emoji take two columns, marks that join the one before none. */
+/** Columns of a character: two for East Asian ones and emoji, none for marks that join the one before. */
 function columnsOf(char: string): number {
   const code = char.codePointAt(0)!;
   if (
@@ -24,9 +24,9 @@ export const sansWidth = (words: string, size: number): number => (monoWidth(wor
 
 type Measure = (words: string, size: number) => number;
 
-/** As much of the words as fits, with a sign that more would follow. */
+/** The beginning of the words that fits, with an ellipsis when it is not all. */
 export function fitted(words: string, width: number, size: number, measure: Measure = monoWidth): string {
-  // Nothing longer can fit, and a text of a megabyte is not walked.
+  // Cut first: nothing longer can fit, and measuring a megabyte takes long.
   const chars = [...words.slice(0, Math.max(0, Math.ceil(width / (size * 0.25))))];
   if (chars.length === [...words.slice(0, chars.length + 2)].length && measure(words, size) <= width)
     return words;
@@ -34,7 +34,7 @@ export function fitted(words: string, width: number, size: number, measure: Meas
   return chars.length ? `${chars.join("")}…` : "";
 }
 
-/** Lines of at most a width, broken at spaces where there are any; the last ends in a sign if more would follow. */
+/** Lines of at most a width, broken at spaces where there are any. The last one ends in an ellipsis if text is left. */
 export function lines(
   words: string,
   width: number,

@@ -4,7 +4,7 @@ export interface Riddle {
   /** The knowledge that the riddle needs. */
   name: string;
   text: string;
-  /** The sentence is gone on with, so that the model has to name one of the two. */
+  /** Text after the sentence, which the model can only continue with one of the two. */
   lead: string;
   /** The possible next words, each with its space. */
   words: [string, string];
@@ -14,7 +14,7 @@ export interface Riddle {
 
 const WORDS: [string, string] = [" trophy", " suitcase"];
 
-/** After Levesque's Winograd schemas: one word changes what “it” is. */
+/** After Levesque's Winograd schemas: one word changes the meaning of “it”. */
 export const TROPHY: Riddle[] = [
   {
     name: "too big",
@@ -32,7 +32,7 @@ export const TROPHY: Riddle[] = [
   },
 ];
 
-/** The same tokens; only their order says which animal runs away. */
+/** Sentences of the same tokens, in which the order alone tells the animal that runs away. */
 export const CHASE: Riddle[] = [
   {
     name: "the cat first",
@@ -52,7 +52,7 @@ export const CHASE: Riddle[] = [
 
 export const NEAR_WORDS = "cat, kitten, dog, car, democracy";
 
-/** Sentences in which the model names the word that makes sense. */
+/** Number of sentences in which the model names the word that makes sense. */
 export function numUnderstood(riddles: readonly Riddle[], chances: readonly (readonly number[])[]): number {
   return riddles.filter(({ right }, index) => chances[index]![right]! > chances[index]![1 - right]!).length;
 }

@@ -20,7 +20,7 @@ const NUM_BLOCKS = 2048;
 export function requestOf(load: Load, { step_us, token_us }: StepClock): SimulationRequest {
   const arrivals = Array.from({ length: load.numRequests }, (_, index) => {
     const isLong = load.hasLong && index === longIndex(load);
-    // No two requests share a token: nothing here comes from a cache.
+    // No two requests share a token, so nothing comes from a cache.
     const ids = (size: number, from: number) =>
       Array.from({ length: size }, (_, at) => index * 10_000 + from + at);
     return {
@@ -44,7 +44,7 @@ export function requestOf(load: Load, { step_us, token_us }: StepClock): Simulat
   };
 }
 
-/** The one in the middle. */
+/** Index of the long request, the middle one. */
 export function longIndex({ numRequests }: Load): number {
   return numRequests >> 1;
 }
@@ -54,7 +54,7 @@ export interface Span {
   start: number;
   end: number;
   numTokens: number;
-  /** Steps that follow each other in the same way are one span. */
+  /** Number of steps: equal steps in a row are one span. */
   numSteps: number;
 }
 

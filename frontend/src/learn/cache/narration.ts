@@ -1,4 +1,4 @@
-/** The request's blocks that were there already. */
+/** The request's blocks that the cache had. */
 import { count, counted, duration } from "../../trace/format";
 import { line, missing, type Line, type Narration } from "../own/reading-clock";
 import { savedTime } from "../../trace/context/saved-time";

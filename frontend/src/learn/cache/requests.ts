@@ -37,7 +37,7 @@ interface Visitor {
   answer: string;
 }
 
-/** The texts of a visit; a visit that wants two answers is two requests. */
+/** The requests of a visit with their texts; one for each answer that the visit wants. */
 function visitorsOf(visit: Visit, before: readonly Visit[]): Visitor[] {
   const turn = before.filter((each) => each === "on").length + (visit === "on" ? 1 : 0);
   const talk = (num: number) => [GUIDE, ...TALK.slice(0, num).flat(), TALK[num % TALK.length]![0]];
@@ -64,9 +64,9 @@ function visitorsOf(visit: Visit, before: readonly Visit[]): Visitor[] {
 
 export interface Asked {
   user: string;
-  /** Number of the request among this user's, from 1. */
+  /** Number among this user's requests, from 1. */
   nth: number;
-  /** The prompt's and the answer's. */
+  /** Pieces of the prompt and of the answer. */
   pieces: Piece[];
   numPrompt: number;
 }

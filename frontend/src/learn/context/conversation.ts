@@ -49,7 +49,7 @@ export const TALK = [
 
 const APART_US = 60_000_000;
 
-/** A minute apart, so that each turn comes after the last one was answered. */
+/** The simulation of the turns, a minute apart, so that each comes after the answer to the last. */
 export function requestOf(turns: readonly PackedTurn[], hasCache: boolean): SimulationRequest {
   return {
     arrivals: turns.map(({ ids, answer_ids }, index) => ({

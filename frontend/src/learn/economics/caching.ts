@@ -1,4 +1,4 @@
-/** One long beginning asked about again and again, kept in different ways. Pure. */
+/** Repeated requests that share a long beginning, which is cached in different ways. Pure. */
 import type { Simulation, SimulationRequest } from "../../protocol/events";
 import type { UnitPrices } from "../../protocol/api";
 import { costOf, summed } from "../cost";
@@ -8,7 +8,7 @@ export interface Plan {
   numShared: number;
   numRequests: number;
   everyMinutes: number;
-  /** Others need the memory in between. */
+  /** True when other users' requests need the memory in between. */
   isBusy: boolean;
 }
 
@@ -26,7 +26,7 @@ const NUM_SPARE_BLOCKS = 16;
 const BLOCK = 16;
 const MINUTE_US = 60_000_000;
 
-/** The visitor's requests come first. */
+/** The simulation of the plan; the visitor's requests come first in its list. */
 export function requestOf(plan: Plan, way: Way): SimulationRequest {
   const shared = range(plan.numShared, 0);
   const gap = plan.everyMinutes * MINUTE_US;
@@ -51,7 +51,7 @@ export function requestOf(plan: Plan, way: Way): SimulationRequest {
   };
 }
 
-/** Two requests between any two of the visitor's: the second finds only blocks promised to no request. */
+/** Other users' requests, two between any two of the visitor's. The second finds only blocks promised to no request. */
 function others({ numRequests, numShared }: Plan, gap: number): SimulationRequest["arrivals"] {
   return Array.from({ length: 2 * (numRequests - 1) }, (_, index) => ({
     at_us: Math.round((index >> 1) * gap + (gap / 3) * (1 + (index & 1))),
@@ -69,7 +69,7 @@ export function costsOf({ numRequests }: Plan, { stories }: Simulation, prices: 
   return summed(stories.slice(0, numRequests).map(({ usage }) => costOf(usage, prices)));
 }
 
-/** The first number of requests from which on one way is cheaper than another; null: never. */
+/** Least number of requests from which on one way is cheaper than another; null: it never is. */
 export function paysFrom(costs: number[], others: number[]): number | null {
   const index = costs.findIndex((_, at) => costs.slice(at).every((cost, next) => cost < others[at + next]!));
   return index < 0 ? null : index + 1;

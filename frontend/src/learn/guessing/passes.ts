@@ -7,9 +7,9 @@ export interface Figures {
   numSteps: number;
   numGuesses: number;
   numAccepted: number;
-  /** µs, by the clock: a step, and each token in it besides. */
+  /** Time by the clock, µs: of each step, and of each token in it besides. */
   time: number;
-  /** With no guess at all. */
+  /** Time without guesses, µs. */
   plainTime: number;
 }
 

@@ -5,7 +5,7 @@ export interface Counts {
   uncached: number;
 }
 
-/** The counts of one step: it gives token `step` of the answer, from 0. */
+/** The counts of the step that gives token `step` of the answer, from 0. */
 export function countsAt(numPrompt: number, step: number): Counts {
   return { cached: step ? 1 : numPrompt, uncached: numPrompt + step };
 }

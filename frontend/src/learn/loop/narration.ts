@@ -1,4 +1,4 @@
-/** Tokens that the request's steps computed, and that they would have computed without a cache. */
+/** Numbers of tokens that the request's steps computed, and would have computed without a cache. */
 import { count, counted, duration } from "../../trace/format";
 import { numRead, type TraceView } from "../../trace/view";
 import { line, missing, type Narration } from "../own/reading-clock";
@@ -49,13 +49,13 @@ export const narrateLoop: Narration = (view) => {
   return lines;
 };
 
-/** Tokens computed of the text read before the answer. */
+/** Number of computed tokens of the text before the answer. */
 function numComputed({ prefill, tokens }: TraceView): number {
   const own = prefill.filter(({ at }) => !tokens[0] || at <= tokens[0].at);
   return own.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
-/** The answer's steps after the prompt's: the number of tokens that each computed, its guesses included. */
+/** The steps after the prompt, with the number of tokens that each computed, its guesses included. */
 export function stepsOf({ tokens, drafts }: TraceView): { num: number; step_us: number | null }[] {
   return tokens.flatMap(({ position, step_us }) => {
     const pass = drafts.passes.get(position);

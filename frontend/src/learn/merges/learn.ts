@@ -1,15 +1,15 @@
 /**
  * Byte-pair encoding, step by step: a list of pieces is learnt from a text, and a word is cut by a learnt list. Pure.
  *
- * Pieces are texts in the alphabet of bytes (tokenizer/cutter.ts). As the tokenizers library does it: words are cut
- * first and no piece goes beyond one; of pairs that are equally frequent the one whose pieces are older wins.
+ * Pieces are texts in the alphabet of bytes (tokenizer/cutter.ts). The rules are those of the tokenizers library. Words
+ * are cut first, and no piece goes beyond one. Of equally frequent pairs, the one whose pieces are older is joined.
  */
 import { toByteAlphabet } from "../../tokenizer/cutter";
 
 export interface Merge {
   left: string;
   right: string;
-  /** Number of times that the pair stood in the text. */
+  /** Number of times that the pair is in the text. */
   num: number;
 }
 
@@ -22,7 +22,7 @@ export function wordsOf(text: string): string[][] {
   return (text.match(WORDS) ?? []).map((word) => [...toByteAlphabet(encoder.encode(word))]);
 }
 
-/** Every occurrence of the pair becomes one piece, from left to right. */
+/** Join each occurrence of the pair, from left to right. */
 export function joined(word: readonly string[], { left, right }: Pick<Merge, "left" | "right">): string[] {
   const pieces: string[] = [];
   for (let at = 0; at < word.length; at++) {
@@ -33,7 +33,7 @@ export function joined(word: readonly string[], { left, right }: Pick<Merge, "le
   return pieces;
 }
 
-/** The pairs of a text, the one to be joined next first. `age`: of each piece, the oldest 0. */
+/** The pairs of a text, the next to join first. `age`: each piece's age, 0 for the oldest. */
 export function pairsOf(words: readonly (readonly string[])[], age: ReadonlyMap<string, number>): Merge[] {
   const found = new Map<string, Merge>();
   for (const word of words)
@@ -51,7 +51,7 @@ export function pairsOf(words: readonly (readonly string[])[], age: ReadonlyMap<
   );
 }
 
-/** One for each byte, in the order of their characters. */
+/** The age of the first pieces: one for each byte, in the order of their characters. */
 function firstPieces(): Map<string, number> {
   const chars = [...toByteAlphabet(Uint8Array.from({ length: 256 }, (_, byte) => byte))].sort();
   return new Map(chars.map((char, age) => [char, age]));
@@ -64,7 +64,7 @@ export interface Round {
   pairs: Merge[];
 }
 
-/** The merges learnt from a text, at most `most`, until no pair comes twice; and each round, from the bytes on. */
+/** Learn up to `most` merges from a text, until no pair comes twice. The rounds begin with the bytes. */
 export function learn(text: string, most: number): { merges: Merge[]; rounds: Round[] } {
   const age = firstPieces();
   let words = wordsOf(text);
@@ -83,7 +83,7 @@ export function learn(text: string, most: number): { merges: Merge[]; rounds: Ro
   return { merges, rounds };
 }
 
-/** The rank of each pair of a model's list, by the two pieces with a space between. */
+/** The rank of each pair in a model's list. A key is the two pieces with a space between. */
 export function ranksOf(merges: readonly (readonly string[] | string)[]): Map<string, number> {
   return new Map(merges.map((merge, rank) => [typeof merge === "string" ? merge : merge.join(" "), rank]));
 }
@@ -93,11 +93,11 @@ export interface Join {
   right: string;
   /** The pair's place in the list, from 0. */
   rank: number;
-  /** The word after it. */
+  /** The word's pieces after it. */
   pieces: string[];
 }
 
-/** The joins that a word goes through, the pair that was learnt first coming first. */
+/** The joins of a word. The pair that was learnt first is joined first. */
 export function joinsOf(word: readonly string[], ranks: ReadonlyMap<string, number>): Join[] {
   const joins: Join[] = [];
   let pieces = [...word];

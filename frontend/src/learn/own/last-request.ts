@@ -17,7 +17,7 @@ interface JsonTrace {
 }
 
 export async function loadLastRequest(): Promise<Played> {
-  // A trace made here comes before an imported one, however late that was.
+  // A trace made here comes before an imported one, even a later one.
   const last = (await lastAnswered({ is_imported: "false" })) ?? (await lastAnswered({}));
   if (!last) return playExample();
   const response = await fetch(`/api/requests/${last.id}/export?format=json`);

@@ -1,4 +1,4 @@
-/** Walks through a trace sentence by sentence: one place in the text, and the trace's playhead goes along. */
+/** Walks through a trace sentence by sentence. The trace's playhead follows the place in the text. */
 import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { advance, isAtEnd, momentAt, type Line, type Place } from "./reading-clock";
 
@@ -16,7 +16,7 @@ export class Narrator {
     this.goTo({ index: 0, share: 1 });
   }
 
-  /** The sentence as a whole, at its end. */
+  /** Show a whole sentence, with the playhead at its end. */
   show(index: number): void {
     this.isPlaying = false;
     this.goTo({ index: Math.min(Math.max(0, index), this.lines.length - 1), share: 1 });
@@ -42,7 +42,7 @@ export class Narrator {
 
   private tick(now: number): void {
     if (!this.isPlaying) return;
-    // A tab that was hidden goes on where it was.
+    // A tab that was hidden goes on where it stopped.
     const elapsed = Math.min(100, now - this.lastTick);
     this.lastTick = now;
     this.goTo(advance(this.lines, this.place, elapsed));

@@ -1,12 +1,12 @@
 /**
- * The clock of a narration: sentences take turns, each as long as it takes to read, and meanwhile the moment
- * shown moves through the stretch of the trace that it describes. Knows nothing of drawing.
+ * The clock of a narration. Each sentence has the time that reading it takes. Meanwhile the moment shown moves through
+ * the stretch of the trace that the sentence describes. Knows nothing of drawing.
  */
 import type { TraceView } from "../../trace/view";
 
 export interface Line {
   text: string;
-  /** The stretch of the trace that this sentence is about, µs since acceptance. */
+  /** Start and end of the described stretch of the trace, µs since acceptance. */
   start: number;
   end: number;
 }
@@ -37,7 +37,7 @@ export function readingMs({ text }: Line): number {
   return Math.max(LEAST_MS, text.length * MS_PER_CHAR);
 }
 
-/** The reader's place some time later; the end of the last sentence is the end. */
+/** The reader's place after some time, at most the end of the last sentence. */
 export function advance(lines: readonly Line[], place: Place, ms: number): Place {
   let { index, share } = place;
   let left = ms;

@@ -5,7 +5,7 @@ import type { StepClock } from "../simulation";
 export interface Job {
   numPrompt: number;
   numAnswer: number;
-  /** Requests of this kind at once. */
+  /** Number of requests of this kind at once. */
   numBeside: number;
 }
 
@@ -56,7 +56,7 @@ export interface Speed {
   us: number;
 }
 
-/** Steps that read prompts, and those that only write. */
+/** Speeds of the steps that read prompts, and of the steps that only write. */
 export function speedsOf(bars: Bar[]): { reading: Speed; writing: Speed } {
   const sum = (chosen: Bar[], of: (bar: Bar) => number) => chosen.reduce((all, bar) => all + of(bar), 0);
   const reading = bars.filter(({ numRead }) => numRead > 0);

@@ -2,15 +2,9 @@
 import type { SafetyChecked } from "../../protocol/events";
 import { counted, duration } from "../../trace/format";
 import { categoryWords, judged, worstScore } from "../../trace/words/safety-words";
+import { verdictWords } from "../../trace/verdicts";
 import { messageLength, messageOf } from "../../trace/context/reading";
 import { line, missing, type Line, type Narration } from "../own/reading-clock";
-
-const VERDICTS = {
-  allow: "let through",
-  flag: "flagged, but let through",
-  rewrite: "rewritten",
-  block: "stopped",
-};
 
 export const narrateSafety: Narration = (view) => {
   const { inputCheck, outputChecks, prompt, releases, withheld } = view;
@@ -25,7 +19,7 @@ export const narrateSafety: Narration = (view) => {
     const from = inputCheck.at - inputCheck.duration_us;
     lines.push(
       line(
-        `${read} in ${duration(inputCheck.duration_us)} and ${VERDICTS[inputCheck.verdict]}.`,
+        `${read} in ${duration(inputCheck.duration_us)} and ${verdictWords(inputCheck.verdict)}.`,
         from,
         inputCheck.at,
       ),

@@ -1,9 +1,9 @@
-/** A reader's view of bytes that come token by token, with and without a decoder that waits. Pure. */
+/** Bytes decoded token by token, with and without a decoder that waits for whole characters. Pure. */
 import type { Piece } from "../../tokenizer/cutter";
 
 export interface DecodedToken {
   piece: Piece;
-  /** Decoded by itself: a part of a character becomes U+FFFD. */
+  /** The token decoded by itself: a part of a character becomes U+FFFD. */
   alone: string;
   /** The text that the waiting decoder releases with this token. */
   released: string;
@@ -24,7 +24,7 @@ export function decodedTokens(pieces: Piece[]): DecodedToken[] {
   });
 }
 
-/** A character's length by its first byte; null: a byte within a character. */
+/** Length of a character in bytes, by its first byte; null: a byte within a character. */
 export function lengthOf(first: number): number | null {
   if (first < 0x80) return 1;
   if (first >= 0xf0) return 4;

@@ -78,7 +78,7 @@ export interface Row {
   text: string;
   numChars: number;
   numTokens: number;
-  /** Tokens, of those of the first language. */
+  /** Number of tokens over that of the first language. */
   times: number;
 }
 

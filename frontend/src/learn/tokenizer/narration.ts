@@ -1,4 +1,4 @@
-/** The request as the tokenizer had it. */
+/** The tokenizer's part in the request. */
 import { pieceLabel, sharedText } from "../../trace/bytes";
 import { count, counted, duration } from "../../trace/format";
 import type { TraceView } from "../../trace/view";

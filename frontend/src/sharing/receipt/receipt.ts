@@ -118,7 +118,7 @@ function times(view: TraceView): Section {
       if (spent > 0) items.push({ name: label + (isBeside ? BESIDE : ""), figure: duration(spent) });
     }
   if (table.unexplained > 0)
-    items.push({ name: "Between the stages", figure: duration(table.unexplained), isSmall: true });
+    items.push({ name: "Not measured", figure: duration(table.unexplained), isSmall: true });
   const total = table.intervals.reduce(
     (sum, each) => sum + (each.isBeside ? 0 : each.spent),
     table.unexplained,

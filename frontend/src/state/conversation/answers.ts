@@ -1,16 +1,16 @@
-/** An answer as far as this page has it. */
+/** The text and the end of an answer, from its message and from its events. */
 import { endOf, endOfMessage, type Ending } from "../../trace/outcome";
 import { isOver } from "../../trace/view";
 import type { Message } from "../../protocol/api";
 import type { RequestTrace } from "../request/request-trace.svelte";
 
-/** The text that came with the conversation stands until the events have gone beyond it. */
+/** The longer of two texts: the message's, which came with the conversation, and that of the events so far. */
 export function textSoFar(message: Message, trace: RequestTrace | null): string {
   const streamed = trace?.whole.text ?? "";
   return streamed.length > message.text.length ? streamed : message.text;
 }
 
-/** The message decides until its events do: they may be on their way, or dropped. */
+/** The end that the events tell, or the message's while the events are still loading or were dropped. */
 export function endingOf(message: Message, trace: RequestTrace | null): Ending {
   const isTold = trace && (message.status === "streaming" || isOver(trace.whole));
   return isTold ? endOf(trace.whole) : endOfMessage(message);

@@ -16,7 +16,7 @@ import { RequestTrace } from "../request/request-trace.svelte";
 /** The settings of a new conversation, from the model's entry. */
 export type Defaults = Pick<Model, "default_params" | "default_system_prompt">;
 
-/** Answers whose events stay on this page, of some megabytes each; older ones are loaded again when needed. */
+/** Most traces that stay on the page, some megabytes each. Older ones are loaded again when they are needed. */
 export const MOST_TRACES = 5;
 
 export class Chat {
@@ -33,14 +33,14 @@ export class Chat {
   onStarted: () => void = () => {};
   onSettled: () => void = () => {};
 
-  /** The request that the inspector shows: its events stay. */
+  /** The request that the inspector shows. Its trace stays. */
   inspected: string | null = null;
   private readonly recent = new Recent();
-  /** Requests whose answers are tinted and in sight: their events stay, too. */
+  /** Requests whose answers are tinted and in sight. Their traces stay, too. */
   private readonly seen = new Set<string>();
   private leaving: Promise<void> | null = null;
 
-  /** Its page was left: later events are not shown, and change no page. */
+  /** True once the user has left the page. Later events change no page. */
   isClosed = false;
   private opening: Promise<void> | null = null;
 
@@ -73,14 +73,14 @@ export class Chat {
     return trace && last!.status === "streaming" && !trace.isOver ? trace : null;
   }
 
-  /** The answer that is shown and those beside it, as far as they are being written. */
+  /** The shown answer and its siblings, as far as they are being written. */
   get writing(): Message[] {
     const last = this.path.at(-1);
     if (last?.role !== "assistant") return [];
     return this.siblingsOf(last).filter((message) => message.status === "streaming");
   }
 
-  /** id: null for a conversation that has not begun, as far as this page knows. */
+  /** Open a conversation; null: one that has not begun, as far as this page knows. */
   async open(id: string | null): Promise<void> {
     this.opening = id ? this.load(id) : this.recover();
     await this.opening.catch((error: unknown) => (this.problem = refusalOf(error)));
@@ -95,7 +95,7 @@ export class Chat {
     this.take(await api.conversation(id));
   }
 
-  /** The first message may have been taken when its page was left, or its reply was lost. */
+  /** Show the conversation of a first message that the server took without this page learning of it. */
   private async recover(): Promise<void> {
     const left = this.outbox.messages.find(({ posted, refusal }) => posted && refusal);
     // A check that fails now is repeated when the user tries again.
@@ -129,7 +129,7 @@ export class Chat {
     if (now && !this.sending) this.take(now);
   }
 
-  /** The conversation as the server has it; the branch that is shown goes on if it was gone on from there. */
+  /** Take over the server's conversation. The branch on the screen stays, with the messages that now follow it. */
   private take(now: Conversation): void {
     if (!this.conversation) this.begin(now);
     const conversation = this.conversation!;
@@ -164,7 +164,7 @@ export class Chat {
     return this.traces[message.request_id] ?? null;
   }
 
-  /** An answer that is tinted came into sight, or left it. */
+  /** Note that a tinted answer came into sight, or left it. */
   see(message: Message, isInSight: boolean): void {
     if (isInSight) {
       this.seen.add(message.request_id!);
@@ -172,7 +172,7 @@ export class Chat {
     } else if (this.seen.delete(message.request_id!)) this.letGoSoon();
   }
 
-  /** Many answers leave the sight at once. */
+  /** Drop surplus traces once, after all answers that leave the sight together. */
   private letGoSoon(): void {
     this.leaving ??= Promise.resolve().then(() => {
       this.leaving = null;
@@ -189,7 +189,7 @@ export class Chat {
     return this.isStepped ? { ...this.asking, n: 1, is_stepped: true } : this.asking;
   }
 
-  /** edited: the message of which this is another version; own: settings that hold for this message alone. */
+  /** Send a message. edited: the message that it replaces; own: settings for this message alone. */
   async send(
     text: string,
     keydownAt: number,
@@ -208,13 +208,13 @@ export class Chat {
   private async deliver(unsent: Unsent, keydownAt: number): Promise<boolean> {
     this.problem = null;
     try {
-      // The conversation and its settings are known only then.
+      // The conversation and its settings are known only once it is open.
       await this.opening;
       if (!(await this.hasArrived(unsent))) await this.post(unsent, new ClientClock(keydownAt));
       return true;
     } catch (error) {
       const isReused = error instanceof ApiError && error.problem.code === "key_reused";
-      // It arrived in the moment after this page had looked.
+      // The message arrived after the check above.
       if (isReused && (await this.hasArrived(unsent).catch(() => false))) return true;
       const isCertain = error instanceof ApiError && error.status >= 400 && error.status < 500 && !isReused;
       this.outbox.refuse(unsent, refusalOf(error), isCertain);
@@ -223,7 +223,7 @@ export class Chat {
   }
 
   private async post(unsent: Unsent, clock: ClientClock): Promise<void> {
-    // Also where a first message was refused before.
+    // A conversation whose first message was refused is new as well.
     const isNew = !this.conversation?.messages.length;
     this.conversation ??= await api.createConversation({ ...this.asking, system_prompt: this.systemPrompt });
     const { id } = this.conversation;
@@ -250,7 +250,7 @@ export class Chat {
     return api.preview(conversation?.id ?? null, { ...body, ...prompt }, signal);
   }
 
-  /** All that the next request holds beside its text: with another basis something else would be sent. */
+  /** All but the text on which the next request depends, as one string to compare. */
   get basis(): string {
     const { conversation, params } = this;
     const prompt = conversation?.system_prompt ?? this.systemPrompt;
@@ -262,7 +262,7 @@ export class Chat {
     return edited ? edited.parent_id : (this.path.at(-1)?.id ?? null);
   }
 
-  /** Keeps the settings, which hold from the next message on. */
+  /** Save the settings. They hold from the next message on. */
   async configure(): Promise<void> {
     const { conversation } = this;
     if (!conversation) return;
@@ -277,7 +277,7 @@ export class Chat {
     }
   }
 
-  /** isFresh: with another seed, also where the settings name one, which would give the same answer again. */
+  /** Answer the question again. isFresh: with a new seed, even if the settings name one. */
   async regenerate(message: Message, keydownAt: number, isFresh = false): Promise<void> {
     const clock = new ClientClock(keydownAt);
     this.problem = null;
@@ -292,10 +292,7 @@ export class Chat {
     }
   }
 
-  /**
-   * Go on from a place in an answer, as a new branch beside it; null: it has begun. text: its known
-   * beginning, which stands until its events come.
-   */
+  /** Fork an answer, as a new branch beside it; null: it has begun. text: shown until the fork's own events come. */
   async fork(requestId: string, place: ForkPlace, keydownAt: number, text = ""): Promise<Refusal | null> {
     const clock = new ClientClock(keydownAt);
     clock.sent();
@@ -345,7 +342,7 @@ export class Chat {
     this.conversation!.leaf_id = started.assistant_message.id;
     // A repeated post has no times of its own.
     this.follow(started.assistant_message, started.is_repeat ? null : clock);
-    // An answer that is not on the screen has no paint to be timed.
+    // No paint of a sibling can be timed: it is not on the screen.
     for (const sibling of started.siblings) this.follow(sibling, null);
   }
 
@@ -353,7 +350,7 @@ export class Chat {
     // After the close no code would close a new trace.
     if (this.isClosed) return;
     const trace = new RequestTrace(message.request_id!);
-    // A look at what another tab did may have been faster than the reply.
+    // A refresh may have opened this trace before the reply came.
     this.traces[trace.requestId]?.close();
     this.traces[trace.requestId] = trace;
     this.recent.touch(trace.requestId);

@@ -1,4 +1,4 @@
-/** The browser's own moments of one request, in µs since the epoch by this browser's clock. */
+/** The times of one request that only the browser knows, in µs since the epoch by its own clock. */
 import type { ClientTiming, ServerInterval } from "../../protocol/events";
 
 export function unixUs(at = performance.now()): number {
@@ -27,7 +27,7 @@ interface Reply {
 
 export class ClientClock {
   readonly timing: Partial<ClientTiming> = {};
-  /** Between these the server clock minus this one must be: nothing arrives before it was sent. */
+  /** Bounds of the server's clock minus this one: nothing arrives before it was sent. */
   private least = -Infinity;
   private most = Infinity;
 
@@ -41,7 +41,7 @@ export class ClientClock {
     this.timing.sent_unix_us = unixUs();
   }
 
-  /** Between the two one-way differences the offset must lie, as in NTP; a reply taken late widens that. */
+  /** Take the reply. The clock offset lies between the two one-way differences, as in NTP; a late reply widens them. */
   responded({ received_unix_us, responded_unix_us, server_timing }: Reply): void {
     const [receivedUnixUs, respondedUnixUs] = [received_unix_us, responded_unix_us];
     const now = unixUs();
@@ -53,32 +53,32 @@ export class ClientClock {
     this.bound();
   }
 
-  /** An event has arrived that the server made at this moment of its clock. */
+  /** Take the arrival of an event, with the time at which the server's clock saw it made. */
   heard(madeUnixUs: number): void {
     this.least = Math.max(this.least, madeUnixUs - unixUs());
   }
 
-  /** The offset is the middle of what is possible; the bound is how far its ends are. */
+  /** Estimate the clock offset as the middle of its bounds, and its error as half their distance. */
   private bound(): void {
     if (!Number.isFinite(this.most)) return;
     this.timing.clock_offset_us = Math.round((this.least + this.most) / 2);
     this.timing.clock_offset_error_us = Math.ceil(Math.abs(this.most - this.least) / 2);
   }
 
-  /** The request's events have begun to arrive. */
+  /** Take the arrival of the first event; later calls change nothing. */
   connected(): void {
     this.timing.connected_unix_us ??= unixUs();
     this.readNetwork();
   }
 
-  /** Soon, and again at the end: the entry may come late, and the next message's sending takes it away. */
+  /** Read the POST's Resource Timing entry. It may come late, and the next POST clears it: call this repeatedly. */
   private readNetwork(): void {
     if (this.timing.http_version !== undefined) return;
     const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
     Object.assign(this.timing, network(entries));
   }
 
-  /** Text has arrived. A frame's callbacks run before its paint, and a task that they post runs after it. */
+  /** Take the arrival of text. A frame's callbacks run before its paint, and a task that they post runs after it. */
   text(): void {
     const now = unixUs();
     this.timing.first_frame_unix_us ??= now;
@@ -94,7 +94,7 @@ export class ClientClock {
     });
   }
 
-  /** All that is known, the network's part included. */
+  /** All known times, the network's included. */
   complete(): ClientTiming {
     this.readNetwork();
     this.bound();

@@ -5,8 +5,8 @@ import type { ConversationSummary } from "../../protocol/api";
 import { api, ApiError } from "../../transport/api";
 
 /**
- * An answer in a conversation that is not on the screen has no stream here that would report its end. The conversation
- * on the screen is polled only from its stream's end on, which comes a moment before the server has saved the answer.
+ * Pause between polls. No stream reports the end of an answer in a conversation that is not on the screen. The
+ * conversation on the screen is polled once its stream has ended, because the server saves the answer a moment later.
  */
 const POLL_MS = 2000;
 
@@ -49,7 +49,7 @@ export class Conversations {
     });
   }
 
-  /** Asks for all, which is cheap; a search that is shown stays as it was found. */
+  /** Ask for all conversations, which is cheap. The results of a search stay listed, with fresh rows. */
   private async poll(): Promise<void> {
     await this.ask("", (listed) => {
       const now = new Map(listed.map((each) => [each.id, each]));
@@ -75,7 +75,7 @@ export class Conversations {
     if (isAwaited && !this.isSignedOut) this.timer = setTimeout(() => void this.poll(), POLL_MS);
   }
 
-  /** It was deleted. */
+  /** Stop polling for a deleted conversation. */
   forget(id: string): void {
     this.streaming.delete(id);
     this.pollLater();
@@ -116,7 +116,7 @@ export class Conversations {
     if (ended.length) void this.tell(ended.join(" "));
   }
 
-  /** Also where it is the same sentence again. */
+  /** Announce a sentence to screen readers, also when it repeats the last one. */
   private async tell(sentence: string): Promise<void> {
     this.told = "";
     await tick();

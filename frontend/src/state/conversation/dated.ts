@@ -1,4 +1,4 @@
-/** Conversations under the days on which something was last said in them, as a person's calendar has them. */
+/** Conversations grouped by the day of their last message, in the reader's calendar. */
 
 interface Dated {
   updated_at: string;
@@ -12,7 +12,7 @@ export interface Group<Each> {
 
 const DAY_MS = 86_400_000;
 
-/** In the order in which they came; a group is where its first one is. timeZone: the reader's own where none is given. */
+/** Group the list by label, in its own order. timeZone: the reader's own by default. */
 export function dated<Each extends Dated>(
   list: readonly Each[],
   now: Date,
@@ -30,13 +30,13 @@ export function dated<Each extends Dated>(
 }
 
 interface Day {
-  /** Since 1970. */
+  /** Days since 1970. */
   number: number;
   year: number;
   month: string;
 }
 
-/** Days are counted by their dates: a day on which clocks change has 23 or 25 hours. */
+/** Return a function from time to day. It counts by dates, since a day on which clocks change has 23 or 25 hours. */
 function calendarOf(timeZone: string | undefined): (at: Date) => Day {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,
@@ -55,7 +55,7 @@ function calendarOf(timeZone: string | undefined): (at: Date) => Day {
   };
 }
 
-/** A clock that is behind the server's finds something said tomorrow: that is today. */
+/** The label of a day. A later day than today, by a browser clock behind the server's, counts as today. */
 function labelOf(day: Day, today: Day): string {
   const ago = today.number - day.number;
   if (Number.isNaN(ago)) return "Undated";

@@ -1,4 +1,4 @@
-/** A page with a server offers the inspector two things: the answers beside this one, and a fork of it. */
+/** The inspector's access to the answers beside a request's answer, and to forks. Only a page with a server has it. */
 import { getContext, setContext } from "svelte";
 import type { Refusal } from "./settings";
 import type { Branch } from "../../layout/fork-tree";
@@ -13,10 +13,10 @@ export interface Answer extends Branch {
 }
 
 export interface Forking {
-  /** All answers to the question of this request, in the order in which they were begun. */
+  /** All answers to this request's question, the oldest first. */
   answers: (requestId: string) => Answer[];
   show: (requestId: string) => void;
-  /** Why the request cannot be gone on from; empty: it can. */
+  /** The reason why no fork of the request is possible; empty: one is. */
   refusal: (requestId: string) => string;
   /** Begin a new answer and show it; null: it has begun. */
   fork: (requestId: string, place: ForkPlace, keydownAt: number) => Promise<Refusal | null>;
@@ -33,7 +33,7 @@ export function getForking(): Forking | null {
   return getContext<Forking | undefined>(FORKING) ?? null;
 }
 
-/** Why an answer cannot go on from one of its tokens, with a candidate in its place or at all; empty: it can. */
+/** The reason why no fork at this token, or with this candidate in its place, is possible; empty: one is. */
 export function whyNoFork(
   forking: Forking,
   requestId: string,
@@ -53,8 +53,9 @@ export function whyNoFork(
 }
 
 /**
- * The answers among the messages of a conversation that stand beside the one of this request; countOf: the tokens of an
- * answer whose trace is on the page.
+ * A conversation's answers to the same question as this request's, its own included.
+ *
+ * countOf: number of an answer's tokens; null where its trace is not on the page.
  */
 export function answersBeside(
   messages: Message[],

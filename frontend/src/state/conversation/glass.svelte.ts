@@ -1,9 +1,9 @@
-/** The glass beside the chat: open on the first visit where there is room, and then as it was left. */
+/** The glass beside the chat. On the first visit it is open where it has room; later it is as the user left it. */
 
 import { MediaQuery } from "svelte/reactivity";
 
 const KEY = "sightglass-inspector";
-/** Chat and glass have room beside each other. */
+/** Screens on which chat and glass have room beside each other. */
 const WIDE = "min-width: 1100px";
 
 export class GlassState {
@@ -14,12 +14,12 @@ export class GlassState {
     this.isOpen = this.isWide && localStorage.getItem(KEY) !== "closed";
   }
 
-  /** A window may be resized and a tablet turned. */
+  /** The width may change: windows are resized and tablets turned. */
   get isWide(): boolean {
     return this.wide.current;
   }
 
-  /** On a narrow screen the glass covers the chat: there it says nothing about the next visit. */
+  /** Open or close the glass. A narrow screen, where it covers the chat, does not decide how the next visit begins. */
   keep(isOpen: boolean): void {
     if (this.isWide) localStorage.setItem(KEY, isOpen ? "open" : "closed");
   }

@@ -1,6 +1,8 @@
 /**
- * The text of a conversation that is stored nowhere else yet: its draft, and messages that the server has not taken.
- * It outlives the page that shows it and, saved for this tab and this user, a reload. It knows nothing of the network.
+ * The outbox of a conversation: its draft, and messages that no reply has confirmed.
+ *
+ * An outbox outlives the page that shows it. It is saved for this tab and this user, so it also outlives a reload.
+ * Knows nothing of the network.
  */
 import type { Refusal } from "./settings";
 import type { SamplingParams } from "../../protocol/events";
@@ -8,16 +10,16 @@ import type { Message } from "../../protocol/api";
 
 /** A message that is on its way, or was refused. */
 export interface Unsent {
-  /** The key under which it is posted: however often that is, the server takes it once. */
+  /** The key of its posts. The server takes one message for each key. */
   id: string;
   text: string;
-  /** The message of which it is another version; null: it goes to the end. */
+  /** The message that it edits; null: it goes to the end. */
   editedId: string | null;
-  /** Settings that hold for this message alone; null or, of one saved before there were any, absent: none. */
+  /** Settings for this message alone; null or, in old saved messages, absent: none. */
   own?: Partial<SamplingParams> | null;
   /** Null: it is being sent. */
   refusal: Refusal | null;
-  /** The conversation to which it was posted; null: it is certain that the server has not taken it. */
+  /** The conversation to which it was posted; null: the server certainly has not taken it. */
   posted: string | null;
 }
 
@@ -33,7 +35,7 @@ const LEFT_NEW =
   "You left the page while it sent this message. It may have begun a chat: look in the list of chats.";
 const LOOKED_FOR = "“Try again” looks for the message first.";
 
-/** True when the message is among these, although no reply confirmed it. */
+/** True when the server's messages include this one, although no reply confirmed it. */
 export function isTaken({ id }: Unsent, messages: Message[]): boolean {
   return messages.some(({ key }) => key === id);
 }
@@ -42,9 +44,9 @@ const newKey = () => `unsent-${Math.random().toString(36).slice(2)}`;
 
 /** The unsent messages of one conversation. */
 export class Outbox {
-  /** In the order in which they were first sent. */
+  /** The first sent comes first. */
   messages = $state<Unsent[]>([]);
-  /** One was taken that was sent from a page that was left meanwhile. */
+  /** Called when the server takes a message whose page the user has left. */
   onTaken: () => void = () => {};
   private text = $state("");
 
@@ -76,7 +78,7 @@ export class Outbox {
     return this.messages.at(-1)!;
   }
 
-  /** It is sent anew; with another text it is another message. */
+  /** Mark a message as being sent again. With another text it is another message, under another key. */
   again(unsent: Unsent, text: string): void {
     if (text !== unsent.text) Object.assign(unsent, { id: newKey(), posted: null, own: null });
     unsent.text = text;
@@ -84,7 +86,7 @@ export class Outbox {
     this.keep();
   }
 
-  /** From now on the server may have it. */
+  /** Note that the message is posted: from now on the server may have it. */
   post(unsent: Unsent, conversation: string): void {
     unsent.posted ??= conversation;
     this.keep();
@@ -96,13 +98,13 @@ export class Outbox {
     this.keep();
   }
 
-  /** It was sent or discarded. */
+  /** Remove a message that was sent or discarded. */
   remove(id: string): void {
     this.messages = this.messages.filter((each) => each.id !== id);
     this.keep();
   }
 
-  /** Remove messages that are no longer on their way and have arrived: their reply was lost. */
+  /** Remove refused messages that the server has taken: only their reply was lost. */
   removeTaken(messages: Message[]): void {
     for (const each of this.messages) if (each.refusal && isTaken(each, messages)) this.remove(each.id);
   }
@@ -138,7 +140,7 @@ export class Outboxes {
     remove((key) => !key.startsWith(this.keyOf(null)));
   }
 
-  /** conversation: null for the one that has not begun. */
+  /** The outbox of a conversation; null: of the one that has not begun. */
   of(conversation: string | null): Outbox {
     const known = this.all.get(conversation);
     if (known) return known;
@@ -155,7 +157,7 @@ export class Outboxes {
     outbox.moveTo(conversation);
   }
 
-  /** The user signs out: a message that still fails on its way leaves no trace either. */
+  /** Delete everything when the user signs out. A message that fails later is not saved either. */
   close(): void {
     this.isOver = true;
     remove(() => true);
@@ -173,7 +175,7 @@ export class Outboxes {
     try {
       sessionStorage.setItem(key, JSON.stringify(written));
     } catch {
-      // More than the browser keeps: the page still has it.
+      // The browser refuses so much; the page still has it.
     }
   }
 

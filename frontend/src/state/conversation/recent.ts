@@ -1,4 +1,4 @@
-/** The order in which things were last looked at, and which of them may be let go. Knows nothing of what they are. */
+/** The order in which things were last used, and the ones to drop. Knows their ids alone. */
 
 export class Recent {
   /** The least recently used comes first. */
@@ -14,7 +14,7 @@ export class Recent {
     if (index >= 0) this.ids.splice(index, 1);
   }
 
-  /** All but the `numKept` newest of those that are free; one that is in use stays beside them. */
+  /** The free ids but for the `numKept` used last. An id that is not free always stays. */
   surplus(numKept: number, isFree: (id: string) => boolean): string[] {
     const free = this.ids.filter(isFree);
     return free.slice(0, Math.max(0, free.length - numKept));

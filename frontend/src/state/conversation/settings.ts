@@ -1,4 +1,4 @@
-/** The settings of an answer by the names that a person sees, and refusals in those names. */
+/** Names that the user sees for the settings of an answer, and refusals in these names. */
 import type { SamplingParams } from "../../protocol/events";
 import type { FieldProblem } from "../../protocol/api";
 import { ApiError } from "../../transport/api";
@@ -83,7 +83,7 @@ const LABELS: Record<string, string> = {
 
 export type Form = "free" | "json_schema" | "regex";
 
-/** The settings in the dialog before they hold. */
+/** The settings in the dialog, not saved yet. */
 export interface SettingsDraft {
   entered: SamplingParams;
   n: number;
@@ -91,18 +91,18 @@ export interface SettingsDraft {
   form: Form;
   schema: string;
   regex: string;
-  /** The problems that keep it from holding. */
+  /** The problems for which it cannot be saved. */
   problems: Refusal[];
 }
 
-/** The reason why something was not done. */
+/** The reason why an action failed. */
 export interface Refusal {
   message: string;
-  /** The field of the settings that has to be changed, if it is that. */
+  /** The setting to change; null: another setting would not help. */
   setting: string | null;
 }
 
-/** The server's sentence on a field begins with the field's name, for which the page has a label. */
+/** The server's problem with a field, with the page's label in place of the field's name. */
 export function inWords({ field, message }: FieldProblem): Refusal {
   const name = field?.replace(/^params\./, "") ?? "";
   if (!Object.hasOwn(LABELS, name)) return { message, setting: null };
@@ -114,13 +114,13 @@ export function refusalOf(error: unknown): Refusal {
   return error instanceof ApiError ? inWords(error.problem) : { message: String(error), setting: null };
 }
 
-/** All that the server found wrong. */
+/** All problems that the server found. */
 export function refusalsOf(error: unknown): Refusal[] {
   const problems = error instanceof ApiError ? error.problem.problems : undefined;
   return problems?.map(inWords) ?? [refusalOf(error)];
 }
 
-/** Fields that cannot be sent to the server: numbers that are none. The server judges all else. */
+/** The problems of fields whose content cannot be sent, such as numbers that are none. The server judges all else. */
 export function unfinished(form: HTMLFormElement): Refusal[] {
   return [...(form.elements as Iterable<Element>)].flatMap((field) => {
     if (!(field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement)) return [];
@@ -136,11 +136,11 @@ function lackOf(field: HTMLInputElement | HTMLTextAreaElement): string {
   if (customError) return field.validationMessage;
   if (badInput) return "must be a number.";
   if (valueMissing) return field.type === "number" ? "must be a number." : "must be given.";
-  // The step of other numbers is only that of the arrow keys.
+  // The step of any other number serves the arrow keys alone.
   return stepMismatch && (field as HTMLInputElement).step === "1" ? "must be a whole number." : "";
 }
 
-/** The sentence that is shown at a field. */
+/** The sentence to show at a field; empty: none. */
 export function problemAt(setting: string, problems: Refusal[]): string {
   return problems.find((each) => each.setting === setting)?.message ?? "";
 }

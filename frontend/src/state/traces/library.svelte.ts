@@ -1,4 +1,4 @@
-/** The library's list under its filter, which of it is selected, and the saved views. */
+/** The library's list under its filter, its selection, and the saved views. */
 import { SvelteMap, SvelteSet } from "svelte/reactivity";
 import type { Choices, ListedRequest, SavedView, Selection, TagCount } from "../../protocol/api";
 import { api, ApiError } from "../../transport/api";
@@ -7,7 +7,7 @@ import { PartlyDeleted } from "../deletions.svelte";
 
 const MAX_TAGS = 20;
 
-/** In the order of a figure each run of a set has its own place, since the set has no such figure. */
+/** True when the list is sorted by time: a set is then one row. By a figure, which a set lacks, each run has a row. */
 function isByTime(asked: URLSearchParams): boolean {
   return (asked.get("sort") ?? "created_at").endsWith("created_at");
 }
@@ -25,7 +25,7 @@ export class Library {
   /** The runs of each set that is expanded, in their order. */
   readonly expanded = new SvelteMap<string, ListedRequest[]>();
   readonly selected = new SvelteSet<string>();
-  /** Not only those that are listed. */
+  /** True when all traces that match are selected, also those that are not loaded. */
   hasAllMatching = $state(false);
   views = $state.raw<SavedView[]>([]);
   tags = $state.raw<TagCount[]>([]);
@@ -81,13 +81,13 @@ export class Library {
     await this.attempt(async () => (this.choices = (await api.choices()).choices));
   }
 
-  /** One, which the server refuses while its request is open. */
+  /** Delete one trace. The server refuses while its request is open. */
   async deleteTrace(id: string): Promise<void> {
     await api.deleteRequest(id);
     await this.reloadSets([id]);
   }
 
-  /** `listed` are those that have a row. Rejects with PartlyDeleted where some stay, and loads the list again. */
+  /** Delete traces; `listed` have a row. Rejects with PartlyDeleted where some stay, and loads the list again. */
   async deleteTraces(selection: Selection, listed: string[]): Promise<void> {
     const { num_traces } = await api.deleteRequests(selection);
     const isByIds = "ids" in selection;
@@ -101,7 +101,7 @@ export class Library {
       );
   }
 
-  /** Load again the sets that held some of these: the rest of each, and its runs where they are shown. */
+  /** Load the sets again that held some of these traces, and their runs where they are shown. */
   async reloadSets(ids: string[]): Promise<void> {
     const hit = this.list.filter(({ set }) => set?.ids.some((id) => ids.includes(id)));
     await Promise.all(hit.map(({ rerun_id }) => this.reloadSet(rerun_id!)));
@@ -134,7 +134,7 @@ export class Library {
     return found.sort((a, b) => a.run!.index - b.run!.index);
   }
 
-  /** The selected rows; of a collapsed set its runs are fetched. Null: they could not be. */
+  /** The selected rows. The runs of a collapsed set are fetched; null: that failed. */
   async selectedRows(): Promise<ListedRequest[] | null> {
     let rows: ListedRequest[] = [];
     const isDone = await this.attempt(async () => {
@@ -155,7 +155,7 @@ export class Library {
     });
   }
 
-  /** Under a name that there is already it takes the other's place. */
+  /** Save the filter as a view. It replaces a view of the same name. */
   async saveView(name: string): Promise<boolean> {
     return this.attempt(async () => {
       const same = this.views.find((view) => view.name === name.trim());
@@ -166,11 +166,13 @@ export class Library {
     });
   }
 
-  /** Changes one trace's marks, on the page at once. */
+  /** Change one trace's marks, on the server and in the list. */
   async mark(id: string, change: Partial<NonNullable<ListedRequest["marks"]>>): Promise<boolean> {
     return this.attempt(async () => {
       const row = await api.changeMarks(id, change);
-      const changed = (trace: ListedRequest) => (trace.id === id ? { ...trace, ...row } : trace);
+      // The row of a set has the id of its last run, and the server's answer tells nothing of the set.
+      const changed = (trace: ListedRequest) =>
+        trace.id === id ? { ...trace, ...row, set: trace.set } : trace;
       this.list = this.list.map(changed);
       for (const [set, runs] of this.expanded) this.expanded.set(set, runs.map(changed));
       if (change.tags) this.tags = (await api.tags()).tags;
@@ -186,7 +188,7 @@ export class Library {
     });
   }
 
-  /** As the server does: a trace that has as many tags as it may gets no more. */
+  /** Change the tags of the selected rows by the server's rule: a trace gets at most MAX_TAGS. */
   private retag(add: string[], remove: string[]): void {
     const changed = (row: ListedRequest): ListedRequest => {
       if (!row.marks || !(this.hasAllMatching || this.selected.has(row.id))) return row;
@@ -209,7 +211,7 @@ export class Library {
     this.selected.clear();
   }
 
-  /** All that match now: traces made meanwhile are not among them. */
+  /** The selected traces. "All that match" ends at the present moment, so that later traces are not among them. */
   get selection(): Selection {
     if (!this.hasAllMatching) return { ids: [...this.selected] };
     const query = new URLSearchParams(this.query);

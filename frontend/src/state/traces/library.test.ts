@@ -20,6 +20,10 @@ afterEach(() => vi.unstubAllGlobals());
 function answer(path: string, { method, body }: RequestInit): Response {
   const json = (value: object, status = 200) => new Response(JSON.stringify(value), { status });
   if (method === "DELETE") return refused(path) ?? new Response(null, { status: 204 });
+  if (method === "PATCH") {
+    const row = rows("").find(({ id }) => path.endsWith(`/${id}`));
+    return json({ ...row, marks: JSON.parse(body as string) as object });
+  }
   if (path === "/api/requests/delete") {
     const { ids, query } = JSON.parse(body as string) as { ids?: string[]; query?: string };
     const gone = (query === undefined ? ids! : runs).filter((id) => !running.includes(id));
@@ -66,6 +70,17 @@ it("reads a set anew, and its runs where they are shown, when one of them was de
   await library.deleteTraces({ ids: ["b"] }, ["b"]);
   expect(library.list.map(({ id, set }) => [id, set])).toEqual([["a", null]]);
   expect(library.expanded.has("r")).toBe(false);
+});
+
+it("keeps a set together when its last run, whose row it is, is marked", async () => {
+  const library = await loaded();
+  await library.mark("c", { is_pinned: true });
+  expect(library.list.map(({ id, set }) => [id, set?.ids])).toEqual([["c", ["a", "b", "c"]]]);
+  expect(library.expanded.get("r")!.map(({ marks }) => marks?.is_pinned)).toEqual([
+    undefined,
+    undefined,
+    true,
+  ]);
 });
 
 it("keeps what is selected meanwhile", async () => {

@@ -1,4 +1,4 @@
-/** A set of runs and their answers: looks after the set while it goes on, and folds a few traces at a time. */
+/** A set of runs and their answers. Polls the set while it runs, and folds a few traces at a time. */
 import { SvelteMap } from "svelte/reactivity";
 import { answerOf, type RunAnswer } from "../../trace/compare/runs";
 import { isOver } from "../../trace/view";
@@ -7,7 +7,7 @@ import { api, ApiError } from "../../transport/api";
 import type { Socket } from "../../transport/socket";
 import { RequestTrace } from "../request/request-trace.svelte";
 
-/** Limit among the requests that one connection may follow, so that chats keep theirs. */
+/** Most requests that it follows at once; the rest of the connection's limit is left to chats. */
 const MOST_FOLLOWED = 8;
 const PAUSE_MS = 1500;
 
@@ -16,9 +16,9 @@ export class RerunState {
   problem = $state("");
   /** The set is not there, or is not the user's. */
   isMissing = $state(false);
-  /** Answers by request, since a run that was lost gets another one. */
+  /** Answers by request, since a lost run gets another request. */
   readonly answers = new SvelteMap<string, RunAnswer>();
-  /** Requests whose traces cannot be read, and why. */
+  /** Reasons why traces cannot be read, by request. */
   readonly refusals = new SvelteMap<string, string>();
   readonly following = new SvelteMap<string, RequestTrace>();
   saved = $state.raw<RunAnswer | null>(null);
@@ -76,7 +76,7 @@ export class RerunState {
     this.followMore();
   }
 
-  /** Requests under way come first: the reader waits for them. */
+  /** Follow more requests, running ones first: the reader waits for them. */
   private followMore(): void {
     const { set } = this;
     if (!set || this.isClosed) return;

@@ -1,17 +1,17 @@
-/** The roads not taken: eight more answers to a request, with other seeds. An earlier set is kept. */
+/** The roads not taken: eight more answers to a request, with other seeds. An equal earlier set is used again. */
 import type { RerunHead, RerunPlan } from "../../protocol/api";
 import { api } from "../../transport/api";
 
 export const NUM_ROADS = 8;
-/** At zero every answer is the same; this is offered in its place. */
+/** Temperature offered in place of 0, at which every answer is the same. */
 export const OFFERED_TEMPERATURE = 0.8;
 
-/** temperature: another one than the request's own. */
+/** The plan of the runs. temperature: one in place of the request's own; null: its own. */
 export function planOfRoads(temperature: number | null): Required<RerunPlan> {
   return { n: NUM_ROADS, seeds: "fresh", grid: temperature === null ? {} : { temperature: [temperature] } };
 }
 
-/** True when a set is what these roads are. */
+/** True when a set was made by this plan and is not broken off. */
 export function isSame(set: RerunHead, plan: Required<RerunPlan>): boolean {
   const isWhole = set.state === "done" || set.state === "running";
   return (

@@ -1,4 +1,4 @@
-/** The traces to compare: addresses, their order, and the reason why a choice is none. */
+/** The traces to compare: their address, their order, and the reason why a choice is not valid. */
 import type { PlacedRequest } from "../../protocol/api";
 
 export const MOST = 6;
@@ -9,7 +9,7 @@ export function compareAddress(ids: string[]): string {
 
 type Dated = Pick<PlacedRequest, "id" | "created_at" | "answer" | "run">;
 
-/** The older first; of one message's answers and of one set's runs, which begin together, in their own order. */
+/** The ids, oldest first. One message's answers, or one set's runs, begin together and keep their own order. */
 export function inOrder(traces: Dated[]): string[] {
   const place = ({ answer, run }: Dated) => run?.index ?? answer?.index ?? 0;
   return [...traces]
@@ -17,7 +17,7 @@ export function inOrder(traces: Dated[]): string[] {
     .map(({ id }) => id);
 }
 
-/** As many of a row as can be compared, with the one at this place among them. */
+/** A part of a row, as long as can be compared, that includes the given place. */
 export function around<T>(row: T[], place: number): T[] {
   const from = Math.max(0, Math.min(place - MOST + 1, row.length - MOST));
   return row.slice(from, from + MOST);

@@ -1,4 +1,4 @@
-/** A person's words for a trace: the answer or run that it is, its fork, its time. */
+/** Names of a trace for the screen: its answer or run, its fork, its time. */
 import type { SamplingParams } from "../../protocol/events";
 import { differingSettings, settingWords, type SettingName } from "../../trace/words/setting-names";
 import type { PlacedRequest } from "../../protocol/api";
@@ -8,13 +8,13 @@ type Placed = Pick<
   "id" | "title" | "created_at" | "answer" | "run" | "fork_position" | "surface"
 >;
 
-/** One of those that stand beside each other: its letter, and a few words. */
+/** One of the traces beside each other: its letter, and a few words. */
 export interface Column {
   name: string;
   label: string;
 }
 
-/** Words that tell a trace from those with the same question; empty for one that stands alone. */
+/** Words that tell a trace from others with the same question; empty: there are no others. */
 export function distinguishingWords(trace: Placed): string[] {
   const { answer, run, fork_position: fork } = trace;
   const parts = [];
@@ -29,7 +29,7 @@ function settingsOf(settings: object): string[] {
   return Object.entries(settings).map(([name, value]) => settingWords(name as SettingName, value));
 }
 
-/** Each request's settings, but for the seed, that not all of them share; null is one not known. */
+/** For each request, the settings in which the requests differ, but for the seed. null: settings not known. */
 export function ownSettings(all: (SamplingParams | null)[]): string[][] {
   const names = differingSettings(all.flatMap((params) => params ?? [])).filter((name) => name !== "seed");
   return all.map((params) => (params ? names.map((name) => settingWords(name, params[name])) : []));
@@ -37,7 +37,7 @@ export function ownSettings(all: (SamplingParams | null)[]): string[][] {
 
 const MOST_CHARS = 40;
 
-/** A few words for each of several, as different as they are known to be; null is one not read yet. */
+/** Short names of several traces, told apart as far as possible. null: a trace not read yet. */
 export function shortNames(traces: (Placed | null)[], settings: string[][] = []): string[] {
   const titles = new Set(traces.flatMap((trace) => trace?.title ?? []));
   const titled = titles.size > 1;
@@ -47,7 +47,7 @@ export function shortNames(traces: (Placed | null)[], settings: string[][] = [])
   return toldApart(withSetting, (index) => traces[index] && timeOf(traces[index]));
 }
 
-/** Names with further facts where two names are equal. */
+/** The names, with a further fact added to equal ones. */
 function toldApart(names: string[], more: (index: number) => string | null | undefined): string[] {
   return names.map((name, index) => {
     const isAlone = names.filter((other) => other === name).length === 1;
@@ -60,7 +60,7 @@ function shortTitle({ title, id }: Placed): string {
   return name.length > MOST_CHARS ? `${name.slice(0, MOST_CHARS - 1).trimEnd()}…` : name;
 }
 
-/** Empty for one that stands alone. */
+/** Its run or answer number; empty for a single answer. */
 function shortPlace(trace: Placed): string {
   if (trace.run) return `Run ${trace.run.index + 1}`;
   if (trace.answer && trace.answer.num > 1)

@@ -4,6 +4,7 @@ import type { StageId } from "../stages";
 import { count, duration, money } from "../format";
 import { outcomeOf, type Outcome } from "../outcome";
 import { intervalTable, type Interval } from "../timing/intervals";
+import { gravest, VERDICT_NAMES } from "../verdicts";
 import { tokensPerSecond } from "../words/sentences";
 import { differingSettings, SETTING_NAMES, settingText, type SettingName } from "../words/setting-names";
 import { tokenGaps } from "../timing/token-gaps";
@@ -126,7 +127,9 @@ function tokenRows(views: TraceView[]): Row[] {
 function endRows(views: TraceView[]): Row[] {
   return [
     words("Ended by", "end", views, endText),
-    words("Safety, message", "end", views, ({ inputCheck }) => inputCheck?.verdict ?? NOT_RECORDED),
+    words("Safety, message", "end", views, ({ inputCheck }) =>
+      inputCheck ? VERDICT_NAMES[inputCheck.verdict] : NOT_RECORDED,
+    ),
     words("Safety, answer", "end", views, outputVerdict),
   ];
 }
@@ -137,10 +140,9 @@ export function endText(view: TraceView): string {
 }
 
 function outputVerdict({ outputChecks }: TraceView): string {
-  const verdicts = outputChecks.map(({ verdict }) => verdict);
-  return (
-    ["block", "rewrite", "flag", "allow"].find((each) => (verdicts as string[]).includes(each)) ?? "no check"
-  );
+  return outputChecks.length
+    ? VERDICT_NAMES[gravest(outputChecks.map(({ verdict }) => verdict))]
+    : "no check";
 }
 
 function words(label: string, group: Row["group"], views: TraceView[], of: (view: TraceView) => string): Row {

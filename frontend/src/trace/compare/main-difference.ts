@@ -5,7 +5,7 @@ import { chanceOf, divergence, idsOf } from "./divergence";
 import { endText } from "./figures";
 import { count, counted, duration, percent } from "../format";
 import { outcomeOf } from "../outcome";
-import { pieceLabel } from "../bytes";
+import { END_OF_TURN, pieceLabel } from "../bytes";
 import { differingSettings, settingWord, shortText, type SettingName } from "../words/setting-names";
 import { firstTextUs, isOver, type TraceView } from "../view";
 
@@ -73,7 +73,7 @@ function answerPart(a: TraceView, b: TraceView, names: [string, string]): string
     return `the answers are the same for ${counted(index, "token")}, where ${names[short]} ends and ${names[long]} continues to ${count(longer)}`;
   }
   const said = [parting.a, parting.b].map((token, side) => {
-    const said = `“${pieceLabel(token.piece)}”`;
+    const said = token.isSpecial ? `the ${END_OF_TURN}` : `“${pieceLabel(token.piece)}”`;
     if (!token.sampled) return `${names[side]} got ${said} from a person`;
     const { drawn, model } = chanceOf({ token: token.sampled, view: [a, b][side]! }, token.id);
     const chance = drawn ?? model;

@@ -30,7 +30,7 @@ export function messageOf({ context }: TraceView): string | null {
   return text === REDACTED_TEXT ? null : text;
 }
 
-/** The message's length: the check at the gate reads the system prompt and the message as one text. */
+/** The message's length: the check at the gateway reads the system prompt and the message as one text. */
 export function messageLength(view: TraceView, message: string | null): string {
   if (message !== null) return `The message, ${counted([...message].length, "character")}`;
   if (!view.inputCheck) return "The message";

@@ -1,4 +1,4 @@
-/** Endings that stand out: any but the model's own end of an answer that no check flagged. */
+/** Findings on the end: all endings but the model's own end of an answer that no check flagged. */
 import type { SafetyChecked } from "../../protocol/events";
 import { counted } from "../format";
 import { cutOf, cutSentence, failureTitle, isAllWithheld, outcomeOf } from "../outcome";
@@ -6,7 +6,7 @@ import { categoryWords, judged, worstScore } from "../words/safety-words";
 import type { TraceView } from "../view";
 import type { Finding } from "./finding";
 
-/** It decides the whole answer. */
+/** Weight of a finding that decides the whole answer. */
 const WHOLE = 1;
 
 export function endings(view: TraceView): Finding[] {
@@ -50,7 +50,7 @@ function outcome(view: TraceView): Finding[] {
     case "length":
       return [{ kind: "cut", sentence: cut(view), weight: WHOLE }];
     case "repetition":
-      // The circle is a finding among the wordings.
+      // The wordings report the repetition.
       return [];
     case "done":
       return ownEnd(view);
@@ -71,7 +71,7 @@ function cut(view: TraceView): string {
   return `The answer reached the length limit (${counted(found.asked, "token")}), so it may break off.`;
 }
 
-/** The model's own end is a finding only for an empty answer, or one that the request's own words ended. */
+/** The model's own end is a finding only for an empty answer, or for one that the request's stop texts ended. */
 function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): Finding[] {
   const last = tokens.at(-1);
   if (last?.is_special && tokens.length === 1 && !text && !toolCalls.length)
@@ -98,7 +98,7 @@ function ownEnd({ accepted, generation, text, tokens, toolCalls }: TraceView): F
   ];
 }
 
-/** The findings of checks that let the text through. */
+/** The findings of checks that flagged a text. */
 function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   const checks = [inputCheck, ...outputChecks].filter((check) => check?.verdict === "flag");
   const [first] = checks;
@@ -108,7 +108,7 @@ function flags({ inputCheck, outputChecks }: TraceView): Finding[] {
   return [
     {
       kind: "flagged",
-      sentence: `The safety check flagged ${what} (${judged(worst)}) but let it through.`,
+      sentence: `The safety check flagged ${what} (${judged(worst)}) but allowed it.`,
       weight: worst?.score ?? 0,
     },
   ];

@@ -1,4 +1,4 @@
-/** A finding in one request: a plain sentence and the place that shows it; it knows no panel. */
+/** A finding in one request: a plain sentence and the place that shows it. Knows no panel. */
 
 export type FindingKind =
   | "failed"
@@ -32,7 +32,7 @@ export type FindingKind =
 export interface Finding {
   kind: FindingKind;
   sentence: string;
-  /** The share of its subject (the wait, the answer, the cost) that it explains, 0 to 1: the largest comes first. */
+  /** Share of its subject (the wait, the answer, the cost) that it explains, 0 to 1. The largest comes first. */
   weight: number;
   /** The generated token at which it is seen. */
   position?: number;
@@ -40,5 +40,5 @@ export interface Finding {
   at?: number;
 }
 
-/** More than half of a whole is called most of it. */
+/** Least share of a whole that is called most of it. */
 export const MOST = 0.5;

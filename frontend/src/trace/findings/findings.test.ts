@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  CIRCLE_TOKENS,
+  REPETITION_TOKENS,
   type AnyEvent,
   type Frame,
   type SafetyChecked,
@@ -10,7 +10,7 @@ import {
 } from "../../protocol/events";
 import { ACCEPTED, CANCELLED, ended, failed, foldAll, LOOKED_UP, PARAMS, token, WITHHELD } from "../fixtures";
 import { findings, nothingUnusual } from "./findings";
-import { circleOf, repeated } from "./wording";
+import { cycleOf, repeated } from "./wording";
 
 const LOGS = new URL("../../../../tests/golden/logs/", `file://${import.meta.dirname}/`).pathname;
 const golden = Object.fromEntries(
@@ -350,14 +350,14 @@ describe("the wording", () => {
     } as Partial<TokenSampled>;
     expect(sentence("odd", sampled(0, 1, bent))).toContain("The settings decided otherwise: the grammar.");
   });
-  it("goes in circles", () => {
+  it("repeats one cycle", () => {
     const ids = [...[1, 2, 3, 4, 5], ...Array.from({ length: 78 }, (_, index) => 10 + (index % 6))];
     const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
     expect([found.kind, found.position]).toEqual(["loop", 5]);
     expect(found.sentence).toBe("The answer repeats itself from token 6 on: the same 6 tokens 13 times.");
   });
-  it("goes round the same words with others between them", () => {
-    const ids = Array.from({ length: 12 }, (_, round) => [...Array(10).keys(), 100 + round]).flat();
+  it("repeats the same words with others between them", () => {
+    const ids = Array.from({ length: 12 }, (_, nth) => [...Array(10).keys(), 100 + nth]).flat();
     const found = of(...ids.map((id, index) => sampled(index, index * 1000, { id })))[0]!;
     expect([found.kind, found.position]).toEqual(["loop", 11]);
     expect(found.sentence).toMatch(
@@ -365,15 +365,15 @@ describe("the wording", () => {
     );
     expect(repeated(Array.from({ length: 200 }, (_, index) => index))).toEqual({ count: 0, first: -1 });
   });
-  it("is in no circle where nothing comes three times, and else in the shortest", () => {
-    expect(circleOf([])).toBeNull();
-    expect(circleOf(Array.from({ length: 200 }, (_, index) => index))).toBeNull();
+  it("repeats no cycle where nothing comes three times, and else the shortest", () => {
+    expect(cycleOf([])).toBeNull();
+    expect(cycleOf(Array.from({ length: 200 }, (_, index) => index))).toBeNull();
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 3, max: 30 }), (size, rounds) => {
-        const round = Array.from({ length: size }, (_, index) => index);
-        const found = circleOf([...[900, 901], ...Array.from({ length: rounds }, () => round).flat()]);
-        if (size * rounds < CIRCLE_TOKENS) expect(found).toBeNull();
-        else expect(found).toEqual({ start: 2, size, rounds });
+      fc.property(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 3, max: 30 }), (size, times) => {
+        const cycle = Array.from({ length: size }, (_, index) => index);
+        const found = cycleOf([...[900, 901], ...Array.from({ length: times }, () => cycle).flat()]);
+        if (size * times < REPETITION_TOKENS) expect(found).toBeNull();
+        else expect(found).toEqual({ start: 2, size, times });
       }),
     );
   });
@@ -404,7 +404,7 @@ describe("the end", () => {
     [
       "flagged",
       [checked("flag", 0.7)],
-      "flagged the message (self harm: score 0.70, over the limit of 0.60) but let it through",
+      "flagged the message (self harm: score 0.70, over the limit of 0.60) but allowed it",
     ],
     [
       "resumed",

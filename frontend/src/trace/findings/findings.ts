@@ -1,6 +1,7 @@
 /**
- * The reasons for a slow, costly or odd answer, as far as its events tell them: few plain sentences, the most telling
- * first. Ordinary facts are omitted.
+ * The reasons for a slow, costly or odd answer, in a few plain sentences, the most important first.
+ *
+ * Knows the request's events alone, and omits ordinary facts.
  */
 import { duration } from "../format";
 import { outcomeOf } from "../outcome";

@@ -1,14 +1,14 @@
-/** The time of a long request, where writing took most of it, at any pace. */
+/** The finding on a long request that spent most of its time writing, at any pace. */
 import { count, counted, duration } from "../format";
 import { median, numOthers, stepsOf, type EngineStep } from "../timing/steps";
 import { isOver, tookUntil, type TraceView } from "../view";
 import { MOST, type Finding } from "./finding";
 
-/** Ten seconds are about as long as attention is held (Miller 1968; Nielsen 1993). */
+/** A long request. After about ten seconds attention is lost (Miller 1968; Nielsen 1993). */
 const LONG_US = 10_000_000;
-/** Steps that last so much longer at the end have grown slower. */
+/** Ratio of the last steps to the first ones from which on the steps have grown slower. */
 const GREW = 1.2;
-/** A tenth of fewer steps tells little. */
+/** Least number of steps to compare: a tenth of fewer steps says little. */
 const TELLING_STEPS = 50;
 
 export function longWriting(view: TraceView, writing: number): Finding[] {
@@ -20,7 +20,7 @@ export function longWriting(view: TraceView, writing: number): Finding[] {
   return [{ kind: "long", sentence, weight: Math.min(1, writing / total) }];
 }
 
-/** The first tenth of the steps against the last; the slowdown is reported where the batch cannot explain it. */
+/** The slowdown from the first tenth of the steps to the last, in words; empty: there is none. */
 function growth(steps: EngineStep[]): string {
   const timed = steps.filter(({ us }) => us !== null);
   if (timed.length < TELLING_STEPS) return "";

@@ -1,13 +1,13 @@
-/** The largest part of the bill, where the bill is worth a question. */
+/** The finding on the largest line of a high bill. */
 import type { BillLine } from "../../protocol/events";
 import { count, counted, percent } from "../format";
 import type { TraceView } from "../view";
 import { MOST, type Finding } from "./finding";
 
-/** A line of fewer tokens makes no bill a high one. */
+/** Least tokens of a line that makes a bill high. */
 const COSTLY_TOKENS = 256;
 
-/** A hundredth of the currency's unit, in 10⁻⁹ of it: below it an answer that costs most is as usual. */
+/** Least amount of a high bill: a hundredth of the currency's unit, in 10⁻⁹ of the unit. */
 const COSTLY_NANO = 10_000_000;
 
 export function payments({ bill, generation }: TraceView): Finding[] {
@@ -17,7 +17,7 @@ export function payments({ bill, generation }: TraceView): Finding[] {
   if (share <= MOST || dearest.num_tokens < COSTLY_TOKENS) return [];
   if (dearest.kind === "output" && bill.total_nano < COSTLY_NANO) return [];
   const sentence = `Most of the cost (${percent(share)}) is ${what(dearest, bill.lines, generation?.usage.output ?? null)}.`;
-  // It is the usual case, so it comes after unusual findings.
+  // Usual, so it comes after unusual findings.
   return [{ kind: "cost", sentence, weight: share - MOST }];
 }
 

@@ -1,13 +1,13 @@
-/** Findings in the prompt: text read again, left out or lost; and in the tools beside it. */
+/** Findings on the prompt: text read again, left out or lost. Also findings on tools. */
 import { usefulBlocks } from "../context/blocks";
 import { count, counted } from "../format";
 import { missOf, type Cause } from "../context/misses";
 import { numRead, type TraceView } from "../view";
 import type { Finding } from "./finding";
 
-/** Fewer blocks are computed in less time than a few tokens are written in. */
+/** Least number of missed blocks to report. Fewer cost less time than writing a few tokens. */
 const MISSED_BLOCKS = 4;
-/** No fault: there was nothing that could have been taken over, or it is not known. */
+/** Causes that are no fault: no block could have been found, or that is not known. */
 const ORDINARY: Cause[] = ["none", "short", "first-turn", "empty", "unknown", "new-text"];
 
 export function readings(view: TraceView): Finding[] {

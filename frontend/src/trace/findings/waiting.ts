@@ -1,4 +1,4 @@
-/** The parts of a long wait for the first text. */
+/** The finding on a long wait for the first text, by its parts. */
 import { counted, duration } from "../format";
 import { CHOICE } from "../timing/intervals";
 import { queueWaits } from "../timing/queue-waits";
@@ -6,10 +6,10 @@ import type { TraceView } from "../view";
 import { BETWEEN, firstText, type Wait } from "../timing/waits";
 import { MOST, type Finding, type FindingKind } from "./finding";
 
-/** From about a second on a wait is felt as one, and thoughts wander (Miller 1968; Nielsen 1993). */
+/** A long wait. From about a second on, thoughts wander (Miller 1968; Nielsen 1993). */
 const LONG_WAIT_US = 1_000_000;
 
-/** Parts of one label together, the longest first; a person's time to choose is no delay. */
+/** The parts of the wait by label, the longest first. The time in which a person chooses a token is no delay. */
 function partsOfFirst(view: TraceView): { total: number; parts: { part: Wait; us: number }[] } | null {
   const first = firstText(view);
   if (!first) return null;
@@ -65,7 +65,7 @@ function whereSpent(view: TraceView, { stage, label }: Wait): string {
 const PLACES: Record<string, string> = {
   "Key press to send": "in the page, before the page sent it",
   "Network, up": "on the way to the server",
-  "Gateway: sign-in, limits, records": "at the gate, on sign-in, limits and records",
+  "Gateway: sign-in, limits, records": "at the gateway, on sign-in, limits and records",
   "Hand over to the lifecycle worker": "waiting for a worker to prepare the prompt",
   "Safety check of the message": "on the safety check of the message",
   "Context assembly": "in context assembly",

@@ -1,5 +1,10 @@
-/** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that go in circles. */
-import { CIRCLE_ROUNDS, CIRCLE_TOKENS, LONGEST_ROUND, type TokenSampled } from "../../protocol/events";
+/** Tokens that stand out in the answer: a draw far less likely than is usual at its place, and words that repeat. */
+import {
+  REPETITION_CYCLES,
+  REPETITION_TOKENS,
+  LONGEST_CYCLE,
+  type TokenSampled,
+} from "../../protocol/events";
 import { counted, percent } from "../format";
 import { columns, isGreedy } from "../sampling/probability";
 import { tokenName } from "../token-name";
@@ -11,20 +16,20 @@ import type { Finding } from "./finding";
  * typical at its place (the measure of locally typical sampling, arXiv 2202.00666).
  */
 const ODD_NATS = 3;
-/** Ten nats beyond the expected surprise count as the oddest: one in 22,000. */
+/** Nats beyond the expected surprise that count as the oddest: one in 22,000. */
 const MOST_NATS = 10;
-/** This many tokens in a row that stood in the answer before are no mere turn of phrase. */
+/** Tokens in a row that repeat earlier ones; fewer may be a turn of phrase. */
 const SAME_TOKENS = 8;
-/** A third of the answer, and not of a short one: a list's items may well begin alike. */
+/** Least repeated share to report, and least tokens of the answer: the items of a list may begin alike. */
 const SAME_SHARE = 1 / 3;
 const SAME_LEAST = 96;
 
 export function wordings(view: TraceView): Finding[] {
-  const circles = circle(view);
-  return [...oddDraw(view), ...(circles.length ? circles : repetition(view))];
+  const cycles = cycle(view);
+  return [...oddDraw(view), ...(cycles.length ? cycles : repeatedRuns(view))];
 }
 
-/** In nats; null where the server does not report both. */
+/** Surprise beyond the expected one, in nats; null: the server does not report both. */
 function excess({ logprob, entropy }: TokenSampled): number | null {
   return logprob === null || entropy === null ? null : -logprob - entropy;
 }
@@ -54,7 +59,7 @@ function oddDraw(view: TraceView): Finding[] {
   ];
 }
 
-/** The token's own chance, the model's favourite, and the reason against that. */
+/** The token's own probability, the model's likeliest token, and the reason why that one was not chosen. */
 function howChosen(view: TraceView, token: TokenSampled): string {
   const given = percent(Math.exp(token.logprob!));
   const rather = favourite(view, token);
@@ -76,7 +81,7 @@ const BENT: Record<string, string> = {
   dry: "DRY, which holds repetitions back",
 };
 
-/** The token to which the model itself gave most, where it is recorded. */
+/** The model's likeliest token with its probability; null: it is the drawn token, or not recorded. */
 function favourite(view: TraceView, token: TokenSampled): string | null {
   if (!token.candidate_ids.length || !view.accepted) return null;
   const model = columns(token, view.accepted.params)[0]!.probabilities;
@@ -86,31 +91,31 @@ function favourite(view: TraceView, token: TokenSampled): string | null {
   return `“${name}” ${percent(model[best] ?? 0)}`;
 }
 
-export interface Circle {
-  /** Its first token, as an index. */
+export interface Cycle {
+  /** Index of its first token. */
   start: number;
-  /** Tokens of one round. */
+  /** Tokens of the cycle. */
   size: number;
-  rounds: number;
+  times: number;
 }
 
-/** The round that the last of these ids go in, by the worker's own rule, the shortest there is; null: they go in none. */
-export function circleOf(ids: number[]): Circle | null {
-  for (let size = 1; size <= LONGEST_ROUND; size++) {
+/** The shortest cycle that the last ids repeat, by the worker's own rule; null: they repeat none. */
+export function cycleOf(ids: number[]): Cycle | null {
+  for (let size = 1; size <= LONGEST_CYCLE; size++) {
     let start = ids.length - size;
     while (start > 0 && ids[start - 1] === ids[start - 1 + size]) start--;
     const length = ids.length - start;
-    if (start >= 0 && length >= CIRCLE_ROUNDS * size && length >= CIRCLE_TOKENS)
-      return { start, size, rounds: Math.floor(length / size) };
+    if (start >= 0 && length >= REPETITION_CYCLES * size && length >= REPETITION_TOKENS)
+      return { start, size, times: Math.floor(length / size) };
   }
   return null;
 }
 
-function circle({ tokens, accepted, generation }: TraceView): Finding[] {
+function cycle({ tokens, accepted, generation }: TraceView): Finding[] {
   const ids = tokens.filter(({ is_special }) => !is_special).map(({ id }) => id);
-  const found = circleOf(ids);
+  const found = cycleOf(ids);
   if (!found) return [];
-  const { start, size, rounds } = found;
+  const { start, size, times } = found;
   const position = tokens.filter(({ is_special }) => !is_special)[start]!.position;
   const why =
     accepted?.params.temperature === 0 ? ". At temperature 0 no random draw can break the loop" : "";
@@ -118,14 +123,14 @@ function circle({ tokens, accepted, generation }: TraceView): Finding[] {
   return [
     {
       kind: "loop",
-      sentence: `The answer repeats itself from token ${position + 1} on: the same ${counted(size, "token")} ${rounds} times${end}${why}.`,
+      sentence: `The answer repeats itself from token ${position + 1} on: the same ${counted(size, "token")} ${times} times${end}${why}.`,
       weight: (ids.length - start) / ids.length,
       position,
     },
   ];
 }
 
-/** The number of these ids in a run of SAME_TOKENS that was there before, and the index of the first such run. */
+/** Number of ids in runs of SAME_TOKENS that appeared before, and the index of the first such run; -1: none. */
 export function repeated(ids: number[]): { count: number; first: number } {
   const known = new Set<string>();
   const again = new Set<number>();
@@ -141,7 +146,7 @@ export function repeated(ids: number[]): { count: number; first: number } {
   return { count: again.size, first };
 }
 
-function repetition({ tokens }: TraceView): Finding[] {
+function repeatedRuns({ tokens }: TraceView): Finding[] {
   const written = tokens.filter(({ is_special }) => !is_special);
   const { count, first } = repeated(written.map(({ id }) => id));
   const share = count / written.length;

@@ -1,4 +1,4 @@
-/** The causes that slowed the writing of the answer, after its first token. */
+/** Findings on the writing of the answer after its first token: the causes that slowed it. */
 import { counted, duration, roughly } from "../format";
 import { tokensPerSecond } from "../words/sentences";
 import { speculationOf } from "../sampling/speculation";
@@ -7,19 +7,19 @@ import { waitedForChoice, type TraceView } from "../view";
 import type { Finding } from "./finding";
 import { longWriting } from "./long";
 
-/** A cause of less than a fifth of the writing does not explain its pace. */
+/** Least share of the writing that a cause must take to explain its pace. */
 const SHARE_OF_WRITING = 0.2;
-/** A shorter delay is not noticed by a reader who follows along. */
+/** Least delay that a reader who follows along notices. */
 const NOTICED_US = 500_000;
-/** Tokens a second: below it most people read faster than it is written (some 240 words a minute). */
+/** Tokens a second at which most people read (some 240 words a minute). */
 const READING_SPEED = 5.5;
-/** A gap of a second, and ten times the usual one, is seen as a standstill. */
+/** A gap of this length, and of ten times the usual one, is seen as a standstill. */
 const STANDSTILL_US = 1_000_000;
 const STANDSTILL_FACTOR = 10;
-/** With this many others in the typical step it is reported, even where their cost is not known. */
+/** Number of other sequences in the typical step to report, even where their cost is not known. */
 const CROWD = 4;
 
-/** Null while fewer than two tokens are known. */
+/** Time of the writing; null: fewer than two tokens are known. */
 function writingUs(view: TraceView): number | null {
   const [first, last] = [view.tokens[0], view.tokens.at(-1)];
   if (!first || !last || first === last) return null;
@@ -35,7 +35,7 @@ export function writing(view: TraceView): Finding[] {
   return paced.some(({ kind }) => kind === "slow") ? paced : [...paced, ...longWriting(view, us)];
 }
 
-/** The cost of other sequences in the steps, or that the request never was alone. */
+/** The finding on other sequences in the steps: their cost, or that the request never was alone. */
 function batch(view: TraceView, writing: number): Finding[] {
   const steps = stepsOf(view).filter(({ kind }) => kind === "decode");
   const { alone, batched, extra, numAlone } = batchCost(steps);
@@ -91,7 +91,7 @@ function preemptions(view: TraceView, writing: number | null): Finding[] {
   ];
 }
 
-/** Guesses that did not pay, and a grammar that took its time. */
+/** Findings on guesses that did not pay, and on a slow grammar. */
 function asides(view: TraceView, writing: number): Finding[] {
   const found: Finding[] = [];
   const { numGuessed, numAccepted, savedUs } = speculationOf(view);
@@ -112,7 +112,7 @@ function asides(view: TraceView, writing: number): Finding[] {
   return found;
 }
 
-/** Slower than reading speed, with no other cause than the steps themselves. */
+/** The finding on writing below reading speed whose only cause is the steps themselves. */
 function slow(view: TraceView): Finding[] {
   const speed = tokensPerSecond(view);
   if (speed === null || speed >= READING_SPEED || view.tokens.length < 3 || view.isStepped) return [];

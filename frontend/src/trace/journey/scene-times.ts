@@ -1,5 +1,5 @@
 /** The time of a scene before the first token, as its own events tell it. */
-import { checkAtGate, readings, type SceneId } from "./scenes";
+import { checkAtGateway, readings, type SceneId } from "./scenes";
 import type { TraceView } from "../view";
 
 /** µs; null: the scene has no time of its own, or it is not recorded yet. */
@@ -11,7 +11,7 @@ const TIMES: Partial<Record<SceneId, (view: TraceView) => number | undefined>> =
   gateway: ({ gateway }) => gateway?.duration_us,
   context: ({ context }) => context?.duration_us,
   tokens: ({ prompt }) => prompt?.duration_us,
-  safety: (view) => checkAtGate(view)?.duration_us,
+  safety: (view) => checkAtGateway(view)?.duration_us,
   queue: ({ queued, started }) => (started && queued ? started.at - queued.at : undefined),
   prefill: (view) => {
     const chunks = readings(view);

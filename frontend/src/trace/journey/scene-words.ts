@@ -1,6 +1,5 @@
 /** One sentence for each scene of the journey, from this request's own numbers. */
 import type { SamplingParams, TokenSampled } from "../../protocol/events";
-import { pieceLabel } from "../bytes";
 import { count, counted, duration, percent } from "../format";
 import { closestCall } from "../sampling/calls";
 import { DRAW_PARTS } from "./pace";
@@ -8,7 +7,7 @@ import { columns, finalProbabilities, isGreedy } from "../sampling/probability";
 import { numReleased, readings, SCENES, sceneIndex, type SceneId } from "./scenes";
 import { sentence, story } from "../words/sentences";
 import { SETTING_NAMES, type SettingName } from "../words/setting-names";
-import { quotedName } from "../token-name";
+import { quotedName, tokenName } from "../token-name";
 import { isOver, numKept, type TraceView } from "../view";
 
 /** The scene's one sentence; for a token being shown, on the part shown at this beat (0 to 1). */
@@ -69,7 +68,7 @@ const CAPTIONS: Record<SceneId, (view: TraceView) => string | null> = {
 };
 
 function gatewayCaption({ gateway }: TraceView): string {
-  if (!gateway) return "The message has arrived. The gate checks it first.";
+  if (!gateway) return "The message has arrived. The gateway checks it first.";
   return `Signed in and within limits (${duration(gateway.duration_us)}).`;
 }
 
@@ -168,7 +167,8 @@ export function pictureWords(view: TraceView, scene: SceneId): string {
   return said;
 }
 
-function samplingWords({ tokens, accepted }: TraceView): string {
+function samplingWords(view: TraceView): string {
+  const { tokens, accepted } = view;
   const token = tokens.at(-1);
   if (!token || !accepted) return "";
   const name = quotedName(token);
@@ -178,7 +178,7 @@ function samplingWords({ tokens, accepted }: TraceView): string {
   const final = finalProbabilities(token, accepted.params);
   const named = token.candidate_pieces.slice(0, NUM_NAMED).map((piece, index) => {
     const left = final ? (final[index] === null ? ", then out" : `, then ${percent(final[index]!)}`) : "";
-    return `“${pieceLabel(piece)}” ${percent(model[index] ?? 0)}${left}`;
+    return `“${tokenName(view, token.candidate_ids[index]!, piece, token)}” ${percent(model[index] ?? 0)}${left}`;
   });
   return `${start} By the model: ${named.join("; ")}. ${howDrawn(token)}`;
 }

@@ -66,7 +66,7 @@ export function isAtStep(view: TraceView): boolean {
 }
 
 /** The check before anything is computed: of the message, or of the answer that a fork goes on from. */
-export function checkAtGate({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
+export function checkAtGateway({ inputCheck, outputChecks, tokens }: TraceView): SafetyChecked | null {
   const first = outputChecks[0];
   return inputCheck ?? (first && !(tokens[0] && tokens[0].at <= first.at) ? first : null);
 }

@@ -2,6 +2,7 @@
 import { bits as inBits, counted, duration, percent } from "../format";
 import type { TokenSampled } from "../../protocol/events";
 import { categoryWords } from "../words/safety-words";
+import { VERDICT_NAMES, verdictWords, type Verdict } from "../verdicts";
 import { surpriseOf } from "./surprise";
 import { numKept, type TraceView } from "../view";
 
@@ -191,8 +192,6 @@ function byCache(view: TraceView): Coloring {
   };
 }
 
-const VERDICTS = { allow: "allowed", flag: "flagged", rewrite: "rewritten", block: "blocked" };
-
 function bySafety(view: TraceView): Coloring {
   const spans = releasedSpans(view);
   const marks = view.tokens.map((_, index) => {
@@ -201,7 +200,7 @@ function bySafety(view: TraceView): Coloring {
     if (!span) return { fill: "unknown" as const, value: "not released yet" };
     if (span.verdict === null) return { fill: "unknown" as const, value: "no check recorded" };
     const fill: Fill = span.verdict === "allow" ? `group-${place % 2 ? 1 : 0}` : "flagged";
-    return { fill, value: `${VERDICTS[span.verdict]}, release ${place + 1}` };
+    return { fill, value: `${VERDICT_NAMES[span.verdict]}, release ${place + 1}` };
   });
   const has = (fill: Fill) => marks.some((mark) => mark.fill === fill);
   const withheld = view.withheld
@@ -211,7 +210,7 @@ function bySafety(view: TraceView): Coloring {
     marks,
     legend: [
       { fill: "group-0", label: "allowed; the tint changes with each release" },
-      ...(has("flagged") ? [{ fill: "flagged" as const, label: "flagged, but let through" }] : []),
+      ...(has("flagged") ? [{ fill: "flagged" as const, label: verdictWords("flag") }] : []),
       ...(has("unknown")
         ? [{ fill: "unknown" as const, label: "no check recorded, or not released yet" }]
         : []),
@@ -224,7 +223,7 @@ interface Span {
   /** One past its last token. */
   end: number;
   /** The gravest verdict on its text; null: no check of it is recorded. */
-  verdict: keyof typeof VERDICTS | null;
+  verdict: Verdict | null;
 }
 
 /** Checks count characters as Python does, by code points. */

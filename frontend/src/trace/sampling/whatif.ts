@@ -23,13 +23,14 @@ export type Settings = Pick<
   /** Settings left out are the request's own. */
   Partial<DrySettings>;
 
-export type Outcome = { kind: "drawn"; id: number; piece: string } | { kind: "unknown"; reason: string };
+/** The token that a draw repeated under other settings falls on, or the reason why it is not known. */
+export type Redraw = { kind: "drawn"; id: number; piece: string } | { kind: "unknown"; reason: string };
 
 export interface Course {
   /** Tokens from the first on that would have been the same. */
   numSame: number;
-  /** The next outcome; null: the answer's end. */
-  next: Outcome | null;
+  /** The redraw of the next token; null: the answer's end. */
+  next: Redraw | null;
 }
 
 export interface Range {
@@ -74,7 +75,7 @@ const NO_DRY: DrySettings = {
   dry_penalty_last_n: -1,
   dry_sequence_breakers: [],
 };
-const unknown = (reason: string): Outcome => ({ kind: "unknown", reason });
+const unknown = (reason: string): Redraw => ({ kind: "unknown", reason });
 
 /** The input before a token: the ids of prompt and answer so far, and the answer's bytes, which only DRY needs. */
 interface Before {
@@ -91,7 +92,7 @@ export function redraw(
   prompt: readonly number[],
   output: readonly number[],
   pieceOf: PieceOf = () => undefined,
-): Outcome {
+): Redraw {
   const { processors, log_normalizer } = token;
   if (processors === null || log_normalizer === null)
     return unknown("this server reports no logits and no draw");
@@ -384,7 +385,7 @@ function cutTopP(survivors: Survivors, { heaviest, error }: Weighed, sums: numbe
   const least = reach(p * survivors.mass.low, 1 + error);
   const most = reach(p * survivors.mass.high, 1 - error);
   const low = least < 0 ? survivors.num.low : Math.min(survivors.num.low, least);
-  // A closed survivors set reaches its last one at the latest.
+  // A closed set of survivors reaches its last one at the latest.
   if (most >= 0 || !survivors.isOpen)
     return closed(sums, low, most < 0 ? survivors.num.high : Math.min(survivors.num.high, most));
   return {
@@ -415,7 +416,7 @@ function closed(sums: number[], low: number, high: number): Survivors {
   return { num: { low, high }, mass: { low: sums[low]!, high: sums[high]! }, isOpen: false };
 }
 
-function drawFrom(weighed: Weighed, { num, mass, isOpen }: Survivors, u: number): Outcome {
+function drawFrom(weighed: Weighed, { num, mass, isOpen }: Survivors, u: number): Redraw {
   const sums = cumulative(weighed);
   const place = (target: number) => sums.findIndex((sum, n) => n > 0 && sum > target);
   const low = place(u * mass.low * (1 - weighed.error));

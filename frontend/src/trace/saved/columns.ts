@@ -40,7 +40,7 @@ interface Candidates {
   logits: Float64Array;
 }
 
-/** Stages by the place of the token among those of its chain. */
+/** Processors by the place of the token among those of its chain. */
 type ProcessorAt = (place: number) => ProcessorEffect;
 
 export function tokensOf(columns: TokenColumns): TokenSampled[] {

@@ -50,6 +50,11 @@ describe.each(Object.entries(found))("%s", (_, { saved, frames }) => {
     expect(read(bytes(saved)).map(sorted)).toEqual(wire.map(sorted));
   });
 
+  it("is refused when it has another version, whose events have other fields", () => {
+    const other = { ...(decode(bytes(saved)) as SavedTrace), version: 1 };
+    expect(() => eventsOf(other)).toThrow("version 1");
+  });
+
   it("is refused when it is truncated", () => {
     expect(() => read(bytes(saved).slice(0, -9))).toThrow();
   });

@@ -1,8 +1,9 @@
 /** A saved trace as it is stored: the same events as on the wire. Knows nothing of its packing. */
-import type { AnyEvent } from "../../protocol/events";
+import { PROTOCOL_VERSION, type AnyEvent } from "../../protocol/events";
 import { tokensOf, type TokenColumns } from "./columns";
 
 export interface SavedTrace {
+  version: number;
   /** Events per frame of the log; the browser's own timing, which follows them, was in none. */
   sizes: number[];
   is_token: Uint8Array;
@@ -11,8 +12,9 @@ export interface SavedTrace {
   columns: TokenColumns;
 }
 
-/** All events, in order, seqs from 1. */
+/** All events, in order, seqs from 1. Throws where the trace has another version: its events have other fields. */
 export function eventsOf(saved: SavedTrace): AnyEvent[] {
+  if (saved.version !== PROTOCOL_VERSION) throw new Error(`The trace has version ${saved.version}.`);
   const tokens = tokensOf(saved.columns);
   const others = JSON.parse(new TextDecoder().decode(saved.events)) as AnyEvent[];
   let [token, other] = [0, 0];

@@ -4,6 +4,7 @@ import type { StageId } from "../stages";
 import { counted, duration } from "../format";
 import type { Span } from "./spans";
 import { nameOf } from "../token-name";
+import { VERDICT_NAMES } from "../verdicts";
 
 const MOST = 32;
 const cut = (text: string) => (text.length > MOST ? `${text.slice(0, MOST)}…` : text);
@@ -24,7 +25,7 @@ function eventName(event: AnyEvent): string {
     case "prefill.advanced":
       return `prompt tokens ${event.start + 1} to ${event.end}`;
     case "safety.checked":
-      return `check of the ${event.layer === "output" ? "answer" : "tool's result"}: ${event.verdict}`;
+      return `check of the ${event.layer === "output" ? "answer" : "tool's result"}: ${VERDICT_NAMES[event.verdict]}`;
     case "text.released":
       return `text released: ${cut(event.text.replaceAll("\n", "↵"))}`;
     default:
@@ -48,7 +49,7 @@ function filled(template: string, event: AnyEvent): string {
 
 const STAGE_MEANINGS: Record<StageId, string> = {
   browser: "Measured in the browser: your key press, the network and the painting of text.",
-  gateway: "The gate signs the request in, checks its limits and records it.",
+  gateway: "The gateway signs the request in, checks its limits and records it.",
   safety: "A classifier reads the message before any model does.",
   context: "The server packs system prompt, history and message into one prompt that fits the window.",
   tokens: "The tokenizer cuts the prompt into the tokens that the model reads.",

@@ -26,15 +26,15 @@ const check = (verdict: SafetyChecked["verdict"], ...scores: SafetyScore[]): Saf
 });
 const said = (inputCheck: SafetyChecked) => sentence({ ...emptyView(), inputCheck }, "safety");
 
-test("a check that passed is told without any category", () => {
+test("a text that is allowed is told without any category", () => {
   expect(said(check("allow", score("sexual", 0.12, "allow")))).toBe(
-    "Safety check passed (1 check, 68.0\u00a0ms).",
+    "The message was allowed (1 check, 68.0\u00a0ms).",
   );
 });
 
 test("a category is named when its limit was passed", () => {
   const flagged = said(check("flag", score("hate", 0.1, "allow"), score("violence", 0.7, "flag")));
-  expect(flagged).toContain("flagged, but let through (violence: score 0.70, over the limit of 0.60");
+  expect(flagged).toContain("flagged, but allowed (violence: score 0.70, over the limit of 0.60");
 });
 
 test("where help came first, the score that would have blocked did not decide", () => {

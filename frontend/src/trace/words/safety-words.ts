@@ -1,7 +1,8 @@
 /** A check in words: its scores beside their limits, and the effect of its verdict. */
 import type { SafetyChecked, SafetyScore } from "../../protocol/events";
+import type { Verdict } from "../verdicts";
 
-const SEVERITY: Record<SafetyChecked["verdict"], number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
+const SEVERITY: Record<Verdict, number> = { allow: 0, flag: 1, rewrite: 1, block: 2 };
 
 /** The score that decided, as inference/safety/guard.py picks it; null: nothing was scored. */
 export const worstScore = (check: SafetyChecked): SafetyScore | null => worstOf([check]);
@@ -31,7 +32,7 @@ export function judged(score: SafetyScore | null): string {
 }
 
 /** The effect of a verdict on the text. */
-export const VERDICT_WORDS: Record<SafetyChecked["layer"], Record<SafetyChecked["verdict"], string>> = {
+export const VERDICT_EFFECTS: Record<SafetyChecked["layer"], Record<Verdict, string>> = {
   input: {
     allow: "It went on to the model.",
     flag: "It went on to the model with a flag. The library can filter for flags.",
@@ -39,9 +40,9 @@ export const VERDICT_WORDS: Record<SafetyChecked["layer"], Record<SafetyChecked[
     block: "No model read it.",
   },
   output: {
-    allow: "The check let the text out.",
-    flag: "The check let the text out with a flag. The library can filter for flags.",
-    rewrite: "The check rewrote the text and let it out.",
+    allow: "The check released the text.",
+    flag: "The check released the text with a flag. The library can filter for flags.",
+    rewrite: "The check rewrote the text and released it.",
     block: "The check withheld the text, and the answer ended here.",
   },
   tool_result: {

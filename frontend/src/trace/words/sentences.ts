@@ -7,6 +7,7 @@ import { browserMoments } from "../browser-clock";
 import { queueWaits } from "../timing/queue-waits";
 import { keptWords } from "../context/reading";
 import { categoryWords, judged, worstOf } from "./safety-words";
+import { gravest, verdictWords } from "../verdicts";
 import { isOver, waitedForChoice, type TraceView } from "../view";
 import { savedTime } from "../context/saved-time";
 
@@ -144,8 +145,7 @@ function queueSentence(view: TraceView, { queue_depth: depth, at }: GenerationQu
 function verdictSentence(what: string, checks: NonNullable<TraceView["inputCheck"]>[]): string {
   const us = checks.reduce((sum, check) => sum + check.duration_us, 0);
   const cost = `${counted(checks.length, "check")}, ${duration(us)}`;
-  const verdicts = new Set(checks.map((check) => check.verdict));
-  if (verdicts.size === 1 && verdicts.has("allow")) return `Safety check passed (${cost}).`;
-  const verdict = verdicts.has("block") ? "blocked" : "flagged, but let through";
-  return `${what} was ${verdict} (${judged(worstOf(checks))}; ${cost}).`;
+  const verdict = gravest(checks.map((check) => check.verdict));
+  const score = verdict === "allow" ? "" : `${judged(worstOf(checks))}; `;
+  return `${what} was ${verdictWords(verdict)} (${score}${cost}).`;
 }

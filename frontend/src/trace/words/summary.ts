@@ -48,14 +48,14 @@ function stateAfter({ outcome, cut, isAllWithheld }: Ending): string | null {
   return isAllWithheld ? ALL_WITHHELD : ENDINGS[outcome];
 }
 
-/** The finding of a check that let the text through. */
+/** The finding of a check that flagged a text. */
 function flagged({ inputCheck, outputChecks }: TraceView): string | null {
   const found = (check: SafetyChecked | null | undefined, what: string) =>
     check?.verdict === "flag"
       ? `${what} flagged: ${check.scores
           .filter(({ verdict }) => verdict === "flag")
           .map(({ category }) => categoryWords(category))
-          .join(", ")}, but let through`
+          .join(", ")}, but allowed`
       : null;
   const output = outputChecks.find(({ verdict }) => verdict === "flag");
   return found(inputCheck, "message") ?? found(output, "answer");

@@ -12,7 +12,7 @@ export type Exhibit =
   | "cache"
   | "context"
   | "economics"
-  | "gate"
+  | "gateway"
   | "guessing"
   | "loop"
   | "merges"
@@ -112,10 +112,10 @@ export const TERMS = {
       "When blocks run out, a running request gives up its blocks and waits. The engine then computes its tokens again.",
     exhibit: "batching",
   },
-  gate: {
+  gateway: {
     sentence:
-      "The gate checks the session and the limits. The prompt may be prepared meanwhile. The model gets nothing before the gate has passed.",
-    exhibit: "gate",
+      "The gateway checks the session and the limits. The prompt may be prepared meanwhile. The model gets nothing before the gateway has passed.",
+    exhibit: "gateway",
   },
   safetyCheck: {
     sentence:
@@ -129,7 +129,7 @@ export const TERMS = {
   },
   release: {
     sentence:
-      "Text leaves the worker when its characters are whole and the output check has passed it. The worker holds it until then.",
+      "Text leaves the worker when its characters are whole and the output check has allowed it. The worker holds it until then.",
     exhibit: "streaming",
   },
   firstTextSent: {
@@ -193,7 +193,7 @@ export const TERMS = {
   },
   allIntervals: {
     sentence:
-      "From the first known moment to the last. The rows that are not in parallel, and Unexplained, add up to it.",
+      "From the first known moment to the last. The rows that are not in parallel, and Not measured, add up to it.",
     exhibit: null,
   },
   safetyScore: {
@@ -203,7 +203,7 @@ export const TERMS = {
   },
   checkTime: { sentence: "The time that the classifier took for this piece of text.", exhibit: "safety" },
   bufferedTime: {
-    sentence: "The time that the oldest text of this piece waited in the worker until the check passed it.",
+    sentence: "The time that the oldest text of this piece waited in the worker until the check allowed it.",
     exhibit: "safety",
   },
   policy: {
@@ -284,15 +284,15 @@ export const TERMS = {
   },
   authInterval: {
     sentence: "From the request's arrival until the server knew its user.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   validateInterval: {
     sentence: "Reading the body, finding the conversation and checking the settings.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   startInterval: {
     sentence: "Taking a place among the open requests, writing the rows, and handing the work to the queue.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   guess: {
     sentence:
@@ -391,22 +391,22 @@ export const TERMS = {
   },
   requestLimit: {
     sentence: "The number of requests that one user or key may begin in a minute.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   tokenLimit: {
     sentence: "The number of tokens that one user or key may have read or written in a minute.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   concurrency: {
     sentence: "The number of requests that one user may have open at once. A request that ends makes room.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   refill: {
     sentence: "Each request takes from the bucket. It fills again at a fixed rate, or when requests end.",
-    exhibit: "gate",
+    exhibit: "gateway",
   },
   budget: { sentence: "The amount that may be spent until it is set again.", exhibit: "economics" },
-  messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: "gate" },
+  messageLimit: { sentence: "The longest message that is accepted, in bytes of UTF-8.", exhibit: "gateway" },
   inputPrice: {
     sentence: "Prompt tokens that were computed for this request, each at the full price.",
     exhibit: "economics",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.engine.drafting.draft import MAX_DRAFTS, Drafter, NgramIndex, best_length, prices
+from inference.engine.drafting.draft import MAX_DRAFTS, Drafter, NgramIndex, best_length, guess_costs
 from inference.engine.drafting.step_costs import StepCosts
 
 
@@ -45,14 +45,14 @@ def test_a_text_that_grows_gives_the_same_guesses_as_one_that_is_whole(text: str
 
 
 def test_nothing_is_guessed_before_the_first_step_was_measured() -> None:
-    assert best_length(1.0, prices(1, StepCosts())) == 0
+    assert best_length(1.0, guess_costs(1, StepCosts())) == 0
 
 
 def test_guesses_are_tried_while_the_price_of_a_row_is_unknown() -> None:
     same = StepCosts()
     for _ in range(3):
         same.add_decode(1, 4000)
-    assert best_length(0.4, prices(1, same)) > 0
+    assert best_length(0.4, guess_costs(1, same)) > 0
 
 
 @given(st.floats(0, 1), st.integers(1, 32), st.floats(1, 1e5), st.floats(1, 1e5))
@@ -60,7 +60,7 @@ def test_a_draft_raises_the_tokens_per_second_that_are_expected(
     acceptance: float, batch_size: int, step_us: float, row_us: float
 ) -> None:
     known = costs(step_us, row_us)
-    length = best_length(acceptance, prices(batch_size, known))
+    length = best_length(acceptance, guess_costs(batch_size, known))
     assert 0 <= length <= MAX_DRAFTS
     plain_us = known.decode_us(batch_size)
     assert plain_us is not None
@@ -73,32 +73,32 @@ def test_a_draft_raises_the_tokens_per_second_that_are_expected(
 
 
 def test_cheap_rows_and_good_guesses_make_long_drafts() -> None:
-    assert best_length(0.9, prices(1, costs(4000, 100))) == MAX_DRAFTS
-    assert best_length(0.3, prices(1, costs(4000, 300))) in (1, 2)
-    assert best_length(0.3, prices(32, costs(4000, 300))) == 0
+    assert best_length(0.9, guess_costs(1, costs(4000, 100))) == MAX_DRAFTS
+    assert best_length(0.3, guess_costs(1, costs(4000, 300))) in (1, 2)
+    assert best_length(0.3, guess_costs(32, costs(4000, 300))) == 0
 
 
 def test_wrong_guesses_end_them_and_time_brings_them_back() -> None:
     drafter, known, ids = Drafter(), costs(4000, 2000), [1, 2, 3] * 5
     for _ in range(30):
-        if drafts := drafter.look_up(ids, drafter.num_wanted(8, prices(1, known))):
+        if drafts := drafter.look_up(ids, drafter.num_wanted(8, guess_costs(1, known))):
             drafter.verified(len(drafts), 0)
-    assert drafter.look_up(ids, drafter.num_wanted(8, prices(1, known))) == ()
-    assert any(drafter.look_up(ids, drafter.num_wanted(8, prices(1, known))) for _ in range(300))
+    assert drafter.look_up(ids, drafter.num_wanted(8, guess_costs(1, known))) == ()
+    assert any(drafter.look_up(ids, drafter.num_wanted(8, guess_costs(1, known))) for _ in range(300))
 
 
 def test_the_last_free_tokens_bound_a_draft() -> None:
     known = costs(4000, 1)
-    assert Drafter().num_wanted(2, prices(1, known)) == len(Drafter().look_up([1, 2, 3] * 5, 2)) == 2
-    assert Drafter().num_wanted(0, prices(1, known)) == Drafter().num_wanted(-1, prices(1, known)) == 0
+    assert Drafter().num_wanted(2, guess_costs(1, known)) == len(Drafter().look_up([1, 2, 3] * 5, 2)) == 2
+    assert Drafter().num_wanted(0, guess_costs(1, known)) == Drafter().num_wanted(-1, guess_costs(1, known)) == 0
     assert Drafter().look_up([1, 2, 3] * 5, 0) == ()
 
 
 def test_guesses_that_take_time_must_yield_more() -> None:
     known = costs(4000, 100)
-    assert best_length(0.9, prices(1, known, guess_us=500)) == MAX_DRAFTS
-    assert 0 < best_length(0.5, prices(1, known, guess_us=500)) < best_length(0.5, prices(1, known))
-    assert best_length(0.5, prices(1, known, guess_us=4000)) == 0
+    assert best_length(0.9, guess_costs(1, known, guess_us=500)) == MAX_DRAFTS
+    assert 0 < best_length(0.5, guess_costs(1, known, guess_us=500)) < best_length(0.5, guess_costs(1, known))
+    assert best_length(0.5, guess_costs(1, known, guess_us=4000)) == 0
 
 
 def test_a_steps_cost_is_read_between_and_beyond_the_sizes_seen() -> None:
@@ -113,7 +113,7 @@ def test_on_a_machine_that_interrupts_most_steps_a_draft_saves_such_steps() -> N
     for _ in range(3):
         busy.add_decode(3, 35_000)
     assert busy.decode_us(3) == 35_000
-    assert best_length(0.9, prices(1, busy)) > 0
+    assert best_length(0.9, guess_costs(1, busy)) > 0
 
 
 def test_the_last_durations_count_and_sizes_not_seen_again_are_forgotten() -> None:

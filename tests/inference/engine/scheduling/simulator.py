@@ -114,7 +114,7 @@ class Simulator:
         self.now.now += STEP_S + PREFILL_S * num_prefill + DECODE_S * (step.num_rows - num_prefill)
         self._note(step)
         for share in step.shares:
-            num_unread = share.sequence.num_prompt_tokens - share.sequence.num_computed_tokens
+            num_unread = share.sequence.num_input_tokens - share.sequence.num_computed_tokens
             self._story(share.sequence).num_computed += max(0, min(share.num_tokens, num_unread))
             share.sequence.advance(share.num_tokens)
             if share.num_logits:

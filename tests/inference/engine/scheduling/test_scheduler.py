@@ -50,7 +50,7 @@ def outputs_whole(stories: list[Story]) -> bool:
     """Every answer is of the length asked for (or fills the cache), its tokens in order: none lost, none twice."""
     for story in stories:
         sequence = story.sequence
-        room = sequence.window - sequence.num_prompt_tokens
+        room = sequence.window - sequence.num_input_tokens
         num_asked = min(sequence.request.params.max_tokens, room)
         if sequence.output_ids != list(range(1, num_asked + 1)):
             return False
@@ -72,7 +72,7 @@ def check_usage(story: Story) -> None:
     sequence, usage = story.sequence, story.sequence.usage()
     numbers = msgspec.structs.astuple(usage)
     assert min(numbers) >= 0
-    assert sum(numbers) == sequence.num_prompt_tokens + len(sequence.output_ids)
+    assert sum(numbers) == sequence.num_input_tokens + len(sequence.output_ids)
     num_written = usage.cache_write_5m + usage.cache_write_1h
     assert num_written <= story.num_kept * BLOCK_SIZE
     has_shared_a_part = sequence.num_cached_tokens % BLOCK_SIZE > 0  # of a block, which then is not its own to pay
@@ -98,7 +98,7 @@ def test_answers_to_one_message_read_its_prompt_once(arrivals: list[Arrival]) ->
         *others, most = sorted(story.num_computed for story in stories if story.index == index)
         assert most <= arrival.num_prompt and max(others, default=0) <= BLOCK_SIZE
     for story in stories:
-        assert story.sequence.usage().cache_read == story.sequence.num_prompt_tokens - story.num_computed
+        assert story.sequence.usage().cache_read == story.sequence.num_input_tokens - story.num_computed
 
 
 @pytest.mark.parametrize("num_prompt", [1, 2, 3, 4, 5, 40, 200])
@@ -160,7 +160,7 @@ def served(stories: list[Story], user: str, until: float) -> int:
     """Weighted tokens that this user's requests had by then; prompts count when they are read."""
     mine = [story for story in stories if story.sequence.request.principal == user]
     decoded = sum(sum(at <= until for at in story.token_times) for story in mine)
-    prompts = sum(s.sequence.num_prompt_tokens for s in mine if s.token_times and s.token_times[0] <= until)
+    prompts = sum(s.sequence.num_input_tokens for s in mine if s.token_times and s.token_times[0] <= until)
     return prompts + 2 * decoded
 
 
@@ -353,7 +353,7 @@ def test_a_prompt_is_admitted_by_what_one_look_found_however_soon_that_is_out_of
             tight.add(each)
             tight.schedule()
         for each in (first, writer):
-            each.advance(each.num_prompt_tokens)
+            each.advance(each.num_input_tokens)
             tight.store(each)
         writer.accept(7)
         first.finish("abort")

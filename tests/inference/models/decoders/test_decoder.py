@@ -143,7 +143,7 @@ def test_a_broken_sequence_fails_alone(engine: Engine, tokenizer: Tokenizer, mon
     def poison(self: model_runner.ModelRunner, step: list) -> list:  # type: ignore[type-arg]
         rows = original(self, step)
         return [
-            np.full_like(row, np.nan) if row is not None and s.sequence.num_prompt_tokens == 2 else row
+            np.full_like(row, np.nan) if row is not None and s.sequence.num_input_tokens == 2 else row
             for s, row in zip(step, rows, strict=True)
         ]
 

@@ -1,7 +1,7 @@
 import { expect, it, describe } from "vitest";
 import { crowded, doorOf, DOORS, headersOf, KNOCKS, replyText, requestText } from "./knocks";
 
-describe("the gate", () => {
+describe("the gateway", () => {
   const refusal = (code: string) => ({ status: 400, body: { error: { code } } });
 
   it("finds the door at which a refusal happened, and none where nothing was refused", () => {

@@ -1,9 +1,9 @@
-/** Requests that are really sent to this server's gate, and the replies. The server starts none of them. */
+/** Requests that the page really sends to this server's gateway, and the replies. The server starts none of them. */
 
 /** The doors in the order in which the server checks them (webapp/api/chat/messages.py), each with its refusals. */
 export const DOORS = [
-  { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "session", name: "Signed in", asks: "Whose session is it?" },
+  { id: "secret", name: "From this page", asks: "Does it carry the page’s secret?" },
   { id: "json", name: "Readable", asks: "Is the body JSON?" },
   { id: "owner", name: "Yours", asks: "Does the conversation belong to the sender?" },
   { id: "sense", name: "Makes sense", asks: "Are text and settings allowed?" },
@@ -20,7 +20,7 @@ const DOOR_OF: Record<string, DoorId> = {
   too_many_requests: "room",
 };
 
-/** The door that refused; null: none did. */
+/** The door that refused; null: no door did. */
 export function doorOf({ status, body }: Pick<Reply, "status" | "body">): DoorId | null {
   if (status < 400) return null;
   const code = (body as { error?: { code?: string } } | null)?.error?.code ?? "";
@@ -31,17 +31,17 @@ export interface Knock {
   name: string;
   method: "GET" | "POST";
   path: string;
-  /** As text: one of them is no JSON. */
+  /** The body as text, since one of them is not valid JSON. */
   body?: string;
   hasSession?: false;
   hasSecret?: false;
 }
 
-const GATE = "/api/learn/gate";
+const GATEWAY = "/api/learn/gateway";
 const post = (name: string, body: string, rest: Partial<Knock> = {}): Knock => ({
   name,
   method: "POST",
-  path: GATE,
+  path: GATEWAY,
   body,
   ...rest,
 });
@@ -50,8 +50,8 @@ export const IN_ORDER = post("All in order", '{"text":"Hello"}');
 
 export const KNOCKS: Knock[] = [
   IN_ORDER,
+  post("Not signed in", '{"text":"Hello"}', { hasSession: false }),
   post("From another page", '{"text":"Hello"}', { hasSecret: false }),
-  { name: "Not signed in", method: "GET", path: "/api/session", hasSession: false },
   post("Half a body", '{"text":"Hello"'),
   {
     name: "Another person’s chat",
@@ -63,7 +63,7 @@ export const KNOCKS: Knock[] = [
   post("A misspelt setting", '{"text":"Hello","params":{"temprature":1}}'),
 ];
 
-/** A message while this many requests are assumed to be open. */
+/** A message that the server checks as if this many requests were open. */
 export function crowded(numOpen: number, n: number): Knock {
   return post("Busy", JSON.stringify({ text: "Hello", n, num_open: numOpen }));
 }
@@ -117,7 +117,7 @@ export function headersOf(
 
 const HIDDEN = "••••••••";
 
-/** As it is on the wire, without secrets that no page should show. */
+/** The request as sent, without secrets that no page should show. */
 export function requestText(sent: Knock): string {
   const headers = Object.entries(headersOf(sent, `${HIDDEN} (this page’s secret)`));
   const cookie =

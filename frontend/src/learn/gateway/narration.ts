@@ -1,19 +1,19 @@
-/** The request's way through the gate. */
+/** The request's way through the gateway. */
 import { count, duration } from "../../trace/format";
 import { line, missing, type Line, type Narration } from "../own/reading-clock";
 
-export const narrateGate: Narration = (view) => {
+export const narrateGateway: Narration = (view) => {
   const { accepted, gateway, events, at } = view;
   const refused = events.flatMap(({ event }) => (event.type === "gateway.refused" ? [event] : []))[0];
-  if (refused) return [line(`The gate refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];
-  if (!gateway) return missing(view, "the gate");
+  if (refused) return [line(`The gateway refused it: ${refused.message}`.replace(/\.?$/, "."), 0, at)];
+  if (!gateway) return missing(view, "the gateway");
   const lines: Line[] = [
     line(
       `It came as ${gateway.principal.startsWith("key:") ? "a client with a key" : "a signed-in person"}${accepted?.http_version ? `, over HTTP ${accepted.http_version}` : ""}.`,
       0,
       gateway.at,
     ),
-    line(`The gate needed ${duration(gateway.duration_us)} from its arrival.`, 0, gateway.at),
+    line(`The gateway needed ${duration(gateway.duration_us)} from its arrival.`, 0, gateway.at),
   ];
   for (const { name, limit, remaining } of gateway.limits)
     if (name === "concurrency")

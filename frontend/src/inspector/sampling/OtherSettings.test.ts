@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
 import { RequestTrace } from "../../state/request/request-trace.svelte";
 import { ACCEPTED, token } from "../../trace/fixtures";
-import TemperatureBar from "./TemperatureBar.svelte";
+import OtherSettings from "./OtherSettings.svelte";
 
 let panel: object;
 let trace: RequestTrace;
@@ -14,7 +14,7 @@ beforeEach(() => {
   const events = [ACCEPTED, token(0, 100_000), second];
   events.forEach((event, index) => trace.receive(event, index + 1));
   trace.selected = 0;
-  panel = mount(TemperatureBar, { target: document.body, props: { trace, view: trace.whole } });
+  panel = mount(OtherSettings, { target: document.body, props: { trace, view: trace.whole } });
   flushSync();
 });
 afterEach(() => unmount(panel));

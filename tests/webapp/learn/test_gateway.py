@@ -1,4 +1,4 @@
-"""The gate's rehearsal: it refuses as sending a message does, and starts nothing."""
+"""The gateway's rehearsal: it refuses as sending a message does, and starts nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def alice() -> Client:
 
 
 def knock(client: Client, **body: object) -> Any:
-    return client.post("/api/learn/gate", json.dumps(body), content_type="application/json")
+    return client.post("/api/learn/gateway", json.dumps(body), content_type="application/json")
 
 
 def test_what_is_in_order_passes_and_starts_nothing(alice: Client, redis_client: redis.Redis) -> None:

@@ -2,7 +2,8 @@
 import { mount, unmount } from "svelte";
 import { expect, it } from "vitest";
 import { token } from "../../trace/fixtures";
-import DrawBar from "./DrawBar.svelte";
+import { emptyView } from "../../trace/view";
+import ShareBar from "./ShareBar.svelte";
 
 /** A drawn token between many thin slices: a gap beside each of them would push it to the right. */
 const ids = Array.from({ length: 20 }, (_, id) => id);
@@ -11,9 +12,9 @@ const drawn = { ...token(0, 1), id: 12, u: 0.245, low: 0.24, high: 0.34 };
 const TOKEN = { ...drawn, candidate_ids: ids, candidate_pieces: ids.map(() => btoa("x")) };
 
 it("puts the mark of the draw onto the slice of the token that it fell on", () => {
-  const bar = mount(DrawBar, {
+  const bar = mount(ShareBar, {
     target: document.body,
-    props: { token: TOKEN, shares: SHARES, label: "the draw is 0.245" },
+    props: { view: emptyView(), token: TOKEN, shares: SHARES, label: "the draw is 0.245" },
   });
   const slice = document.querySelector<HTMLElement>(".drawn")!;
   const [left, width] = [parseFloat(slice.style.left), parseFloat(slice.style.width)];
