@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection, transaction
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ from inference.protocol.events import (
 from inference.protocol.failures import Failure
 from inference.protocol.request import Usage
 from tests.events import STARTED
-from webapp.billing.models import LedgerEntry
+from webapp.billing.models import LedgerEntry, Price
 from webapp.chat.models import Conversation
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
@@ -60,7 +62,25 @@ def sums() -> list[list[tuple[Any, ...]]]:
     return counts + speeds
 
 
-def test_an_answer_is_recorded_with_its_cost_times_and_worker(request_: Request) -> None:
+@pytest.fixture
+def prices() -> None:
+    """A test that flushes the database takes away the prices that a migration wrote."""
+    for kind, nano in {
+        "uncached_input": 20,
+        "cache_read": 2,
+        "cache_write_5m": 25,
+        "cache_write_1h": 40,
+        "output": 80,
+    }.items():
+        Price.objects.update_or_create(
+            model="smollm2-135m-instruct",
+            kind=kind,
+            effective_from=date(2026, 1, 1),
+            defaults={"unit_price_nano": nano},
+        )
+
+
+def test_an_answer_is_recorded_with_its_cost_times_and_worker(request_: Request, prices: None) -> None:
     answer(request_, Usage(uncached_input=5, cache_read=100, output=3))
     settle(request_.pk)
     record = UsageRecord.objects.get()
@@ -107,8 +127,12 @@ def test_the_record_outlives_the_trace_and_the_request(request_: Request) -> Non
     assert sums() == before
 
 
-def test_a_request_that_is_refused_is_recorded(redis_client: object) -> None:
-    alice = User.objects.create_user("alice")
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+def test_a_request_that_is_refused_is_recorded(alice: User, redis_client: object) -> None:
     client = Client()
     client.force_login(alice)
     conversation = Conversation.objects.create(user=alice, model="smollm2-135m-instruct")
@@ -168,7 +192,7 @@ class Recount(TransactionTestCase):
         for number, (record, dies) in enumerate(records):
             record.pk, record.request_id, record.user = None, f"req_{number}", users[number % 2]
             try:
-                with roll_up.transaction.atomic():
+                with transaction.atomic():
                     record.save(force_insert=True)
                     roll_up.add(record)
                     if dies:
@@ -179,3 +203,40 @@ class Recount(TransactionTestCase):
         kept = sums()
         call_command("recount", verbosity=0)
         assert sums() == kept
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="a test's database in memory has no writers side by side")
+def test_a_recount_while_requests_settle_loses_none(alice: User) -> None:
+    """Settlements go on in other threads, as in other processes."""
+    errors: list[Exception] = []
+
+    def settle_some(first: int) -> None:
+        try:
+            for number in range(first, first + 15):
+                record = UsageRecord(
+                    request_id=f"req_{number}",
+                    user=alice,
+                    surface="chat",
+                    model="ab"[number % 2],
+                    status="done",
+                    accepted_at=STARTS + timedelta(hours=number % 5),
+                    queue_us=number,
+                )
+                with transaction.atomic():
+                    record.save(force_insert=True)
+                    roll_up.add(record)
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=settle_some, args=(100 * number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        roll_up.recount_day(STARTS)
+    assert errors == []
+    kept = sums()
+    assert sum(UsageHour.objects.values_list("num_requests", flat=True)) == 45
+    roll_up.recount()
+    assert sums() == kept
