@@ -105,9 +105,9 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
 def _questions() -> dict[str, Callable[[], Any]]:
     from django.contrib.auth.models import User
 
-    from webapp.usage.cells import Filter
     from webapp.usage.period import Period
     from webapp.usage.report import Names, report
+    from webapp.usage.sums import Filter
 
     names, zone = Names(dict(User.objects.values_list("pk", "username")), {}), ZoneInfo("Europe/Berlin")
     busiest = User.objects.order_by("pk").values_list("pk", flat=True)[0]

@@ -10,7 +10,9 @@ from pathlib import Path
 import psycopg
 
 ROOT = Path(__file__).parents[2]
-SUITES = [f"tests/webapp/{name}" for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces", "usage")]
+SUITES = [
+    f"tests/webapp/{name}" for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces", "usage")
+]
 """Those whose tests use the database. learn and probes write what these do; stream has a site of its own."""
 
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.structs import Query
-from webapp.usage.cells import Filter
 from webapp.usage.period import BadPeriod, Period
 from webapp.usage.report import By, Names, UsageReport, report
+from webapp.usage.sums import Filter
 
 _USUAL_DAYS = 30
 PERMISSION = "usage.view_usagerecord"

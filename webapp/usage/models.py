@@ -10,8 +10,6 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-GROUPED = ("user_id", "surface", "model", "status", "error_code", "verdict", "currency")
-"""Columns that a roll-up keeps apart. All records of one hour with the same values are one row."""
 SUMMED = (
     "num_requests",
     "num_unpriced",
@@ -24,15 +22,22 @@ SUMMED = (
     "cost_nano",
     "saved_nano",
 )
-"""Columns that a roll-up adds up."""
+"""Columns that are added up."""
 
 
-class _Dimensions(models.Model):
-    """The columns by which usage is told apart."""
+class _Kind(models.Model):
+    """The model that was asked, and the surface by which."""
 
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    surface = models.CharField(max_length=16)
     model = models.CharField(max_length=128)
+    surface = models.CharField(max_length=16)
+
+    class Meta:
+        abstract = True
+
+
+class _Ending(models.Model):
+    """How a request ended."""
+
     status = models.CharField(max_length=16)
     """The request's final status, or `refused`: the gateway did not accept it."""
     error_code = models.CharField(max_length=32, blank=True)
@@ -59,13 +64,14 @@ class _Tokens(models.Model):
         abstract = True
 
 
-class UsageRecord(_Dimensions, _Tokens):
+class UsageRecord(_Kind, _Ending, _Tokens):
     """One request's use, written in the transaction that settles it."""
 
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     request_id = models.CharField(max_length=32, unique=True)
     """Kept as text: the record outlives the request."""
     accepted_at = models.DateTimeField()
-    """Time of the request's arrival; roll-ups count it in this hour."""
+    """Time of the request's arrival; sums count it in this hour."""
     is_cache_known = models.BooleanField(null=True)
     """False: a remote back end did not report its cache."""
     price_version = models.CharField(max_length=64, blank=True)
@@ -100,9 +106,10 @@ class UsageRecord(_Dimensions, _Tokens):
         return self.request_id
 
 
-class _RollUp(_Dimensions, _Tokens):
-    """Sums of the records that were accepted from `start` on."""
+class _Sums(_Tokens):
+    """Sums of the records that were accepted in an hour or a day of UTC."""
 
+    span = models.CharField(max_length=4, choices=[("hour", "hour"), ("day", "day")])
     start = models.DateTimeField()
     num_requests = models.BigIntegerField(default=0)
     num_unpriced = models.BigIntegerField(default=0)
@@ -116,48 +123,52 @@ class _RollUp(_Dimensions, _Tokens):
         abstract = True
 
     def __str__(self) -> str:
-        return f"{self.start:%Y-%m-%d %H:%M} {self.model}"
+        return f"{self.span} {self.start:%Y-%m-%d %H:%M}"
 
 
-class UsageHour(_RollUp):
-    """One hour, which begins with a full hour in UTC."""
+class UsageSum(_Sums, _Kind, _Ending):
+    """Requests of all users that agree in these columns."""
 
-    class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["start", *GROUPED], name="one_usage_hour")]
-
-
-class UsageDay(_RollUp):
-    """One day in UTC."""
+    GROUPED: ClassVar = ("model", "surface", "status", "error_code", "verdict", "currency")
 
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["start", *GROUPED], name="one_usage_day")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["span", "start", "model", "surface", "status", "error_code", "verdict", "currency"],
+                name="one_usage_sum",
+            )
+        ]
 
 
-class _Speed(models.Model):
-    """How long the requests accepted from `start` on took: a mergeable sketch of each time."""
+class UserSum(_Sums):
+    """Requests of one user that agree in these columns. Few rows per user, so that a year is read at once."""
 
+    GROUPED: ClassVar = ("user_id", "status", "currency")
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    status = models.CharField(max_length=16)
+    currency = models.CharField(max_length=3, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["span", "start", "user", "status", "currency"], name="one_user_sum")
+        ]
+
+
+class SpeedSketch(models.Model):
+    """How long requests took that were accepted in an hour or a day of UTC: a mergeable sketch of each time."""
+
+    span = models.CharField(max_length=4, choices=[("hour", "hour"), ("day", "day")])
     start = models.DateTimeField()
-    surface = models.CharField(max_length=16)
     model = models.CharField(max_length=128)
+    surface = models.CharField(max_length=16)
     sketch = models.BinaryField()
     """See `webapp.usage.sketch`."""
 
     class Meta:
-        abstract = True
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["span", "start", "model", "surface"], name="one_speed_sketch")
+        ]
 
     def __str__(self) -> str:
-        return f"{self.start:%Y-%m-%d %H:%M} {self.model}"
-
-
-class SpeedHour(_Speed):
-    """One hour, which begins with a full hour in UTC."""
-
-    class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["start", "surface", "model"], name="one_speed_hour")]
-
-
-class SpeedDay(_Speed):
-    """One day in UTC."""
-
-    class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["start", "surface", "model"], name="one_speed_day")]
+        return f"{self.span} {self.start:%Y-%m-%d %H:%M} {self.model}"

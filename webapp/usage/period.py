@@ -53,6 +53,11 @@ class Period:
         return self.num_days > _MAX_LOCAL_DAYS
 
     @property
+    def span(self) -> Literal["hour", "day"]:
+        """The span of the sums that it is read from."""
+        return "day" if self.is_in_utc_days else "hour"
+
+    @property
     def counted_in(self) -> ZoneInfo:
         """The zone whose midnights begin the days."""
         return ZoneInfo("UTC") if self.is_in_utc_days else self.zone

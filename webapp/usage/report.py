@@ -8,17 +8,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
 from webapp.gateway.structs import Result
 from webapp.requests.outcome import VERDICTS
 from webapp.usage import sketch
-from webapp.usage.cells import Cell, Filter, by_hour, cells, sketches, times
 from webapp.usage.period import Period, Unit
 from webapp.usage.sketch import METRICS
+from webapp.usage.sums import Buckets, Filter, Row, Totals, by_hour, sketches, sums, times
 
-Key = TypeVar("Key")
 By = Literal["model", "user", "group", "surface", "status"]
 MAX_GROUPS = 7
 """Groups of the chart, the one of all others included: more colours are not told apart."""
@@ -47,8 +47,6 @@ class UsageFigures(Result):
     """Requests that the gateway did not accept."""
     num_held_back: int
     """Requests that the safety checks blocked, or whose answer they withheld."""
-    num_flagged: int
-    """Requests that the safety checks flagged and let through."""
     uncached_input: int
     cache_read: int
     cache_write_5m: int
@@ -170,37 +168,68 @@ class UsageReport(Result):
     causes: list[Cause]
     verdicts: list[Verdict]
     models: list[Choice]
+    """Models of the period, also those that the filter leaves out."""
     surfaces: list[Choice]
 
 
+@dataclass(frozen=True)
 class Names:
     """Names of users, and their groups."""
 
-    def __init__(self, users: Mapping[int, str], groups: Mapping[int, str]) -> None:
-        self.users = users
-        self.groups = groups
-        """A user's groups in one text; a user without a group is absent."""
+    users: Mapping[int, str]
+    groups: Mapping[int, str]
+    """A user's groups in one text; a user without a group is absent."""
 
-    def key_of(self, by: By) -> Callable[[Cell], str]:
-        columns: dict[By, Callable[[Cell], str]] = {
-            "model": lambda cell: cell.model,
-            "surface": lambda cell: cell.surface,
-            "status": lambda cell: cell.status,
-            "user": lambda cell: str(cell.user_id),
-            "group": lambda cell: self.groups.get(cell.user_id, ""),
-        }
-        return columns[by]
+    def group_of(self, user_id: int) -> str:
+        return self.groups.get(user_id, "")
 
-    def label(self, by: By, key: str) -> str:
-        if by == "user":
-            return self.users.get(int(key), key)
-        return key or ("No group" if by == "group" else "Unknown")
+
+@dataclass(frozen=True)
+class _Stack:
+    """How the chart is stacked: the column of the sums, and the group of each of its values."""
+
+    column: str
+    key_of: Callable[[Any], str]
+    label_of: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Sums of requests with the same status and currency."""
+
+    status: str
+    currency: str
+    totals: Totals
+
+
+class _Reading:
+    """The sums of one period by the values of a column, each read once."""
+
+    def __init__(self, period: Period, chosen: Filter) -> None:
+        self.period = period
+        self.chosen = chosen
+        self._read: dict[str, dict[Any, list[_Part]]] = {}
+
+    def by(self, column: str) -> dict[Any, list[_Part]]:
+        if column not in self._read:
+            self._read[column] = self._by(column)
+        return self._read[column]
+
+    def _by(self, column: str) -> dict[Any, list[_Part]]:
+        found = defaultdict[Any, list[_Part]](list)
+        keys = [column, *(each for each in _ENDING[:2] if each != column)]
+        for row in sums(self.period, self.chosen, keys):
+            named = dict(zip(keys, row.keys, strict=True))
+            found[named[column]].append(_Part(named["status"], named["currency"], row.totals))
+        return found
 
 
 def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
     """Return the report. Raises BadPeriod where there is no period before."""
     earlier, starts = period.before(), period.starts()
-    now, before = cells(period, chosen, starts), cells(earlier, chosen, [earlier.start])
+    now, before = sums(period, chosen, _ENDING), sums(earlier, chosen, _ENDING)
+    reading, reading_before = _Reading(period, chosen), _Reading(earlier, chosen)
+    users, users_before = reading.by("user_id"), reading_before.by("user_id")
     heat_first = max(period.first, period.last - timedelta(days=_MAX_HEAT_DAYS - 1))
     return UsageReport(
         first=period.first,
@@ -212,52 +241,51 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
         before_last=earlier.last,
         starts=starts,
         by=by,
-        now=figures(now),
-        before=figures(before),
-        num_users=len({cell.user_id for cell in now}),
-        num_users_before=len({cell.user_id for cell in before}),
-        groups=_groups(now, before, by, names, len(starts)),
-        leaders=_leaders(now, before, names),
+        now=_figures(_part(row) for row in now),
+        before=_figures(_part(row) for row in before),
+        num_users=len(users),
+        num_users_before=len(users_before),
+        groups=_groups(reading, reading_before, _stack(by, names), starts),
+        leaders=_leaders(users, users_before, names),
         speed=_speed(period, earlier, chosen, starts),
         heat=_heat(Period(heat_first, period.last, period.zone), chosen),
         heat_first=heat_first,
         causes=_causes(now, before),
         verdicts=_verdicts(now, before),
-        models=_choices(cell.model for cell in now),
-        surfaces=_choices(cell.surface for cell in now),
+        models=_choices(reading, "model"),
+        surfaces=_choices(reading, "surface"),
     )
 
 
-def figures(found: Iterable[Cell]) -> UsageFigures:
-    """Add up the cells."""
-    kinds, cost, saved = Counter[str](), Counter[str](), Counter[str]()
-    ends, num_flagged = Counter[str](), 0
-    for cell in found:
-        ends[cell.status] += cell.num_requests
-        num_flagged += cell.num_requests if cell.verdict == "flag" else 0
-        kinds["uncached_input"] += cell.uncached_input
-        kinds["cache_read"] += cell.cache_read
-        kinds["cache_write_5m"] += cell.cache_write_5m
-        kinds["cache_write_1h"] += cell.cache_write_1h
-        kinds["output"] += cell.output
-        kinds["cache_unknown_input"] += cell.cache_unknown_input
-        kinds["num_unpriced"] += cell.num_unpriced
-        if cell.currency:
-            cost[cell.currency] += cell.cost_nano
-            saved[cell.currency] += cell.saved_nano
+_ENDING = ("status", "currency", "error_code", "verdict")
+
+
+def _part(row: Row, first: int = 0) -> _Part:
+    """The row's sums; its keys hold status and currency from `first` on."""
+    return _Part(row.keys[first], row.keys[first + 1], row.totals)
+
+
+def _figures(parts: Iterable[_Part]) -> UsageFigures:
+    kinds, cost, saved, ends = [0] * len(Totals._fields), Counter[str](), Counter[str](), Counter[str]()
+    for part in parts:
+        kinds = [before + more for before, more in zip(kinds, part.totals, strict=True)]
+        ends[part.status] += part.totals.num_requests
+        if part.currency:
+            cost[part.currency] += part.totals.cost_nano
+            saved[part.currency] += part.totals.saved_nano
+    whole = Totals(*kinds)
     return UsageFigures(
-        num_requests=ends.total(),
+        num_requests=whole.num_requests,
         num_failed=sum(ends[status] for status in _FAILED),
         num_refused=sum(ends[status] for status in _REFUSED),
         num_held_back=sum(ends[status] for status in _HELD_BACK),
-        num_flagged=num_flagged,
-        uncached_input=kinds["uncached_input"],
-        cache_read=kinds["cache_read"],
-        cache_write_5m=kinds["cache_write_5m"],
-        cache_write_1h=kinds["cache_write_1h"],
-        output=kinds["output"],
-        cache_unknown_input=kinds["cache_unknown_input"],
-        num_unpriced=kinds["num_unpriced"],
+        uncached_input=whole.uncached_input,
+        cache_read=whole.cache_read,
+        cache_write_5m=whole.cache_write_5m,
+        cache_write_1h=whole.cache_write_1h,
+        output=whole.output,
+        cache_unknown_input=whole.cache_unknown_input,
+        num_unpriced=whole.num_unpriced,
         cost=_amounts(cost),
         saved=_amounts(saved),
     )
@@ -267,58 +295,72 @@ def _amounts(nano: Mapping[str, int]) -> list[Amount]:
     return [Amount(currency, amount) for currency, amount in sorted(nano.items())]
 
 
-def _split(found: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
-    groups = defaultdict[Key, list[Cell]](list)
-    for cell in found:
-        groups[key(cell)].append(cell)
-    return groups
+def _size(parts: Iterable[_Part]) -> tuple[int, int, int]:
+    """Orders groups: by cost, then by tokens, then by requests. Amounts of several currencies only give an order."""
+    totals = [part.totals for part in parts]
+    tokens = sum(each.uncached_input + each.cache_read + each.output for each in totals)
+    return sum(each.cost_nano for each in totals), tokens, sum(each.num_requests for each in totals)
 
 
-def _size(found: Sequence[Cell]) -> tuple[int, int]:
-    """Orders groups: by cost, then by tokens. Amounts of several currencies only give an order here."""
-    tokens = sum(cell.uncached_input + cell.cache_read + cell.output + cell.num_requests for cell in found)
-    return sum(cell.cost_nano for cell in found), tokens
+def _stack(by: By, names: Names) -> _Stack:
+    if by == "user":
+        return _Stack("user_id", str, lambda key: names.users.get(int(key), key))
+    if by == "group":
+        return _Stack("user_id", names.group_of, lambda key: key or "No group")
+    return _Stack(by, str, lambda key: key or "Unknown")
 
 
-def _groups(now: list[Cell], before: list[Cell], by: By, names: Names, num_parts: int) -> list[Group]:
-    key = names.key_of(by)
-    found, earlier = _split(now, key), _split(before, key)
-    ordered = sorted(found, key=lambda each: _size(found[each]), reverse=True)
+def _groups(reading: _Reading, earlier: _Reading, stack: _Stack, starts: Sequence[datetime]) -> list[Group]:
+    now, values = _by_key(reading, stack)
+    before, _ = _by_key(earlier, stack)
+    ordered = sorted(now, key=lambda key: (_size(now[key]), key), reverse=True)
     num_shown = MAX_GROUPS if len(ordered) <= MAX_GROUPS else MAX_GROUPS - 1
-    shown = ordered[:num_shown]
-    groups = [_group(each, names.label(by, each), found[each], earlier.get(each, []), num_parts) for each in shown]
-    if rest := ordered[num_shown:]:
-        others = [cell for each in rest for cell in found[each]]
-        others_before = [cell for each, some in earlier.items() if each not in shown for cell in some]
-        groups.append(_group("", f"{len(rest)} others", others, others_before, num_parts))
+    shown, rest = ordered[:num_shown], ordered[num_shown:]
+    points = _points(reading, Buckets(stack.column, [values[key] for key in shown]), starts)
+    groups = [
+        Group(key, stack.label_of(key), _figures(now[key]), _figures(before.get(key, [])), points[number])
+        for number, key in enumerate(shown)
+    ]
+    if rest:
+        others = _figures(part for key in rest for part in now[key])
+        others_before = _figures(part for key in before.keys() - {*shown} for part in before[key])
+        groups.append(Group("", f"{len(rest)} others", others, others_before, points[len(shown)]))
     return groups
 
 
-def _group(key: str, label: str, now: list[Cell], before: list[Cell], num_parts: int) -> Group:
-    parts: list[list[Cell]] = [[] for _ in range(num_parts)]
-    for cell in now:
-        parts[cell.part].append(cell)
-    return Group(key, label, figures(now), figures(before), [figures(part) for part in parts])
+def _by_key(reading: _Reading, stack: _Stack) -> tuple[dict[str, list[_Part]], dict[str, list[Any]]]:
+    """The sums of each group, and the values of the column that belong to it."""
+    parts, values = defaultdict[str, list[_Part]](list), defaultdict[str, list[Any]](list)
+    for value, found in reading.by(stack.column).items():
+        parts[stack.key_of(value)] += found
+        values[stack.key_of(value)].append(value)
+    return parts, values
 
 
-def _leaders(now: list[Cell], before: list[Cell], names: Names) -> list[Leader]:
-    def key(cell: Cell) -> int:
-        return cell.user_id
+def _points(reading: _Reading, buckets: Buckets, starts: Sequence[datetime]) -> list[list[UsageFigures]]:
+    """The figures of each part of the chart, for each bucket and for all other requests."""
+    found = defaultdict[tuple[int, int], list[_Part]](list)
+    for row in sums(reading.period, reading.chosen, _ENDING[:2], starts, buckets):
+        found[row.keys[0], row.part].append(_part(row, 1))
+    numbers = range(len(buckets.values) + 1)
+    return [[_figures(found.get((number, part), ())) for part in range(len(starts))] for number in numbers]
 
-    found, earlier = _split(now, key), _split(before, key)
-    ordered = sorted(found, key=lambda each: _size(found[each]), reverse=True)[:MAX_LEADERS]
+
+def _leaders(now: Mapping[int, list[_Part]], before: Mapping[int, list[_Part]], names: Names) -> list[Leader]:
+    ordered = sorted(now, key=lambda user: (_size(now[user]), -user), reverse=True)[:MAX_LEADERS]
     return [
-        Leader(each, names.label("user", str(each)), figures(found[each]), figures(earlier.get(each, [])))
-        for each in ordered
+        Leader(user, names.users.get(user, str(user)), _figures(now[user]), _figures(before.get(user, [])))
+        for user in ordered
     ]
 
 
-def _causes(now: list[Cell], before: list[Cell]) -> list[Cause]:
-    def count(found: Iterable[Cell]) -> Counter[tuple[str, str]]:
+def _causes(now: list[Row], before: list[Row]) -> list[Cause]:
+    def count(found: Iterable[Row]) -> Counter[tuple[str, str]]:
         counts = Counter[tuple[str, str]]()
-        for cell in found:
-            if cell.status in _FAILED | _REFUSED | _HELD_BACK:
-                counts[cell.status, cell.error_code] += cell.num_requests
+        for row in found:
+            status, _, code, _ = row.keys
+            if status in _FAILED | _REFUSED | _HELD_BACK:
+                counts[status, code] += row.totals.num_requests
         return counts
 
     new, old = count(now), count(before)
@@ -326,15 +368,19 @@ def _causes(now: list[Cell], before: list[Cell]) -> list[Cause]:
     return sorted(found, key=lambda cause: (-cause.num, cause.status, cause.code))
 
 
-def _verdicts(now: list[Cell], before: list[Cell]) -> list[Verdict]:
-    def count(found: Iterable[Cell], verdict: str) -> int:
-        return sum(cell.num_requests for cell in found if cell.verdict == verdict)
+def _verdicts(now: list[Row], before: list[Row]) -> list[Verdict]:
+    def count(found: Iterable[Row], verdict: str) -> int:
+        return sum(row.totals.num_requests for row in found if row.keys[3] == verdict)
 
     return [Verdict(verdict, count(now, verdict), count(before, verdict)) for verdict in VERDICTS]
 
 
-def _choices(values: Iterable[str]) -> list[Choice]:
-    return [Choice(value, value) for value in sorted(set(values) - {""})]
+def _choices(reading: _Reading, column: Literal["model", "surface"]) -> list[Choice]:
+    """The column's values, also those that its own filter leaves out."""
+    chosen = reading.chosen
+    without = replace(chosen, model="") if column == "model" else replace(chosen, surface="")
+    whole = reading if without == chosen else _Reading(reading.period, without)
+    return [Choice(value, value) for value in sorted({str(key) for key in whole.by(column)} - {""})]
 
 
 def _heat(period: Period, chosen: Filter) -> list[list[int]]:
@@ -362,8 +408,9 @@ def _speed(period: Period, earlier: Period, chosen: Filter, starts: Sequence[dat
 
 
 def _sketches(period: Period, chosen: Filter) -> list[tuple[datetime, bytes]]:
-    if not chosen.needs_records:
-        return sketches(period, chosen)
+    found = sketches(period, chosen)
+    if found is not None:
+        return found
     return [(at, sketch.sketch_of(dict(zip(METRICS, each, strict=True)))) for at, *each in times(period, chosen)]
 
 

@@ -1136,8 +1136,6 @@ export interface UsageFigures {
   num_refused: number;
   /** Requests that the safety checks blocked, or whose answer they withheld. */
   num_held_back: number;
-  /** Requests that the safety checks flagged and let through. */
-  num_flagged: number;
   uncached_input: number;
   cache_read: number;
   cache_write_5m: number;
@@ -1196,6 +1194,7 @@ export interface UsageReport {
   heat_first: string;
   causes: Cause[];
   verdicts: Verdict[];
+  /** Models of the period, also those that the filter leaves out. */
   models: Choice[];
   surfaces: Choice[];
 }

@@ -31,7 +31,7 @@ from webapp.requests import services
 from webapp.requests.models import MAX_IN_FLIGHT, Request
 from webapp.traces import store
 from webapp.usage import roll_up
-from webapp.usage.models import SUMMED, SpeedDay, SpeedHour, UsageDay, UsageHour, UsageRecord
+from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 from webapp.usage.sketch import METRICS, num_values
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,17 +49,11 @@ def answer(request: Request, usage: Usage) -> None:
 
 
 def sums() -> list[list[tuple[Any, ...]]]:
-    columns = ("start", *roll_up.GROUPED, *SUMMED)
-    counts: list[list[tuple[Any, ...]]] = [
-        sorted(table.objects.values_list(*columns)) for table in (UsageHour, UsageDay)
+    tables = [
+        sorted(table.objects.values_list("span", "start", *table.GROUPED, *SUMMED)) for table in (UsageSum, UserSum)
     ]
-    speeds = [
-        sorted((start, surface, model, bytes(sketch)) for start, surface, model, sketch in rows)
-        for rows in (
-            table.objects.values_list("start", "surface", "model", "sketch") for table in (SpeedHour, SpeedDay)
-        )
-    ]
-    return counts + speeds
+    sketches = SpeedSketch.objects.values_list("span", "start", "model", "surface", "sketch")
+    return [*tables, sorted((*key, bytes(sketch)) for *key, sketch in sketches)]
 
 
 @pytest.fixture
@@ -93,10 +87,11 @@ def test_an_answer_is_recorded_with_its_cost_times_and_worker(request_: Request,
     assert (record.queue_us, record.first_text_us) == (STARTED.at - 2, STARTED.at + 10)
     assert (record.first_token_us, record.per_token_us) == (None, None)
     assert (record.worker, record.num_attempts) == (STARTED.worker, 1)
-    for table in (UsageHour, UsageDay):
-        row = table.objects.get()
-        assert (row.num_requests, row.cost_nano, row.saved_nano) == (1, entry.total_nano, 1800)
-    assert num_values(bytes(SpeedHour.objects.get().sketch), "queue_us") == 1
+    for table in (UsageSum, UserSum):
+        for row in table.objects.all():
+            assert (row.num_requests, row.cost_nano, row.saved_nano) == (1, entry.total_nano, 1800)
+        assert sorted(row.span for row in table.objects.all()) == ["day", "hour"]
+    assert [num_values(bytes(row.sketch), "queue_us") for row in SpeedSketch.objects.all()] == [1, 1]
 
 
 def test_a_failed_request_is_recorded_with_its_cause(request_: Request) -> None:
@@ -110,7 +105,7 @@ def test_a_model_without_a_price_is_unpriced_and_not_free(request_: Request) -> 
     Request.objects.update(model="unknown")
     answer(request_, Usage(uncached_input=5, output=3))
     settle(request_.pk)
-    record, hour = UsageRecord.objects.get(), UsageHour.objects.get()
+    record, hour = UsageRecord.objects.get(), UsageSum.objects.get(span="hour")
     assert (record.cost_nano, record.saved_nano, record.currency, record.price_version) == (None, None, "", "unpriced")
     assert (hour.num_unpriced, hour.cost_nano) == (1, 0)
 
@@ -143,20 +138,20 @@ def test_a_request_that_is_refused_is_recorded(alice: User, redis_client: object
     assert reply.status_code == 429
     found = UsageRecord.objects.values_list("status", "error_code", "surface", "user_id", "model")
     assert list(found) == [("refused", "too_many_open", "chat", alice.pk, conversation.model)] * 2
-    assert UsageHour.objects.get().num_requests == 2
-    assert not SpeedHour.objects.exists()
+    assert UsageSum.objects.get(span="hour").num_requests == 2
+    assert not SpeedSketch.objects.exists()
 
 
 def test_sums_are_rebuilt_after_a_migration_only(request_: Request) -> None:
     answer(request_, Usage(uncached_input=5, output=3))
     settle(request_.pk)
     before = sums()
-    UsageHour.objects.all().delete()
+    UsageSum.objects.all().delete()
     roll_up.recount_if_never_counted()
     assert sums() == before
-    UsageHour.objects.update(num_requests=7)
+    UsageSum.objects.update(num_requests=7)
     roll_up.recount_if_never_counted()
-    assert UsageHour.objects.get().num_requests == 7
+    assert UsageSum.objects.get(span="day").num_requests == 7
 
 
 class Death(Exception):
@@ -237,6 +232,6 @@ def test_a_recount_while_requests_settle_loses_none(alice: User) -> None:
         roll_up.recount_day(STARTS)
     assert errors == []
     kept = sums()
-    assert sum(UsageHour.objects.values_list("num_requests", flat=True)) == 45
+    assert sum(UsageSum.objects.filter(span="hour").values_list("num_requests", flat=True)) == 45
     roll_up.recount()
     assert sums() == kept
