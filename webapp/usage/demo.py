@@ -48,7 +48,8 @@ _BY_HOUR = (1, 1, 0, 0, 0, 1, 2, 6, 14, 20, 22, 20, 15, 18, 22, 21, 19, 14, 9, 6
 """Relative traffic of each hour of the day in UTC."""
 _WEEKEND = 0.2
 _INCIDENT_HOUR = 15
-_SPIKE_REQUESTS = 900
+_SPIKE_WEEKDAY = 1
+_SPIKE_REQUESTS = 420
 
 
 @dataclass(frozen=True)
@@ -66,21 +67,22 @@ class _Team:
 
 
 _TEAMS = (
-    _Team("demo-research", 4, 60, 0.6, growth=2.4),
-    _Team("demo-support", 5, 110, 0.15),
-    _Team("demo-docs", 3, 35, 0.3),
-    _Team("demo-evaluation", 1, 12, 0.9),
+    _Team("demo-research", 4, 90, 0.6, growth=2.4),
+    _Team("demo-support", 5, 200, 0.15),
+    _Team("demo-docs", 3, 70, 0.3),
+    _Team("demo-evaluation", 1, 25, 0.9),
 )
 
 
-def seed(last: date, num_days: int) -> int:
-    """Write the records of the days up to `last`, after removing earlier ones. Returns their number."""
-    random = Random(_SEED)
+def seed(now: datetime, num_days: int) -> int:
+    """Write the records of the days up to now, after removing earlier ones. Returns their number."""
+    random, last = Random(_SEED), now.astimezone(UTC).date()
     with transaction.atomic():
         remove()
         teams = [(team, _users(team)) for team in _TEAMS]
         _set_prices(last - timedelta(days=num_days))
-        records = list(_records(random, teams, [last - timedelta(days=n) for n in reversed(range(num_days))]))
+        days = [last - timedelta(days=number) for number in reversed(range(num_days))]
+        records = [record for record in _records(random, teams, days) if record.accepted_at <= now]
         UsageRecord.objects.bulk_create(records, batch_size=500)
         _recount(records)
     return len(records)
@@ -123,7 +125,7 @@ def _set_prices(first: date) -> None:
 
 def _records(random: Random, teams: list[tuple[_Team, list[User]]], days: list[date]) -> Iterator[UsageRecord]:
     recorded = _recorded()
-    incident, spike = days[-2], days[-9]
+    incident, spike = days[-2], next(day for day in reversed(days[:-7]) if day.weekday() == _SPIKE_WEEKDAY)
     for number, day in enumerate(days):
         for team, users in teams:
             usual = team.per_day * (_WEEKEND if day.weekday() >= 5 else 1)
@@ -150,7 +152,7 @@ def _grown(row: dict[str, Any], factor: float) -> dict[str, Any]:
 
 def _uncached(row: dict[str, Any]) -> dict[str, Any]:
     """A prompt whose beginning changes with every request, so that no block of it is in the cache."""
-    return row | {"uncached_input": 900 + row["uncached_input"] + row["cache_read"], "cache_read": 0}
+    return row | {"uncached_input": 1200 + row["uncached_input"] + row["cache_read"], "cache_read": 0}
 
 
 def _moment(random: Random, day: date, first: int = 0, last: int = 24) -> datetime:

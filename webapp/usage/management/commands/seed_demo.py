@@ -15,11 +15,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--remove", action="store_true", help="Remove the demonstration data.")
-        parser.add_argument("--days", type=int, default=60, choices=range(10, 366), metavar="10..365")
+        parser.add_argument("--days", type=int, default=60, choices=range(15, 366), metavar="15..365")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["remove"]:
             self.stdout.write(f"Removed {remove():,} records of demonstration data.")
             return
-        num = seed(timezone.now().date(), options["days"])
+        num = seed(timezone.now(), options["days"])
         self.stdout.write(f"Wrote {num:,} records of demonstration data. `manage.py seed_demo --remove` removes them.")
