@@ -153,6 +153,8 @@ class UsageReport(Result):
     before_last: date
     starts: list[datetime]
     """The instant at which each part of the chart begins."""
+    points_before: list[UsageFigures]
+    """One per part of the period before, which can have a part more or fewer."""
     by: By
     now: UsageFigures
     before: UsageFigures
@@ -171,15 +173,26 @@ class UsageReport(Result):
     verdicts: list[Verdict]
     models: list[Choice]
     surfaces: list[Choice]
+    users: list[Choice]
+    """Users with requests in the period, by name."""
+    user_groups: list[Choice]
+    """Groups of these users, by name."""
 
 
 class Names:
     """Names of users, and their groups."""
 
-    def __init__(self, users: Mapping[int, str], groups: Mapping[int, str]) -> None:
+    def __init__(self, users: Mapping[int, str], groups: Mapping[int, Sequence[str]]) -> None:
         self.users = users
         self.groups = groups
-        """A user's groups in one text; a user without a group is absent."""
+        """A user without a group is absent."""
+
+    def choices(self, users: Iterable[int]) -> list[Choice]:
+        found = [Choice(str(user), self.label("user", str(user))) for user in set(users)]
+        return sorted(found, key=lambda choice: (choice.label, choice.key))
+
+    def each_group(self, users: Iterable[int]) -> set[str]:
+        return {group for user in set(users) for group in self.groups.get(user, ())}
 
     def key_of(self, by: By) -> Callable[[Cell], str]:
         columns: dict[By, Callable[[Cell], str]] = {
@@ -187,7 +200,7 @@ class Names:
             "surface": lambda cell: cell.surface,
             "status": lambda cell: cell.status,
             "user": lambda cell: str(cell.user_id),
-            "group": lambda cell: self.groups.get(cell.user_id, ""),
+            "group": lambda cell: ", ".join(self.groups.get(cell.user_id, ())),
         }
         return columns[by]
 
@@ -200,7 +213,7 @@ class Names:
 def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
     """Return the report. Raises BadPeriod where there is no period before."""
     earlier, starts = period.before(), period.starts()
-    now, before = cells(period, chosen, starts), cells(earlier, chosen, [earlier.start])
+    now, before = cells(period, chosen, starts), cells(earlier, chosen, earlier.starts())
     heat_first = max(period.first, period.last - timedelta(days=_MAX_HEAT_DAYS - 1))
     return UsageReport(
         first=period.first,
@@ -211,6 +224,7 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
         before_first=earlier.first,
         before_last=earlier.last,
         starts=starts,
+        points_before=[figures(part) for part in _parts(before, len(earlier.starts()))],
         by=by,
         now=figures(now),
         before=figures(before),
@@ -225,6 +239,8 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
         verdicts=_verdicts(now, before),
         models=_choices(cell.model for cell in now),
         surfaces=_choices(cell.surface for cell in now),
+        users=names.choices(cell.user_id for cell in now),
+        user_groups=_choices(names.each_group(cell.user_id for cell in now)),
     )
 
 
@@ -295,10 +311,14 @@ def _groups(now: list[Cell], before: list[Cell], by: By, names: Names, num_parts
 
 
 def _group(key: str, label: str, now: list[Cell], before: list[Cell], num_parts: int) -> Group:
+    return Group(key, label, figures(now), figures(before), [figures(part) for part in _parts(now, num_parts)])
+
+
+def _parts(found: list[Cell], num_parts: int) -> list[list[Cell]]:
     parts: list[list[Cell]] = [[] for _ in range(num_parts)]
-    for cell in now:
+    for cell in found:
         parts[cell.part].append(cell)
-    return Group(key, label, figures(now), figures(before), [figures(part) for part in parts])
+    return parts
 
 
 def _leaders(now: list[Cell], before: list[Cell], names: Names) -> list[Leader]:
