@@ -7,7 +7,7 @@ import type { FilterName } from "./address/address";
 export class Desk {
   report = $state.raw<UsageReport | null>(null);
   problem = $state("");
-  isLoading = $state(false);
+  isLoading = $state(true);
   /** Labels by key. A filtered report names only the filter's own value, so those of earlier reports stay. */
   readonly seen: Record<FilterName, SvelteMap<string, string>> = {
     model: new SvelteMap(),

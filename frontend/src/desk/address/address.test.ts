@@ -6,6 +6,7 @@ import {
   choicesOf,
   isFiltered,
   MEASURES,
+  ownOf,
   queryOf,
   TABLES,
   TIMES,
@@ -62,12 +63,12 @@ describe("the address", () => {
 });
 
 it("asks the API for days, zone, groups and filters", () => {
-  const given: Choices = { ...USUAL, period: "7", by: "user", user: "3", group: "a&b", model: "m" };
+  const given: Choices = { ...USUAL, period: "7d", by: "user", user: "3", group: "a&b", model: "m" };
   expect(isFiltered(given)).toBe(true);
-  expect(apiQuery(given, "2026-11-23", "UTC", false).toString()).toBe(
+  expect(apiQuery(given, "2026-11-23", "UTC").toString()).toBe(
     "first=2026-11-17&last=2026-11-23&zone=UTC&by=user&model=m&user=3&group=a%26b",
   );
-  expect(apiQuery(given, "2026-11-23", "UTC", true).toString()).toBe(
+  expect(apiQuery(ownOf(given), "2026-11-23", "UTC").toString()).toBe(
     "first=2026-11-17&last=2026-11-23&zone=UTC&by=model&model=m",
   );
 });

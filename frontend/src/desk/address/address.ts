@@ -49,7 +49,7 @@ export interface Choices extends Record<FilterName, string> {
 }
 
 export const USUAL: Choices = {
-  period: "30",
+  period: "30d",
   by: "model",
   measure: "cost",
   currency: "",
@@ -109,21 +109,21 @@ export function isFiltered(choices: Choices): boolean {
 
 export const UNFILTERED = Object.fromEntries(FILTERS.map((name) => [name, ""])) as Record<FilterName, string>;
 
+/** A user's own usage has no other users and no groups to choose from, and is not stacked by them. */
+export function ownOf(choices: Choices): Choices {
+  const by = choices.by === "user" || choices.by === "group" ? USUAL.by : choices.by;
+  return { ...choices, by, user: "", group: "" };
+}
+
 /** The days that are asked for. */
 export function daysAsked({ period }: Choices, today: string): Days {
   return typeof period === "string" ? daysOf(period, today) : period;
 }
 
-/** The API's query. A user's own usage has no other users and no groups to choose from. */
-export function apiQuery(choices: Choices, today: string, zone: string, isOwn: boolean): URLSearchParams {
+/** The API's query. */
+export function apiQuery(choices: Choices, today: string, zone: string): URLSearchParams {
   const { first, last } = daysAsked(choices, today);
-  const query = new URLSearchParams({ first, last, zone, by: byOf(choices, isOwn) });
-  for (const name of FILTERS)
-    if (choices[name] && !(isOwn && (name === "user" || name === "group"))) query.set(name, choices[name]);
+  const query = new URLSearchParams({ first, last, zone, by: choices.by });
+  for (const name of FILTERS) if (choices[name]) query.set(name, choices[name]);
   return query;
-}
-
-/** A user's own usage is not stacked by users. */
-export function byOf({ by }: Choices, isOwn: boolean): By {
-  return isOwn && (by === "user" || by === "group") ? USUAL.by : by;
 }

@@ -14,9 +14,9 @@ import {
 it.each([
   ["today", "2026-03-01", "2026-03-01"],
   ["yesterday", "2026-02-28", "2026-02-28"],
-  ["7", "2026-02-23", "2026-03-01"],
-  ["30", "2026-01-31", "2026-03-01"],
-  ["90", "2025-12-02", "2026-03-01"],
+  ["7d", "2026-02-23", "2026-03-01"],
+  ["30d", "2026-01-31", "2026-03-01"],
+  ["90d", "2025-12-02", "2026-03-01"],
   ["month", "2026-03-01", "2026-03-01"],
   ["last-month", "2026-02-01", "2026-02-28"],
 ])("counts %s from the first of March", (period, first, last) =>
@@ -24,7 +24,7 @@ it.each([
 );
 
 it("has as many days as it says", () => {
-  for (const name of ["7", "30", "90"] as const)
+  for (const name of ["7d", "30d", "90d"] as const)
     expect(numDays(daysOf(name, "2026-03-30"))).toBe(parseInt(PERIODS[name]));
   expect(addDays("2026-12-31", 1)).toBe("2027-01-01");
   expect(monthOf("2024-02-10")).toEqual({ first: "2024-02-01", last: "2024-02-29" });

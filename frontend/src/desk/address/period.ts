@@ -9,9 +9,9 @@ export interface Days {
 export const PERIODS = {
   today: "Today",
   yesterday: "Yesterday",
-  "7": "7 days",
-  "30": "30 days",
-  "90": "90 days",
+  "7d": "7 days",
+  "30d": "30 days",
+  "90d": "90 days",
   month: "This month",
   "last-month": "Last month",
 } as const;
@@ -72,7 +72,7 @@ export function daysOf(period: PeriodName, today: string): Days {
   if (period === "yesterday") return { first: addDays(today, -1), last: addDays(today, -1) };
   if (period === "month") return { first: monthOf(today).first, last: today };
   if (period === "last-month") return monthOf(addDays(monthOf(today).first, -1));
-  return { first: addDays(today, 1 - Number(period)), last: today };
+  return { first: addDays(today, 1 - parseInt(period)), last: today };
 }
 
 /** The days in words: "Oct 1 to 30, 2026". */

@@ -85,7 +85,7 @@ function firstToken({ speed }: UsageReport): Figure {
     name: "First token, p95",
     values: [
       now
-        ? { text: duration(now.p95), change: before ? changeOfTime(now.p95, before.p95) : "none before" }
+        ? { text: duration(now.p95), change: before ? changeOfTime(now.p95, before.p95) : "new" }
         : { text: "unknown", change: "" },
     ],
     line: points.map((point) => point?.p95 ?? null),
@@ -108,7 +108,7 @@ function errors(report: UsageReport): Figure {
     values: [
       {
         text: rateText(share),
-        change: before.num_requests ? changeOfShare(share, shareBefore) : "none before",
+        change: before.num_requests ? changeOfShare(share, shareBefore) : "new",
       },
     ],
     line: sums(report, numErrors),

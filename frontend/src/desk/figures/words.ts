@@ -73,7 +73,7 @@ export function axisText(measure: Measure, currency: string): (value: number) =>
 /** The change from the period before: "+18 %". */
 export function change(now: number, before: number): string {
   if (now === before) return "no change";
-  if (before === 0) return "none before";
+  if (before === 0) return "new";
   const share = (now - before) / Math.abs(before);
   if (share > 9.995) return `${signed(now / before, 0, "")}\u00a0times`.replace("+", "");
   return signed(share * 100, Math.abs(share) < 0.0995 ? 1 : 0, "\u00a0%");

@@ -148,10 +148,10 @@ export function safetyTable(report: UsageReport): Table {
 /** The kinds of tokens that were used, in the order of a prompt: from the cache, computed, written to it, the answer. */
 export function kindsOf(figures: UsageFigures): { name: string; num: number }[] {
   return [
-    { name: "Input from the cache", num: figures.cache_read },
-    { name: "Input computed", num: figures.uncached_input },
-    { name: "Input kept for 5 minutes", num: figures.cache_write_5m },
-    { name: "Input kept for 1 hour", num: figures.cache_write_1h },
+    { name: "Input, cached", num: figures.cache_read },
+    { name: "Input, computed", num: figures.uncached_input },
+    { name: "Input, kept 5 min", num: figures.cache_write_5m },
+    { name: "Input, kept 1 h", num: figures.cache_write_1h },
     { name: "Output", num: figures.output },
   ];
 }

@@ -1,0 +1,102 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { mount, unmount } from "svelte";
+import type { UsageReport } from "../protocol/api";
+import DeskPage from "./DeskPage.svelte";
+import { figures, NOTHING, reportOf, usd } from "./fixtures";
+
+const onOpen = vi.fn();
+let page: object;
+let asked: string[] = [];
+
+/** What the server answers: a report, or a problem. */
+function answer(found: UsageReport | string): void {
+  vi.stubGlobal("fetch", (address: string) => {
+    asked.push(String(address));
+    const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
+    return Promise.resolve(
+      new Response(JSON.stringify(body), { status: typeof found === "string" ? 400 : 200 }),
+    );
+  });
+}
+
+async function show(query: string, isOwn = false): Promise<void> {
+  page = mount(DeskPage, { target: document.body, props: { query, isOwn, onOpen } });
+  await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
+}
+
+const text = () => document.body.textContent.replaceAll(/\s+/g, " ");
+
+beforeEach(() => {
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      observe() {}
+      unobserve() {}
+      disconnect() {}
+    },
+  );
+});
+afterEach(async () => {
+  await unmount(page);
+  asked = [];
+  onOpen.mockClear();
+  vi.unstubAllGlobals();
+});
+
+it("asks for what the address says, and leads from bar, group and user to less", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  expect(asked).toEqual(["/api/usage/all?first=2026-10-23&last=2026-10-25&zone=UTC&by=model"]);
+  const bar = document.querySelectorAll<HTMLAnchorElement>('[aria-label="Bars"] a')[1]!;
+  expect(bar.getAttribute("href")).toBe("/admin/?first=2026-10-24&last=2026-10-24&zone=UTC");
+  expect(bar.getAttribute("aria-label")).toContain("Sat, Oct 24: $0.00");
+  expect(document.querySelector('a[title="Only large"]')!.getAttribute("href")).toContain("model=large");
+  expect(document.querySelector('[aria-label="Users"] a')!.getAttribute("href")).toContain("user=3");
+  expect(document.querySelector('[aria-label="Causes"] a')!.getAttribute("href")).toContain("status=failed");
+});
+
+it("opens a table beside a chart, which the address keeps", async () => {
+  answer(reportOf());
+  await show("tables=use&period=7d");
+  expect(document.querySelectorAll('[role="region"] tbody tr')).toHaveLength(3);
+  const [first, second] = document.querySelectorAll<HTMLElement>('button[title="Show as a table"]');
+  expect(first!.ariaPressed ?? first!.getAttribute("aria-pressed")).toBe("true");
+  second!.click();
+  expect(onOpen).toHaveBeenCalledWith("/admin/?period=7d&tables=use%2Cusers");
+});
+
+it("shows a user's own usage without other users", async () => {
+  answer(reportOf({ now: figures({ num_requests: 8, num_unpriced: 12, cost: usd(1) }) }));
+  await show("by=user&user=3", true);
+  expect(asked[0]).toMatch(/^\/api\/usage\?.*by=model$/);
+  expect(text()).toContain("12 requests without a price: their cost is unknown.");
+  expect(document.querySelector('[aria-label="Users"]')).toBeNull();
+  expect(document.querySelector('a[href^="/admin/"]')).toBeNull();
+});
+
+it("says an error in the server's words, and tries again", async () => {
+  answer("The period has 9,999 days; the limit is 3,660.");
+  await show("");
+  expect(document.querySelector('[role="alert"]')!.textContent).toContain("the limit is 3,660.");
+  answer(reportOf());
+  document.querySelector<HTMLElement>('[role="alert"] button')!.click();
+  await vi.waitFor(() => expect(document.querySelector('[aria-label="Bars"]')).not.toBeNull());
+  expect(document.querySelector('[role="alert"]')).toBeNull();
+});
+
+it("says how to see something where there is nothing", async () => {
+  const nothing = { now: NOTHING, before: NOTHING, groups: [], leaders: [], causes: [] };
+  answer(reportOf(nothing));
+  await show("");
+  expect(text()).toContain("manage.py seed_demo");
+  await unmount(page);
+  await show("model=large");
+  expect(text()).toContain("No request of this period matches the filters.");
+});
+
+it("says that names with demo- are demonstration data", async () => {
+  answer(reportOf({ users: [{ key: "3", label: "demo-docs-1" }] }));
+  await show("");
+  expect(text()).toContain("demonstration data");
+});
