@@ -100,3 +100,11 @@ it("says that names with demo- are demonstration data", async () => {
   await show("");
   expect(text()).toContain("demonstration data");
 });
+
+it("shows lone points before the page has a width", async () => {
+  const times = { num: 1, p50: 10, p95: 20, p99: 30 };
+  const timing = { now: times, before: null, points: [times, null, times] };
+  answer(reportOf({ speed: { ...reportOf().speed, first_token_us: timing } }));
+  await show("");
+  expect(document.querySelectorAll(".line-0 circle")).toHaveLength(2);
+});

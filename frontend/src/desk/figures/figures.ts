@@ -46,15 +46,16 @@ const UNBILLED = [{ text: "none", change: "" }];
 
 function cost(report: UsageReport, currency: string): Figure {
   const values = amounts(report, "cost");
-  const perDay = nanoOf(report.now.cost, currency) / numDays(report);
+  const [isDay, nano] = [numDays(report) === 1, nanoOf(report.now.cost, currency)];
+  const mean = nano / Math.max(1, isDay ? report.now.num_requests : numDays(report));
   const { num_unpriced } = report.now;
-  const daily = values.length && numDays(report) > 1 ? `${money(perDay, currency)} a day` : "";
+  const each = values.length ? `${money(mean, currency)} a ${isDay ? "request" : "day"}` : "";
   const unpriced = num_unpriced ? `${count(num_unpriced)} without a price` : "";
   return {
     name: "Cost",
     values: values.length ? values : num_unpriced ? [{ text: "unknown", change: "" }] : UNBILLED,
     line: sums(report, (figures) => nanoOf(figures.cost, currency)),
-    note: [daily, unpriced].filter(Boolean).join(", "),
+    note: [each, unpriced].filter(Boolean).join(", "),
   };
 }
 

@@ -28,6 +28,10 @@ export function groupLabel(by: By, { key, label }: { key: string; label: string 
   return by === "status" ? (STATUSES[key] ?? label) : label;
 }
 
+function unitName({ unit }: UsageReport): string {
+  return { hour: "Hour", day: "Day", month: "Month" }[unit];
+}
+
 export function useTable(report: UsageReport, measure: Measure, currency: string): Table {
   const text = measureText(measure, currency);
   const cell = (value: number): Cell => (measure === "cost" ? amount(value, text) : quantity(value, text));
@@ -37,7 +41,7 @@ export function useTable(report: UsageReport, measure: Measure, currency: string
   return {
     name: `${MEASURES[measure].toLowerCase()} ${byUnit(report)}`.replaceAll(" ", "-"),
     columns: [
-      { name: report.unit[0]!.toUpperCase() + report.unit.slice(1) },
+      { name: unitName(report) },
       ...report.groups.map((group) => number(groupLabel(report.by, group))),
       number(`All${unit}`),
       number("Period before"),
@@ -64,7 +68,11 @@ export function speedTable(report: UsageReport, time: TimeName): Table {
   ];
   return {
     name: `time-${TIMES[time].replaceAll(" ", "-")}`,
-    columns: [{ name: "Microseconds in the file" }, number("Requests"), ...["p50", "p95", "p99"].map(number)],
+    columns: [
+      { name: unitName(report) },
+      number("Requests"),
+      ...["p50", "p95", "p99"].map((name) => ({ ...number(name), inFile: `${name} (µs)` })),
+    ],
     rows: [
       ...fullNames(report).map((name, part) => row(name, points[part] ?? null)),
       row("Whole period", now),

@@ -5,7 +5,7 @@ const FORMULA = /^[=+\-@\t\r]/;
 const SPECIAL = /[",\r\n]/;
 
 export function csvOf({ columns, rows }: Table): string {
-  const lines = [columns.map(({ name }) => name), ...rows];
+  const lines = [columns.map(({ name, inFile }) => inFile ?? name), ...rows];
   return lines.map((line) => `${line.map(field).join(",")}\r\n`).join("");
 }
 

@@ -11,7 +11,12 @@ export type Cell = string | Quantity;
 export interface Table {
   /** Names the table and its file. */
   name: string;
-  columns: { name: string; isNumber?: boolean }[];
+  columns: {
+    name: string;
+    isNumber?: boolean;
+    /** Its name in a file, where the unit is not beside each number. */
+    inFile?: string;
+  }[];
   rows: Cell[][];
 }
 
