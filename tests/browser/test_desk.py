@@ -96,12 +96,12 @@ def test_the_address_keeps_filters_groups_and_tables(desk: Page, product: Runnin
     expect(desk.get_by_role("combobox", name="User", exact=True).locator("option:checked")).to_have_text(
         "demo-evaluation-1"
     )
-    desk.get_by_label("By").select_option("status")
+    desk.get_by_role("combobox", name=re.compile("^By")).select_option("status")
     desk.get_by_role("button", name="Show as a table").first.click()
     expect(desk.get_by_role("region", name=re.compile("^Table: cost-by-day"))).to_be_visible()
     desk.reload()
     expect(desk.get_by_role("region", name=re.compile("^Table: cost-by-day"))).to_be_visible()
-    expect(desk.get_by_label("By")).to_have_value("status")
+    expect(desk.get_by_role("combobox", name=re.compile("^By"))).to_have_value("status")
     desk.get_by_role("button", name="Show all").click()
     expect(desk.get_by_role("list", name="Users").get_by_role("link")).not_to_have_count(1)
 
@@ -144,7 +144,7 @@ def test_it_is_accessible(desk: Page, product: Running, width: int, height: int)
 def test_a_wrong_period_is_named_by_the_server(desk: Page, product: Running) -> None:
     desk.goto(at(product, "/admin/?first=2026-02-02&last=2026-02-01"))
     expect(desk.get_by_role("alert")).to_contain_text("Swap the days.")
-    desk.get_by_label("Period").select_option("7d")
+    desk.get_by_role("combobox", name=re.compile("^Period")).select_option("7d")
     expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
 
 
