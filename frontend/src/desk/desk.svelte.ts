@@ -29,9 +29,12 @@ export class Desk {
       this.report = report;
       this.problem = "";
     } catch (error) {
-      if (load === this.numLoads) this.problem = error instanceof Error ? error.message : String(error);
+      if (load !== this.numLoads) return;
+      // The earlier report is not of the period that was asked for.
+      this.report = null;
+      this.problem = error instanceof Error ? error.message : String(error);
     }
-    if (load === this.numLoads) this.isLoading = false;
+    this.isLoading = false;
   }
 
   private learn({ models, surfaces, users, user_groups }: UsageReport): void {

@@ -36,6 +36,11 @@ export type TableName = (typeof TABLES)[number];
 export const FILTERS = ["model", "surface", "status", "user", "group"] as const;
 export type FilterName = (typeof FILTERS)[number];
 
+/** A user's own usage has no other users and no groups to choose from. */
+export function filtersFor(isOwn: boolean): readonly FilterName[] {
+  return isOwn ? FILTERS.filter((name) => name !== "user" && name !== "group") : FILTERS;
+}
+
 export interface Choices extends Record<FilterName, string> {
   period: PeriodName | Days;
   by: By;

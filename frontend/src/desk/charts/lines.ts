@@ -64,9 +64,9 @@ function ticksOf(low: number, high: number): number[] {
   return finer.length <= MAX_TICKS ? finer : powers;
 }
 
-/** Places of labels beside the ends of lines, at least `gap` apart, in the order of their heights. */
+/** Places of labels beside the ends of lines, at least `gap` apart, in the order of their heights; the last of equal ones is on top. */
 export function apart(ys: readonly number[], gap: number, height: number): number[] {
-  const order = [...ys.keys()].sort((one, other) => ys[one]! - ys[other]!);
+  const order = [...ys.keys()].sort((one, other) => ys[one]! - ys[other]! || other - one);
   const placed = [...ys];
   order.forEach((index, rank) => {
     const above = rank ? placed[order[rank - 1]!]! + gap : 0;

@@ -108,3 +108,50 @@ it("shows lone points before the page has a width", async () => {
   await show("");
   expect(document.querySelectorAll(".line-0 circle")).toHaveLength(2);
 });
+
+it("asks for the currency of a cost where there are several, and shows each figure apart", async () => {
+  const cost = [...usd(4e9), { currency: "EUR", nano: 3e9 }];
+  answer(reportOf({ now: figures({ num_requests: 8, cost }) }));
+  await show("currency=USD");
+  const measure = document.querySelector<HTMLSelectElement>('select[aria-label="Measure"]')!;
+  expect([...measure.options].slice(0, 2).map(({ label }) => label)).toEqual(["Cost in EUR", "Cost in USD"]);
+  expect(measure.selectedOptions[0]!.label).toBe("Cost in USD");
+  expect(
+    [...document.querySelectorAll('[aria-label="Figures"] li:first-child b')].map((b) => b.textContent),
+  ).toEqual(["€3.00", "$4.00"]);
+  measure.value = "0";
+  measure.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(onOpen).toHaveBeenCalledWith("/admin/?currency=EUR");
+});
+
+it("offers the values that earlier reports had, while one is filtered by", async () => {
+  answer(reportOf({ models: ["large", "small"].map((key) => ({ key, label: key })) }));
+  const props = $state({ query: "", isOwn: false, onOpen });
+  page = mount(DeskPage, { target: document.body, props });
+  await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
+  answer(reportOf());
+  props.query = "model=large";
+  await vi.waitFor(() => expect(asked.at(-1)).toContain("model=large"));
+  const options = [...document.querySelectorAll<HTMLOptionElement>(".filters label:first-child option")];
+  expect(options.map(({ label }) => label)).toEqual(["All models", "large", "small"]);
+});
+
+it("takes a period by name or by its days, and a zone by a name that there is", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  const change = (field: HTMLInputElement | HTMLSelectElement, value: string) => {
+    field.value = value;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  change(document.querySelector<HTMLInputElement>('input[type="date"]')!, "2026-10-20");
+  expect(onOpen).toHaveBeenLastCalledWith("/admin/?first=2026-10-20&last=2026-10-25&zone=UTC");
+  change(document.querySelector<HTMLSelectElement>(".choices select")!, "7d");
+  expect(onOpen).toHaveBeenLastCalledWith("/admin/?period=7d&zone=UTC");
+  onOpen.mockClear();
+  const zone = document.querySelector<HTMLInputElement>("input[list]")!;
+  change(zone, "Mars/Olympus");
+  await vi.waitFor(() => expect(document.querySelector('[role="alert"]')).not.toBeNull());
+  expect(onOpen).not.toHaveBeenCalled();
+  change(zone, "Asia/Kolkata");
+  expect(onOpen).toHaveBeenCalledWith("/admin/?first=2026-10-23&last=2026-10-25&zone=Asia%2FKolkata");
+});
