@@ -56,7 +56,7 @@ it("measures errors as failed and refused requests", () => {
 });
 
 it("keeps an axis short", () => {
-  expect([0.5e9, 2e9, 1500e9].map(axisText("cost", "USD"))).toEqual(["$0.5", "$2", "$1.5K"]);
+  expect([0.5e9, 2e9, 1500e9].map(axisText("cost", "USD"))).toEqual(["$0.50", "$2", "$1.5K"]);
   expect(axisText("requests", "")(12_000)).toBe("12K");
   expect(axisText("cost", "credits")(2e9)).toBe("2");
 });

@@ -24,10 +24,11 @@ export function currenciesOf({ now, before }: UsageReport): string[] {
   return [...new Set([...now.cost, ...before.cost].map(({ currency }) => currency))].sort();
 }
 
-export function figuresOf(report: UsageReport, currency: string): Figure[] {
+/** A user's own figures do not count users. */
+export function figuresOf(report: UsageReport, currency: string, isOwn = false): Figure[] {
   return [
     cost(report, currency),
-    requests(report),
+    requests(report, isOwn),
     saved(report, currency),
     firstToken(report),
     errors(report),
@@ -59,13 +60,15 @@ function cost(report: UsageReport, currency: string): Figure {
   };
 }
 
-function requests(report: UsageReport): Figure {
+const roundly = (value: number) => value.toLocaleString("en-US", { maximumSignificantDigits: 2 });
+
+function requests(report: UsageReport, isOwn: boolean): Figure {
   const { num_requests: now } = report.now;
   return {
     name: "Requests",
     values: [{ text: count(now), change: change(now, report.before.num_requests) }],
     line: sums(report, (figures) => figures.num_requests),
-    note: counted(report.num_users, "active user"),
+    note: isOwn ? `${roundly(now / numDays(report))} a day` : counted(report.num_users, "active user"),
   };
 }
 

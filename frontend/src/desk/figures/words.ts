@@ -67,7 +67,8 @@ export function axisText(measure: Measure, currency: string): (value: number) =>
     minimumFractionDigits: 0,
     maximumSignificantDigits: 3,
   });
-  return (nano) => inMoney.format(nano / 1e9);
+  const small = new Intl.NumberFormat("en-US", { style: "currency", currency, maximumFractionDigits: 9 });
+  return (nano) => (nano < 1e9 ? small : inMoney).format(nano / 1e9);
 }
 
 /** The change from the period before: "+18 %". */
