@@ -32,7 +32,6 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
-    "webapp.dashboard",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
+from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
 from webapp.api import comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
@@ -12,12 +13,17 @@ from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
 from webapp.api.view import api
-from webapp.dashboard.views import usage as usage_page
 from webapp.stream.sse import events
 
 handler400 = "webapp.gateway.errors.bad_request"
 handler404 = "webapp.gateway.errors.page_not_found"
 handler500 = "webapp.gateway.errors.server_error"
+
+_TABLES = [
+    path("tables/", admin.site.admin_view(admin.site.index), name="index"),
+    *(page for page in admin.site.get_urls() if getattr(page, "name", "") != "index"),
+]
+"""The admin's pages. Its index makes room for the desk."""
 
 urlpatterns = [
     path("healthz", site.healthz),
@@ -91,13 +97,15 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
-    path("admin/usage/", admin.site.admin_view(usage_page), name="usage"),
-    path("admin/", admin.site.urls),
+    path("admin/", admin.site.admin_view(site.desk), name="desk"),
+    path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
+    path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),
     path("c/<str:conversation_id>", site.shell),
     path("c/<str:conversation_id>/turns", site.shell),
     path("requests/<str:request_id>", site.shell),
     path("library", site.shell),
+    path("usage", site.shell),
     path("compare", site.shell),
     path("race", site.shell),
     path("reruns/<str:rerun_id>", site.shell),

@@ -39,7 +39,9 @@ FOLDERS: dict[str, set[str]] = {
     "reruns": PAGE,
     "race": PAGE,
     "conversation": PAGE,
-    "app": PAGE | {"example", "chat", "inspector", "learn", "library", "compare", "reruns", "race", "conversation"},
+    "desk": PAGE,
+    "app": PAGE
+    | {"example", "chat", "inspector", "learn", "library", "compare", "reruns", "race", "conversation", "desk"},
     ".": {"app", "inspector", "protocol", "theme"},
 }
 """Each folder stands below all that it may import, so the table has no ring. `.`: the two entry points of the build."""

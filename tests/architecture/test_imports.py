@@ -78,7 +78,6 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
-    "webapp.dashboard": {"billing"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
         "billing",

@@ -10,12 +10,13 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
+from webapp.api.usage import PERMISSION, operator
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
@@ -56,6 +57,14 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
     if page is None:
         return render(request, "unbuilt.html", status=503)
     return render(request, "shell.html", page, status=200 if _is_there(user_id(request), **ids) else 404)
+
+
+@ensure_csrf_cookie
+def desk(request: HttpRequest) -> HttpResponse:
+    """The operator's desk. Staff without the permission to view usage get the admin's tables."""
+    if not operator(request).has_perm(PERMISSION):
+        return redirect("admin:index")
+    return shell(request)
 
 
 def _is_there(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
@@ -78,11 +80,11 @@ def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
     return None if query.user is None and not query.group else tuple(users.values_list("pk", flat=True))
 
 
-def _groups_of(users: object) -> dict[int, str]:
-    names: dict[int, str] = {}
-    rows = User.groups.through.objects.filter(user_id__in=list(users)).order_by("group__name")  # type: ignore[call-overload]
+def _groups_of(users: Iterable[int]) -> dict[int, list[str]]:
+    names = defaultdict[int, list[str]](list)
+    rows = User.groups.through.objects.filter(user_id__in=list(users)).order_by("group__name")
     for pk, name in rows.values_list("user_id", "group__name"):
-        names[pk] = f"{names[pk]}, {name}" if pk in names else name
+        names[pk].append(name)
     return names
 
 

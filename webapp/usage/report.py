@@ -151,6 +151,8 @@ class UsageReport(Result):
     before_last: date
     starts: list[datetime]
     """The instant at which each part of the chart begins."""
+    points_before: list[UsageFigures]
+    """One per part of the period before, which can have a part more or fewer."""
     by: By
     now: UsageFigures
     before: UsageFigures
@@ -170,6 +172,10 @@ class UsageReport(Result):
     models: list[Choice]
     """Models of the period, also those that the filter leaves out."""
     surfaces: list[Choice]
+    users: list[Choice]
+    """Users with requests in the period, by name."""
+    user_groups: list[Choice]
+    """Groups of these users, by name."""
 
 
 @dataclass(frozen=True)
@@ -177,11 +183,19 @@ class Names:
     """Names of users, and their groups."""
 
     users: Mapping[int, str]
-    groups: Mapping[int, str]
-    """A user's groups in one text; a user without a group is absent."""
+    groups: Mapping[int, Sequence[str]]
+    """A user without a group is absent."""
 
-    def group_of(self, user_id: int) -> str:
-        return self.groups.get(user_id, "")
+    def groups_of(self, user_id: int) -> str:
+        return ", ".join(self.groups.get(user_id, ()))
+
+    def choices(self, users: Iterable[int]) -> list[Choice]:
+        found = [Choice(str(user), self.users.get(user, str(user))) for user in users]
+        return sorted(found, key=lambda choice: (choice.label, choice.key))
+
+    def each_group(self, users: Iterable[int]) -> list[Choice]:
+        found = {group for user in users for group in self.groups.get(user, ())}
+        return [Choice(group, group) for group in sorted(found)]
 
 
 @dataclass(frozen=True)
@@ -240,6 +254,7 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
         before_first=earlier.first,
         before_last=earlier.last,
         starts=starts,
+        points_before=_points(reading_before, Buckets("status", []), earlier.starts())[0],
         by=by,
         now=_figures(_part(row) for row in now),
         before=_figures(_part(row) for row in before),
@@ -254,6 +269,8 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
         verdicts=_verdicts(now, before),
         models=_choices(reading, "model"),
         surfaces=_choices(reading, "surface"),
+        users=names.choices(users),
+        user_groups=names.each_group(users),
     )
 
 
@@ -306,7 +323,7 @@ def _stack(by: By, names: Names) -> _Stack:
     if by == "user":
         return _Stack("user_id", str, lambda key: names.users.get(int(key), key))
     if by == "group":
-        return _Stack("user_id", names.group_of, lambda key: key or "No group")
+        return _Stack("user_id", names.groups_of, lambda key: key or "No group")
     return _Stack(by, str, lambda key: key or "Unknown")
 
 

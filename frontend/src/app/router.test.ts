@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { expect, it } from "vitest";
-import { ownPath, routeOf } from "./router";
+import { keepsPage, ownPath, routeOf } from "./router";
 
 it.each([
   ["/", { page: "chat", conversation: null }],
@@ -22,7 +22,21 @@ it.each([
   ["/requests/req_1/events", { page: "unknown" }],
   ["/c/", { page: "unknown" }],
   ["/admin/usage/", { page: "unknown" }],
+  ["/admin/", { page: "desk", isOwn: false, query: "" }],
+  ["/admin/?period=7&by=user", { page: "desk", isOwn: false, query: "period=7&by=user" }],
+  ["/admin/tables/", { page: "unknown" }],
+  ["/admin", { page: "unknown" }],
+  ["/usage?period=7", { page: "desk", isOwn: true, query: "period=7" }],
+  ["/usage/7", { page: "unknown" }],
 ])("knows %s", (path, route) => expect(routeOf(path)).toEqual(route));
+
+it("keeps the page between two addresses of one desk, and of no other page", () => {
+  const keeps = (from: string, to: string) => keepsPage(routeOf(from), routeOf(to));
+  expect(keeps("/admin/", "/admin/?period=7")).toBe(true);
+  expect(keeps("/usage?by=status", "/usage")).toBe(true);
+  expect(keeps("/admin/", "/usage")).toBe(false);
+  expect(keeps("/library", "/library?q=a")).toBe(false);
+});
 
 function click(html: string, init: MouseEventInit = {}): string | null {
   document.body.innerHTML = html;
@@ -48,5 +62,6 @@ it("takes over plain clicks on pages of ours and no others", () => {
   expect(click('<a href="/library" target="_blank">x</a>')).toBeNull();
   expect(click('<a href="/api/requests/req_1/export" download>x</a>')).toBeNull();
   expect(click('<a href="https://example.com/library">x</a>')).toBeNull();
-  expect(click('<a href="/admin/">x</a>')).toBeNull();
+  expect(click('<a href="/admin/?period=7">x</a>')).toBe("/admin/?period=7");
+  expect(click('<a href="/admin/tables/">x</a>')).toBeNull();
 });

@@ -8,11 +8,14 @@ export type Route =
   | { page: "compare"; ids: string[] }
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
+  | { page: "desk"; isOwn: boolean; query: string }
   | { page: "unknown" };
 
 /** The route of a path, with its query where the page has one. */
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
+  // The admin's other pages are the server's.
+  if (path === "/admin/") return { page: "desk", isOwn: false, query };
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
   if (first === "c" && id && rest[0] === "turns" && rest.length === 1)
     return { page: "turns", conversation: id };
@@ -21,11 +24,17 @@ export function routeOf(address: string): Route {
   if (first === "c" && id) return { page: "chat", conversation: id };
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
+  if (first === "usage" && !id) return { page: "desk", isOwn: true, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };
   if (first === "race" && !id) return { page: "race", from: new URLSearchParams(query).get("from") };
   if (first === "reruns" && id) return { page: "rerun", rerun: id };
   return { page: "unknown" };
+}
+
+/** True if a page shows another address by itself, without being built anew. */
+export function keepsPage(from: Route, to: Route): boolean {
+  return from.page === "desk" && to.page === "desk" && from.isOwn === to.isOwn;
 }
 
 function idsOf(query: string): string[] {

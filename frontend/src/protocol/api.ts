@@ -1178,6 +1178,8 @@ export interface UsageReport {
   before_last: string;
   /** The instant at which each part of the chart begins. */
   starts: string[];
+  /** One per part of the period before, which can have a part more or fewer. */
+  points_before: UsageFigures[];
   by: "group" | "model" | "status" | "surface" | "user";
   now: UsageFigures;
   before: UsageFigures;
@@ -1197,6 +1199,10 @@ export interface UsageReport {
   /** Models of the period, also those that the filter leaves out. */
   models: Choice[];
   surfaces: Choice[];
+  /** Users with requests in the period, by name. */
+  users: Choice[];
+  /** Groups of these users, by name. */
+  user_groups: Choice[];
 }
 
 /** Requests whose safety checks had the same worst verdict. */

@@ -250,6 +250,8 @@ export const api = {
     call("POST /api/learn/simulations", { body }),
   experiment: <Result extends object>(request: ExperimentBody["request"]) =>
     call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
+  usage: (query: URLSearchParams, isOwn: boolean) =>
+    call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
   /** With the texts of the turn before, which are read from its own trace. */

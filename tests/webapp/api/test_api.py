@@ -500,14 +500,6 @@ def test_a_nul_is_located_since_nobody_sees_it(alice: Client, conversation: str)
     assert "as character 2;" in setting["error"]["message"]
 
 
-def test_only_staff_see_the_usage_page(alice: Client) -> None:
-    assert alice.get("/admin/usage/").status_code == 302
-    User.objects.filter(username="alice").update(is_staff=True, is_superuser=True)
-    page = alice.get("/admin/usage/")
-    assert page.status_code == 200
-    assert b"By model" in page.content
-
-
 def test_pages_carry_a_strict_policy(alice: Client) -> None:
     policy = alice.get("/healthz").headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy and "unsafe-eval" not in policy

@@ -143,6 +143,18 @@ def test_figures_equal_those_of_the_records(operator: Client, month: list[UsageR
     causes = Counter((record.status, record.error_code) for record in within if record.status != "done")
     assert {(each["status"], each["code"]): each["num"] for each in found["causes"]} == causes
     assert found["num_users"] == 2
+    days_before = Counter(record.accepted_at.astimezone(BERLIN).date() for record in before)
+    counted = [days_before[FIRST.date() - timedelta(days=31 - day)] for day in range(31)]
+    assert [point["num_requests"] for point in found["points_before"]] == counted
+
+
+def test_the_users_and_groups_of_a_period_can_be_chosen(operator: Client, alice: User, bob: User) -> None:
+    alice.groups.set([Group.objects.create(name=name) for name in ("red", "blue")])
+    save(make_record(1, alice, FIRST), make_record(2, bob, FIRST))
+    found = get(operator, **OCTOBER, by="group")
+    assert found["users"] == [{"key": str(user.pk), "label": user.username} for user in (alice, bob)]
+    assert [choice["key"] for choice in found["user_groups"]] == ["blue", "red"]
+    assert {group["label"] for group in found["groups"]} == {"blue, red", "No group"}
 
 
 def test_months_and_hours_count_the_same_requests(operator: Client, month: list[UsageRecord]) -> None:

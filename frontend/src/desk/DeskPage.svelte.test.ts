@@ -1,0 +1,157 @@
+// @vitest-environment jsdom
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { mount, unmount } from "svelte";
+import type { UsageReport } from "../protocol/api";
+import DeskPage from "./DeskPage.svelte";
+import { figures, NOTHING, reportOf, usd } from "./fixtures";
+
+const onOpen = vi.fn();
+let page: object;
+let asked: string[] = [];
+
+/** What the server answers: a report, or a problem. */
+function answer(found: UsageReport | string): void {
+  vi.stubGlobal("fetch", (address: string) => {
+    asked.push(String(address));
+    const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
+    return Promise.resolve(
+      new Response(JSON.stringify(body), { status: typeof found === "string" ? 400 : 200 }),
+    );
+  });
+}
+
+async function show(query: string, isOwn = false): Promise<void> {
+  page = mount(DeskPage, { target: document.body, props: { query, isOwn, onOpen } });
+  await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
+}
+
+const text = () => document.body.textContent.replaceAll(/\s+/g, " ");
+
+beforeEach(() => {
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      observe() {}
+      unobserve() {}
+      disconnect() {}
+    },
+  );
+});
+afterEach(async () => {
+  await unmount(page);
+  asked = [];
+  onOpen.mockClear();
+  vi.unstubAllGlobals();
+});
+
+it("asks for what the address says, and leads from bar, group and user to less", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  expect(asked).toEqual(["/api/usage/all?first=2026-10-23&last=2026-10-25&zone=UTC&by=model"]);
+  const bar = document.querySelectorAll<HTMLAnchorElement>('[aria-label="Bars"] a')[1]!;
+  expect(bar.getAttribute("href")).toBe("/admin/?first=2026-10-24&last=2026-10-24&zone=UTC");
+  expect(bar.getAttribute("aria-label")).toContain("Sat, Oct 24: $0.00");
+  expect(document.querySelector('a[title="Only large"]')!.getAttribute("href")).toContain("model=large");
+  expect(document.querySelector('[aria-label="Users"] a')!.getAttribute("href")).toContain("user=3");
+  expect(document.querySelector('[aria-label="Causes"] a')!.getAttribute("href")).toContain("status=failed");
+});
+
+it("opens a table beside a chart, which the address keeps", async () => {
+  answer(reportOf());
+  await show("tables=use&period=7d");
+  expect(document.querySelectorAll('[role="region"] tbody tr')).toHaveLength(3);
+  const [first, second] = document.querySelectorAll<HTMLElement>('button[title="Show as a table"]');
+  expect(first!.ariaPressed ?? first!.getAttribute("aria-pressed")).toBe("true");
+  second!.click();
+  expect(onOpen).toHaveBeenCalledWith("/admin/?period=7d&tables=use%2Cusers");
+});
+
+it("shows a user's own usage without other users", async () => {
+  answer(reportOf({ now: figures({ num_requests: 8, num_unpriced: 12, cost: usd(1) }) }));
+  await show("by=user&user=3", true);
+  expect(asked[0]).toMatch(/^\/api\/usage\?.*by=model$/);
+  expect(text()).toContain("12 requests without a price: their cost is unknown.");
+  expect(document.querySelector('[aria-label="Users"]')).toBeNull();
+  expect(document.querySelector('a[href^="/admin/"]')).toBeNull();
+});
+
+it("says an error in the server's words, and tries again", async () => {
+  answer("The period has 9,999 days; the limit is 3,660.");
+  await show("");
+  expect(document.querySelector('[role="alert"]')!.textContent).toContain("the limit is 3,660.");
+  answer(reportOf());
+  document.querySelector<HTMLElement>('[role="alert"] button')!.click();
+  await vi.waitFor(() => expect(document.querySelector('[aria-label="Bars"]')).not.toBeNull());
+  expect(document.querySelector('[role="alert"]')).toBeNull();
+});
+
+it("says how to see something where there is nothing", async () => {
+  const nothing = { now: NOTHING, before: NOTHING, groups: [], leaders: [], causes: [] };
+  answer(reportOf(nothing));
+  await show("");
+  expect(text()).toContain("manage.py seed_demo");
+  await unmount(page);
+  await show("model=large");
+  expect(text()).toContain("No request of this period matches the filters.");
+});
+
+it("says that names with demo- are demonstration data", async () => {
+  answer(reportOf({ users: [{ key: "3", label: "demo-docs-1" }] }));
+  await show("");
+  expect(text()).toContain("demonstration data");
+});
+
+it("shows lone points before the page has a width", async () => {
+  const times = { num: 1, p50: 10, p95: 20, p99: 30 };
+  const timing = { now: times, before: null, points: [times, null, times] };
+  answer(reportOf({ speed: { ...reportOf().speed, first_token_us: timing } }));
+  await show("");
+  expect(document.querySelectorAll(".line-0 circle")).toHaveLength(2);
+});
+
+it("asks for the currency of a cost where there are several, and shows each figure apart", async () => {
+  const cost = [...usd(4e9), { currency: "EUR", nano: 3e9 }];
+  answer(reportOf({ now: figures({ num_requests: 8, cost }) }));
+  await show("currency=USD");
+  const measure = document.querySelector<HTMLSelectElement>('select[aria-label="Measure"]')!;
+  expect([...measure.options].slice(0, 2).map(({ label }) => label)).toEqual(["Cost in EUR", "Cost in USD"]);
+  expect(measure.selectedOptions[0]!.label).toBe("Cost in USD");
+  expect(
+    [...document.querySelectorAll('[aria-label="Figures"] li:first-child b')].map((b) => b.textContent),
+  ).toEqual(["€3.00", "$4.00"]);
+  measure.value = "0";
+  measure.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(onOpen).toHaveBeenCalledWith("/admin/?currency=EUR");
+});
+
+it("offers the values that earlier reports had, while one is filtered by", async () => {
+  answer(reportOf({ models: ["large", "small"].map((key) => ({ key, label: key })) }));
+  const props = $state({ query: "", isOwn: false, onOpen });
+  page = mount(DeskPage, { target: document.body, props });
+  await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
+  answer(reportOf());
+  props.query = "model=large";
+  await vi.waitFor(() => expect(asked.at(-1)).toContain("model=large"));
+  const options = [...document.querySelectorAll<HTMLOptionElement>(".filters label:first-child option")];
+  expect(options.map(({ label }) => label)).toEqual(["All models", "large", "small"]);
+});
+
+it("takes a period by name or by its days, and a zone by a name that there is", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  const change = (field: HTMLInputElement | HTMLSelectElement, value: string) => {
+    field.value = value;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  change(document.querySelector<HTMLInputElement>('input[type="date"]')!, "2026-10-20");
+  expect(onOpen).toHaveBeenLastCalledWith("/admin/?first=2026-10-20&last=2026-10-25&zone=UTC");
+  change(document.querySelector<HTMLSelectElement>(".choices select")!, "7d");
+  expect(onOpen).toHaveBeenLastCalledWith("/admin/?period=7d&zone=UTC");
+  onOpen.mockClear();
+  const zone = document.querySelector<HTMLInputElement>("input[list]")!;
+  change(zone, "Mars/Olympus");
+  await vi.waitFor(() => expect(document.querySelector('[role="alert"]')).not.toBeNull());
+  expect(onOpen).not.toHaveBeenCalled();
+  change(zone, "Asia/Kolkata");
+  expect(onOpen).toHaveBeenCalledWith("/admin/?first=2026-10-23&last=2026-10-25&zone=Asia%2FKolkata");
+});

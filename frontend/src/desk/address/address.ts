@@ -1,0 +1,134 @@
+/** The desk's choices as they stand in its address, and as the API asks for them. Pure. */
+import type { AllUsageQuery } from "../../protocol/api";
+import { daysOf, isDay, isPeriodName, isZone, type Days, type PeriodName } from "./period";
+
+export type By = NonNullable<AllUsageQuery["by"]>;
+export const BYS: Record<By, string> = {
+  model: "model",
+  user: "user",
+  group: "group",
+  surface: "surface",
+  status: "status",
+};
+
+export const MEASURES = {
+  cost: "Cost",
+  requests: "Requests",
+  input: "Input tokens",
+  cached: "Cached tokens",
+  output: "Output tokens",
+  errors: "Errors and refusals",
+} as const;
+export type Measure = keyof typeof MEASURES;
+
+export const TIMES = {
+  first_token_us: "to the first token",
+  first_text_us: "to the first text",
+  per_token_us: "per output token",
+  queue_us: "in the queue",
+} as const;
+export type TimeName = keyof typeof TIMES;
+
+/** The panels whose table can be opened. */
+export const TABLES = ["use", "speed", "when", "users", "causes", "safety", "tokens"] as const;
+export type TableName = (typeof TABLES)[number];
+
+export const FILTERS = ["model", "surface", "status", "user", "group"] as const;
+export type FilterName = (typeof FILTERS)[number];
+
+/** A user's own usage has no other users and no groups to choose from. */
+export function filtersFor(isOwn: boolean): readonly FilterName[] {
+  return isOwn ? FILTERS.filter((name) => name !== "user" && name !== "group") : FILTERS;
+}
+
+export interface Choices extends Record<FilterName, string> {
+  period: PeriodName | Days;
+  by: By;
+  measure: Measure;
+  /** Empty: the first that the report has. */
+  currency: string;
+  time: TimeName;
+  /** IANA name; empty: the browser's. */
+  zone: string;
+  tables: readonly TableName[];
+}
+
+export const USUAL: Choices = {
+  period: "30d",
+  by: "model",
+  measure: "cost",
+  currency: "",
+  time: "first_token_us",
+  zone: "",
+  model: "",
+  surface: "",
+  status: "",
+  user: "",
+  group: "",
+  tables: [],
+};
+
+/** The choices in an address. A text that means nothing is left out. */
+export function choicesOf(query: string): Choices {
+  const asked = new URLSearchParams(query);
+  const text = (name: string) => asked.get(name) ?? "";
+  const one = <Name extends string>(name: string, words: Record<Name, string>, usual: Name): Name =>
+    Object.hasOwn(words, text(name)) ? (text(name) as Name) : usual;
+  const [first, last, zone] = [text("first"), text("last"), text("zone")];
+  const named = isPeriodName(text("period")) ? (text("period") as PeriodName) : USUAL.period;
+  const opened = text("tables").split(",");
+  return {
+    period: isDay(first) && isDay(last) ? { first, last } : named,
+    by: one("by", BYS, USUAL.by),
+    measure: one("measure", MEASURES, USUAL.measure),
+    currency: text("currency"),
+    time: one("time", TIMES, USUAL.time),
+    zone: isZone(zone) ? zone : "",
+    model: text("model"),
+    surface: text("surface"),
+    status: text("status"),
+    user: /^\d+$/.test(text("user")) ? text("user") : "",
+    group: text("group"),
+    tables: TABLES.filter((name) => opened.includes(name)),
+  };
+}
+
+/** The query of an address: only choices that differ from the usual ones, in one order. */
+export function queryOf(choices: Choices): string {
+  const { period, tables, ...others } = choices;
+  const query = new URLSearchParams();
+  if (typeof period !== "string") {
+    query.set("first", period.first);
+    query.set("last", period.last);
+  } else if (period !== USUAL.period) query.set("period", period);
+  for (const [name, text] of Object.entries(others))
+    if (text !== USUAL[name as keyof typeof others]) query.set(name, text);
+  if (tables.length) query.set("tables", tables.join(","));
+  return query.toString();
+}
+
+/** True while a filter leaves requests out. */
+export function isFiltered(choices: Choices): boolean {
+  return FILTERS.some((name) => choices[name]);
+}
+
+export const UNFILTERED = Object.fromEntries(FILTERS.map((name) => [name, ""])) as Record<FilterName, string>;
+
+/** A user's own usage has no other users and no groups to choose from, and is not stacked by them. */
+export function ownOf(choices: Choices): Choices {
+  const by = choices.by === "user" || choices.by === "group" ? USUAL.by : choices.by;
+  return { ...choices, by, user: "", group: "" };
+}
+
+/** The days that are asked for. */
+export function daysAsked({ period }: Choices, today: string): Days {
+  return typeof period === "string" ? daysOf(period, today) : period;
+}
+
+/** The API's query. */
+export function apiQuery(choices: Choices, today: string, zone: string): URLSearchParams {
+  const { first, last } = daysAsked(choices, today);
+  const query = new URLSearchParams({ first, last, zone, by: choices.by });
+  for (const name of FILTERS) if (choices[name]) query.set(name, choices[name]);
+  return query;
+}

@@ -1,0 +1,166 @@
+"""The desk in a browser: demonstration data in, figures of the API out, and an address that keeps every choice."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import findings
+from tests.browser.running import ROOT, Running
+
+WIDTHS = [(1280, 900), (390, 844)]
+
+
+def manage(product: Running, *command: str) -> str:
+    environment = os.environ | {"SIGHTGLASS_DATA": str(product.data)}
+    done = subprocess.run(
+        [sys.executable, "manage.py", *command], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def desk(page: Page, product: Running) -> Iterator[Page]:
+    """The operator's page, with demonstration data while this module runs."""
+    manage(product, "seed_demo", "--days", "30")
+    page.goto(at(product, "/admin/"))
+    expect(page.get_by_role("heading", name="Safety verdicts")).to_be_visible()
+    yield page
+    manage(product, "seed_demo", "--remove")
+
+
+def at(product: Running, path: str) -> str:
+    return product.link[: product.link.index("/signin/")] + path
+
+
+def report(page: Page, product: Running, query: str) -> Any:
+    answer = page.request.get(at(product, f"/api/usage/all?{query}"))
+    assert answer.ok, answer.text()
+    return answer.json()
+
+
+def figure(page: Page, name: str) -> str:
+    item = page.get_by_role("list", name="Figures").get_by_role("listitem").filter(has=page.get_by_text(name))
+    return item.locator("b").inner_text().replace("\u00a0", " ")
+
+
+def test_the_figures_are_those_of_the_api(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
+    found = report(desk, product, "zone=UTC")
+    assert figure(desk, "Requests") == f"{found['now']['num_requests']:,}"
+    dollars = next(amount["nano"] for amount in found["now"]["cost"] if amount["currency"] == "USD") / 1e9
+    assert figure(desk, "Cost") == f"${dollars:,.2f}"
+    assert figure(desk, "Held back by safety") == f"{found['now']['num_held_back']:,}"
+    expect(desk.get_by_text("demonstration data")).to_be_visible()
+    leader = desk.get_by_role("list", name="Users").get_by_role("link").first
+    expect(leader).to_contain_text(found["leaders"][0]["name"])
+    assert found["leaders"][0]["name"] == "demo-evaluation-1"
+
+
+def test_a_bar_leads_to_its_day_and_back_to_the_period(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC&measure=requests"))
+    bars = desk.get_by_role("group", name="Bars").get_by_role("link")
+    expect(bars).to_have_count(30)
+    bars.nth(28).click()
+    expect(desk).to_have_url(re.compile(r"first=(\d{4}-\d\d-\d\d)&last=\1&measure=requests&zone=UTC"))
+    expect(desk.get_by_role("heading", name="Requests by hour")).to_be_visible()
+    expect(desk.get_by_role("group", name="Bars").get_by_role("img")).to_have_count(24)
+    desk.go_back()
+    expect(desk.get_by_role("heading", name="Requests by day")).to_be_visible()
+    expect(bars).to_have_count(30)
+
+
+def test_keys_lead_from_bar_to_bar(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    bars = desk.get_by_role("group", name="Bars").get_by_role("link")
+    bars.first.focus()
+    desk.keyboard.press("End")
+    expect(bars.last).to_be_focused()
+    desk.keyboard.press("ArrowLeft")
+    expect(bars.nth(28)).to_be_focused()
+    desk.keyboard.press("Enter")
+    expect(desk.get_by_role("heading", name="Cost by hour")).to_be_visible()
+
+
+def test_the_address_keeps_filters_groups_and_tables(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    desk.get_by_role("list", name="Users").get_by_role("link", name="demo-evaluation-1").click()
+    expect(desk.get_by_role("combobox", name="User", exact=True).locator("option:checked")).to_have_text(
+        "demo-evaluation-1"
+    )
+    desk.get_by_role("combobox", name=re.compile("^By")).select_option("status")
+    desk.get_by_role("button", name="Show as a table").first.click()
+    expect(desk.get_by_role("region", name=re.compile("^Table: cost-by-day"))).to_be_visible()
+    desk.reload()
+    expect(desk.get_by_role("region", name=re.compile("^Table: cost-by-day"))).to_be_visible()
+    expect(desk.get_by_role("combobox", name=re.compile("^By"))).to_have_value("status")
+    desk.get_by_role("button", name="Show all").click()
+    expect(desk.get_by_role("list", name="Users").get_by_role("link")).not_to_have_count(1)
+
+
+def test_a_chart_is_saved_as_csv(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC&measure=requests"))
+    with desk.expect_download() as download:
+        desk.get_by_role("button", name=re.compile("Save “Requests by day” as CSV")).click()
+    lines = download.value.path().read_text("utf-8").splitlines()
+    assert len(lines) == 31
+    column = lines[0].split(",").index("All")
+    # The day's name has a comma, so that it takes two places.
+    num = sum(int(line.split(",")[column + 1]) for line in lines[1:])
+    assert num == report(desk, product, "zone=UTC")["now"]["num_requests"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
+def test_it_fits_each_screen(desk: Page, product: Running, scheme: Any, width: int, height: int) -> None:
+    desk.emulate_media(color_scheme=scheme)
+    desk.set_viewport_size({"width": width, "height": height})
+    desk.goto(at(product, "/admin/?by=user&tables=use,users"))
+    expect(desk.get_by_role("region", name=re.compile("^Table:"))).to_have_count(2)
+    expect(desk.locator("html")).to_have_attribute("data-theme", scheme)
+    overflow = "element => element.scrollWidth - element.clientWidth"
+    assert desk.locator("html").evaluate(overflow) == 0
+    assert desk.locator(".scroller").evaluate(overflow) == 0
+    desk.set_viewport_size({"width": 1360, "height": 860})
+
+
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
+def test_it_is_accessible(desk: Page, product: Running, width: int, height: int) -> None:
+    desk.set_viewport_size({"width": width, "height": height})
+    desk.goto(at(product, "/admin/?by=user&tables=use,users"))
+    expect(desk.get_by_role("region", name=re.compile("^Table:"))).to_have_count(2)
+    assert findings(desk) == []
+    desk.set_viewport_size({"width": 1360, "height": 860})
+
+
+def test_a_wrong_period_is_named_by_the_server(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?first=2026-02-02&last=2026-02-01"))
+    expect(desk.get_by_role("alert")).to_contain_text("Swap the days.")
+    desk.get_by_role("combobox", name=re.compile("^Period")).select_option("7d")
+    expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
+
+
+def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Running) -> None:
+    make = "from django.contrib.auth.models import User; User.objects.create_user('visitor')"
+    manage(product, "shell", "-c", make)
+    link = manage(product, "signin_link", "--user", "visitor").strip()
+    assert desk.context.browser is not None
+    visitor = desk.context.browser.new_page()
+    visitor.goto(link)
+    visitor.goto(at(product, "/admin/"))
+    expect(visitor).to_have_url(re.compile(r"/admin/login/\?next=/admin/$"))
+    visitor.goto(at(product, "/"))
+    expect(visitor.get_by_role("link", name="Admin")).to_have_count(0)
+    visitor.get_by_role("link", name="Usage").click()
+    expect(visitor).to_have_url(re.compile("/usage$"))
+    expect(visitor.get_by_role("heading", name="Your usage")).to_be_visible()
+    expect(visitor.get_by_text("No request in this period.")).to_be_visible()
+    visitor.close()
