@@ -79,7 +79,7 @@ it("opens a table beside a chart, which the address keeps", async () => {
   answer(reportOf());
   await show("tables=use&period=7d");
   expect(
-    document.querySelectorAll('[role="region"]:not([aria-label="Table: requests"]) tbody tr'),
+    document.querySelectorAll('[role="region"]:not([aria-label="List of requests"]) tbody tr'),
   ).toHaveLength(3);
   const [first, second] = document.querySelectorAll<HTMLElement>('button[title="Show as a table"]');
   expect(first!.ariaPressed ?? first!.getAttribute("aria-pressed")).toBe("true");
