@@ -49,22 +49,22 @@ class AllUsageQuery(UsageQuery):
 
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
-    owner = User.objects.get(pk=user_id(request))
+    owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
     return report(_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    if not operator(request).has_perm(PERMISSION):
+    if not signed_in_user(request).has_perm(PERMISSION):
         raise ApiError(403, "forbidden", "Only operators see the usage of all users. Ask an administrator.")
     chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
     users = dict(User.objects.values_list("pk", "username"))
     return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def operator(request: HttpRequest) -> User:
-    """The signed-in user."""
+def signed_in_user(request: HttpRequest) -> User:
+    """The row of the signed-in user, for permissions and name."""
     return User.objects.get(pk=user_id(request))
 
 
