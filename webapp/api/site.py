@@ -16,7 +16,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.api.usage import PERMISSION, operator
+from webapp.api.usage import PERMISSION, signed_in_user
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
@@ -62,7 +62,7 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
 @ensure_csrf_cookie
 def desk(request: HttpRequest) -> HttpResponse:
     """The operator's desk. Staff without the permission to view usage get the admin's tables."""
-    if not operator(request).has_perm(PERMISSION):
+    if not signed_in_user(request).has_perm(PERMISSION):
         return redirect("admin:index")
     return shell(request)
 

@@ -68,14 +68,14 @@ class AllUsedRequestsQuery(AllUsageQuery):
 
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
-    owner = User.objects.get(pk=user_id(request))
+    owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
     return report(_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the user's own usage of a period."""
-    owner = User.objects.get(pk=user_id(request))
+    owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
     return listing(_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
 
@@ -96,14 +96,14 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def operator(request: HttpRequest) -> User:
-    """The signed-in user."""
+def signed_in_user(request: HttpRequest) -> User:
+    """The row of the signed-in user, for permissions and name."""
     return User.objects.get(pk=user_id(request))
 
 
 def _checked_operator(request: HttpRequest) -> User:
     """The signed-in operator. Raises ApiError."""
-    found = operator(request)
+    found = signed_in_user(request)
     if not found.has_perm(PERMISSION):
         raise ApiError(403, "forbidden", "Only operators see the usage of all users. Ask an administrator.")
     return found

@@ -14,12 +14,11 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce, TruncDay, TruncHour
 
+from webapp.billing.bill import KINDS, UNPRICED
 from webapp.usage import sketch
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 
-UNPRICED = "unpriced"
 SPANS = ("hour", "day")
-_TOKENS = ("uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 _SUMS: tuple[type[UsageSum] | type[UserSum], ...] = (UsageSum, UserSum)
 _SPEED_KEY = ("span", "start", "model", "surface")
 _TABLES = (*_SUMS, SpeedSketch)
@@ -45,7 +44,7 @@ def add(record: UsageRecord) -> None:
 def _values(record: UsageRecord) -> list[int]:
     """The record's share of each sum, in the order of SUMMED."""
     unknown = record.uncached_input if record.is_cache_known is False else 0
-    tokens = [getattr(record, kind) for kind in _TOKENS]
+    tokens = [getattr(record, kind) for kind in KINDS]
     num_unpriced = int(record.price_version == UNPRICED)
     return [1, num_unpriced, *tokens, unknown, record.cost_nano or 0, record.saved_nano or 0]
 
@@ -127,17 +126,17 @@ def _block_additions() -> None:
             cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
 
 
-def record_sums() -> dict[str, Any]:
+def _record_sums() -> dict[str, Any]:
     """The expressions over records that give each sum, in the order of SUMMED."""
     unknown = Coalesce(Sum("uncached_input", filter=Q(is_cache_known=False)), 0)
-    sums = {column: Coalesce(Sum(column), 0) for column in (*_TOKENS, "cost_nano", "saved_nano")}
+    sums = {column: Coalesce(Sum(column), 0) for column in (*KINDS, "cost_nano", "saved_nano")}
     counts = {"num_requests": Count("id"), "num_unpriced": Count("id", filter=Q(price_version=UNPRICED))}
     named = {**sums, **counts, "cache_unknown_input": unknown}
     return {f"sum_{name}": named[name] for name in SUMMED}
 
 
 def _summed(table: Any, span: str, records: QuerySet[Any]) -> list[Any]:
-    found = records.values("start", *table.GROUPED).annotate(**record_sums())
+    found = records.values("start", *table.GROUPED).annotate(**_record_sums())
     return [
         table(
             span=span,

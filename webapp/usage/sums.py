@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
+from webapp.billing.bill import UNPRICED
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 from webapp.usage.period import Period
-from webapp.usage.roll_up import UNPRICED
 from webapp.usage.sketch import METRICS
 
 _OF_RECORDS = {
@@ -123,13 +124,21 @@ class _Source:
 
 
 def _source(needed: set[str], period: Period) -> _Source:
-    for table in (UsageSum, UserSum):
-        if needed <= set(table.GROUPED):
-            added = [f"CAST(SUM({column}) AS BIGINT)" for column in SUMMED]
-            return _Source(table._meta.db_table, "start", period.span, added)
+    if table := _table_with(needed):
+        added = [f"CAST(SUM({column}) AS BIGINT)" for column in SUMMED]
+        return _Source(table._meta.db_table, "start", period.span, added)
     expressions = [_OF_RECORDS.get(column, f"COALESCE(SUM({column}), 0)") for column in SUMMED]
     added = [f"CAST({expression} AS BIGINT)" for expression in expressions]
     return _Source(UsageRecord._meta.db_table, "accepted_at", None, added)
+
+
+def _table_with(columns: AbstractSet[str]) -> type[UsageSum] | type[UserSum] | None:
+    """The table of sums that keeps these columns apart. None: only the records do."""
+    return next((table for table in (UsageSum, UserSum) if columns <= set(table.GROUPED)), None)
+
+
+def _records(period: Period, chosen: Filter) -> QuerySet[UsageRecord]:
+    return UsageRecord.objects.filter(accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions())
 
 
 def _case(buckets: Buckets | None) -> tuple[list[str], list[Any]]:
@@ -162,19 +171,13 @@ def sketches(period: Period, chosen: Filter) -> list[tuple[datetime, bytes]] | N
 
 def times(period: Period, chosen: Filter) -> list[tuple[Any, ...]]:
     """Return time of arrival and each metric's value of every request."""
-    rows = UsageRecord.objects.filter(accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions())
-    return list(rows.values_list("accepted_at", *METRICS))
+    return list(_records(period, chosen).values_list("accepted_at", *METRICS))
 
 
 def by_hour(period: Period, chosen: Filter) -> list[tuple[datetime, int]]:
     """Return the number of requests of each hour."""
-    for table in (UsageSum, UserSum):
-        if chosen.columns.keys() <= set(table.GROUPED):
-            rows: Any = table._default_manager.filter(
-                span="hour", start__gte=period.start, start__lt=period.end, **chosen.conditions()
-            )
-            return list(rows.order_by().values("start").annotate(num=Sum("num_requests")).values_list("start", "num"))
-    records = UsageRecord.objects.filter(
-        accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions()
-    )
-    return [(at, 1) for at in records.values_list("accepted_at", flat=True)]
+    table: Any = _table_with(chosen.columns.keys())
+    if table is None:
+        return [(at, 1) for at in _records(period, chosen).values_list("accepted_at", flat=True)]
+    rows = table.objects.filter(span="hour", start__gte=period.start, start__lt=period.end, **chosen.conditions())
+    return list(rows.order_by().values("start").annotate(num=Sum("num_requests")).values_list("start", "num"))

@@ -24,7 +24,7 @@ def admin() -> Client:
 
 def test_an_account_with_a_bill_is_not_deleted_and_can_be_closed(admin: Client) -> None:
     alice = User.objects.create_user("alice")
-    post_bill("req_a", alice.pk, "smollm2-135m-instruct", Usage(output=1), 1)
+    post_bill("req_a", alice.pk, "smollm2-135m-instruct", Usage(output=1))
     page = reverse("admin:auth_user_delete", args=[alice.pk])
     selected = {"action": "delete_selected", "_selected_action": [alice.pk]}
     for response in (admin.get(page), admin.post(reverse("admin:auth_user_changelist"), selected)):
