@@ -13,6 +13,7 @@ import {
   USUAL,
   type Choices,
 } from "./address";
+import { ORDERS } from "../requests/requests";
 import { PERIODS } from "./period";
 
 const day = fc
@@ -26,6 +27,7 @@ const choices: fc.Arbitrary<Choices> = fc.record({
   measure: keyOf(MEASURES),
   currency: fc.constantFrom("", "USD", "EUR"),
   time: keyOf(TIMES),
+  order: keyOf(ORDERS),
   zone: fc.constantFrom("", "UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires"),
   model: fc.string(),
   surface: fc.string(),

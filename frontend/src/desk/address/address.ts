@@ -1,5 +1,6 @@
 /** The desk's choices as they stand in its address, and as the API asks for them. Pure. */
 import type { AllUsageQuery } from "../../protocol/api";
+import { ORDERS, type Order } from "../requests/requests";
 import { daysOf, isDay, isPeriodName, isZone, type Days, type PeriodName } from "./period";
 
 export type By = NonNullable<AllUsageQuery["by"]>;
@@ -48,6 +49,7 @@ export interface Choices extends Record<FilterName, string> {
   /** Empty: the first that the report has. */
   currency: string;
   time: TimeName;
+  order: Order;
   /** IANA name; empty: the browser's. */
   zone: string;
   tables: readonly TableName[];
@@ -59,6 +61,7 @@ export const USUAL: Choices = {
   measure: "cost",
   currency: "",
   time: "first_token_us",
+  order: "newest",
   zone: "",
   model: "",
   surface: "",
@@ -83,6 +86,7 @@ export function choicesOf(query: string): Choices {
     measure: one("measure", MEASURES, USUAL.measure),
     currency: text("currency"),
     time: one("time", TIMES, USUAL.time),
+    order: one("order", ORDERS, USUAL.order),
     zone: isZone(zone) ? zone : "",
     model: text("model"),
     surface: text("surface"),
