@@ -84,16 +84,15 @@ class PriceList(Result):
 
     today: date
     """The day in UTC, by which bills take their prices."""
-    may_change: bool
     models: list[ModelPrices]
 
 
 def list_prices(request: HttpRequest) -> PriceList:
     """List the prices of all models, with their days. 403 `forbidden`."""
-    operator = checked_operator(request, VIEW, "Only operators with the permission to view prices see them.")
+    checked_operator(request, VIEW, "Only operators with the permission to view prices see them.")
     book, today = price_book(), pricing.today()
     models = [_shown(model, book, today) for model in _models(book)]
-    return PriceList(today=today, may_change=operator.has_perm(ADD), models=models)
+    return PriceList(today=today, models=models)
 
 
 def preview_prices(request: HttpRequest, body: PricesBody) -> PricePreview:

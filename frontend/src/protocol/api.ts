@@ -797,7 +797,6 @@ export interface Price {
 export interface PriceList {
   /** The day in UTC, by which bills take their prices. */
   today: string;
-  may_change: boolean;
   models: ModelPrices[];
 }
 
