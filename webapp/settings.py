@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.limits",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [

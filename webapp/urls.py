@@ -8,7 +8,22 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, presets, prices, probes, requests, reruns, site, steps, usage
+from webapp.api import (
+    audit,
+    comparison,
+    learn,
+    ledger,
+    limits,
+    people,
+    presets,
+    prices,
+    probes,
+    requests,
+    reruns,
+    site,
+    steps,
+    usage,
+)
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -83,6 +98,13 @@ urlpatterns = [
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
     path("api/audit", api(GET=audit.show_audit_log)),
+    path("api/users", api(GET=people.list_people)),
+    path("api/users/<int:target_id>", api(GET=people.show_person)),
+    path("api/users/<int:target_id>/stop", api(POST=people.stop_person)),
+    path("api/users/<int:target_id>/resume", api(POST=people.resume_person)),
+    path("api/users/<int:target_id>/limits", api(PUT=limits.change_user_limits)),
+    path("api/groups/<int:group_id>/limits", api(PUT=limits.change_group_limits)),
+    path("api/limits", api(PUT=limits.change_site_limits)),
     path("api/prices", api(GET=prices.list_prices, POST=prices.create_prices, DELETE=prices.remove_prices)),
     path("api/prices/preview", api(POST=prices.preview_prices)),
     path("api/usage", api(GET=usage.show_own_usage)),
@@ -103,6 +125,8 @@ urlpatterns = [
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
+    path("admin/users/", site.desk_page("usage.view_usagerecord")),
+    path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
     path("admin/prices/", site.desk_page("billing.view_price")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),

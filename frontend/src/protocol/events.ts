@@ -414,7 +414,7 @@ export interface LensLayer {
 
 /** One limit and its state before this request. */
 export interface Limit {
-  name: "budget" | "concurrency" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
+  name: "budget" | "concurrency" | "daily_tokens" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
   limit: number;
   /** Amount left before this request took its share. */
   remaining: number;
