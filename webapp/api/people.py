@@ -23,7 +23,7 @@ from webapp.limits.models import Rule
 from webapp.limits.room import room_of
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
-from webapp.usage.listing import UsedRequest, listing
+from webapp.usage.listing import Slot, UsedRequest, listing
 from webapp.usage.models import UsageRecord
 from webapp.usage.report import UsageFigures, figures_by_user, joined
 from webapp.usage.sums import Filter
@@ -136,7 +136,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     chosen = Filter(user_ids=(found.pk,))
     effective = rules.effective_of(found.pk)
     room = room_of(found.pk, effective)
-    listed = listing(period, chosen, "newest", "", {found.pk: found.username}, reader.pk)
+    listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reader.pk)
     return PersonState(
         person=_people([found.pk], figures_by_user(period, chosen))[0],
         email=found.email,

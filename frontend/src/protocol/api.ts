@@ -40,6 +40,10 @@ export interface AllUsageQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
   /** Id of a user. */
   user?: number | null;
   /** Name of a group of users. */
@@ -59,14 +63,20 @@ export interface AllUsedRequestsQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
   /** Id of a user. */
   user?: number | null;
   /** Name of a group of users. */
   group?: string;
   /** The newest first, or those with the highest cost, time to the first token, input or output. */
   order?: "cost" | "first_token" | "input" | "newest" | "output";
-  /** Cause of a failure or refusal. */
-  code?: string;
+  /** Only this day of the week in `zone`; 0 is Monday. */
+  weekday?: number | null;
+  /** Only this hour of the day in `zone`. */
+  hour?: number | null;
 }
 
 /** Money of one currency. */
@@ -1432,6 +1442,10 @@ export interface UsageQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
 }
 
 /** Usage of a period, compared with the period before. */
@@ -1516,10 +1530,16 @@ export interface UsedRequestsQuery {
   model?: string;
   surface?: string;
   status?: string;
-  /** The newest first, or those with the highest cost, time to the first token, input or output. */
-  order?: "cost" | "first_token" | "input" | "newest" | "output";
   /** Cause of a failure or refusal. */
   code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
+  /** The newest first, or those with the highest cost, time to the first token, input or output. */
+  order?: "cost" | "first_token" | "input" | "newest" | "output";
+  /** Only this day of the week in `zone`; 0 is Monday. */
+  weekday?: number | null;
+  /** Only this hour of the day in `zone`. */
+  hour?: number | null;
 }
 
 /** One user's cost with the prices of then and with the new ones. */
