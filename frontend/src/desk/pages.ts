@@ -32,6 +32,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./DeskPage.svelte"),
   },
   {
+    path: "/admin/users/",
+    label: "Users",
+    permission: "usage.view_usagerecord",
+    load: () => import("./users/UsersPage.svelte"),
+  },
+  {
     path: "/admin/prices/",
     label: "Prices",
     permission: "billing.view_price",

@@ -1250,6 +1250,7 @@ export interface SignedIn {
   id: number;
   name: string;
   is_staff: boolean;
+  is_superuser: boolean;
   /** Names such as usage.view_usagerecord, which open an operator's pages. */
   permissions: string[];
 }
