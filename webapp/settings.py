@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "webapp.billing",
     "webapp.usage",
     "webapp.limits",
+    "webapp.notices",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [

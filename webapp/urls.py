@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -14,6 +14,7 @@ from webapp.api import (
     learn,
     ledger,
     limits,
+    notices,
     people,
     presets,
     prices,
@@ -105,6 +106,9 @@ urlpatterns = [
     path("api/users/<int:target_id>/limits", api(PUT=limits.change_user_limits)),
     path("api/groups/<int:group_id>/limits", api(PUT=limits.change_group_limits)),
     path("api/limits", api(PUT=limits.change_site_limits)),
+    path("api/notices", api(GET=notices.list_notices, POST=notices.create_notice)),
+    path("api/notices/all", api(GET=notices.list_planned_notices)),
+    path("api/notices/<int:notice_id>", api(DELETE=notices.end_notice)),
     path("api/prices", api(GET=prices.list_prices, POST=prices.create_prices, DELETE=prices.remove_prices)),
     path("api/prices/preview", api(POST=prices.preview_prices)),
     path("api/usage", api(GET=usage.show_own_usage)),
@@ -120,13 +124,14 @@ urlpatterns = [
     path("api/learn/checks", api(POST=learn.check_text)),
     path("api/learn/simulations", api(POST=learn.simulate)),
     path("api/learn/experiments", api(POST=learn.experiment)),
-    path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
+    path("accounts/login/", notices.SignInPage.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/users/", site.desk_page("usage.view_usagerecord")),
     path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
+    path("admin/notices/", site.desk_page("notices.view_notice")),
     path("admin/prices/", site.desk_page("billing.view_price")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),

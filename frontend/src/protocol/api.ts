@@ -710,6 +710,26 @@ export interface NewView {
   query: string;
 }
 
+/** A notice to show to all people who use the site, also on the page where they sign in. */
+export interface NoticeBody {
+  /** Plain, at most 300 characters. */
+  text: string;
+  severity: "info" | "urgent" | "warning";
+  /** With its time zone, such as 2026-11-24T08:00:00+01:00. */
+  starts_at: string;
+  ends_at: string;
+}
+
+/** The notices that are shown now, the newest first. */
+export interface NoticeList {
+  notices: ShownNotice[];
+}
+
+/** Notices of now, to come and of the last 90 days, the latest first. */
+export interface NoticePlan {
+  notices: PlannedNotice[];
+}
+
 /** The prompts of a chat, turn by turn. */
 export interface PackedChat {
   turns: PackedTurn[];
@@ -856,6 +876,16 @@ export interface PlacedRequest {
   run: RunPlace | null;
   /** Null: not known, as of an imported trace. */
   seed: number | null;
+}
+
+/** A notice with its times. */
+export interface PlannedNotice {
+  id: number;
+  text: string;
+  severity: "info" | "urgent" | "warning";
+  starts_at: string;
+  ends_at: string;
+  state: "now" | "over" | "to_come";
 }
 
 /** A user's named settings for answers. */
@@ -1243,6 +1273,13 @@ export interface ShareBody {
 /** The user's links that can still be opened. */
 export interface ShareList {
   shares: Share[];
+}
+
+/** A notice that is shown now. */
+export interface ShownNotice {
+  id: number;
+  text: string;
+  severity: "info" | "urgent" | "warning";
 }
 
 /** The signed-in user. */
@@ -1647,6 +1684,10 @@ export interface Operations {
   "PUT /api/users/{target_id}/limits": { body: LimitsBody; answer: RuleValues; };
   "PUT /api/groups/{group_id}/limits": { body: LimitsBody; answer: RuleValues; };
   "PUT /api/limits": { body: LimitsBody; answer: RuleValues; };
+  "GET /api/notices": { answer: NoticeList; };
+  "POST /api/notices": { body: NoticeBody; answer: NoticePlan; };
+  "GET /api/notices/all": { answer: NoticePlan; };
+  "DELETE /api/notices/{notice_id}": { answer: NoticePlan; };
   "GET /api/prices": { answer: PriceList; };
   "POST /api/prices": { body: PricesBody; answer: PriceList; };
   "DELETE /api/prices": { query: PricesQuery; answer: PriceList; };
