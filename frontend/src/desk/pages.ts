@@ -43,6 +43,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "billing.view_price",
     load: () => import("./prices/PricesPage.svelte"),
   },
+  {
+    path: "/admin/notices/",
+    label: "Notices",
+    permission: "notices.view_notice",
+    load: () => import("./notices/NoticesPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */

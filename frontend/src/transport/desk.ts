@@ -1,5 +1,5 @@
 /** Calls of the operator's desk beyond the report of usage. */
-import type { LimitsBody, Operations } from "../protocol/api";
+import type { LimitsBody, NoticeBody, Operations } from "../protocol/api";
 import { call } from "./api";
 
 export type PricesBody = Operations["POST /api/prices"]["body"];
@@ -21,5 +21,8 @@ export const desk = {
     call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
   setGroupLimits: (group_id: number, body: LimitsBody) =>
     call("PUT /api/groups/{group_id}/limits", { path: { group_id }, body }),
+  plannedNotices: () => call("GET /api/notices/all"),
+  createNotice: (body: NoticeBody) => call("POST /api/notices", { body }),
+  endNotice: (notice_id: number) => call("DELETE /api/notices/{notice_id}", { path: { notice_id } }),
   setSiteLimits: (body: LimitsBody) => call("PUT /api/limits", { body }),
 };

@@ -24,7 +24,7 @@ export const FROM: Record<string, string> = {
   user: "set for this user",
   group: "from a group",
   site: "from the site",
-  product: "as the product has it",
+  product: "default",
 };
 
 export function tokensText(use: UsageFigures): string {
