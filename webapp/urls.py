@@ -104,6 +104,7 @@ urlpatterns = [
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/prices/", site.desk_page("billing.view_price")),
+    path("admin/audit/", site.desk_page("auditlog.view_logentry")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),
