@@ -82,7 +82,7 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
-    reader = _checked_operator(request)
+    reader = check_operator(request)
     chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
     names = dict(User.objects.values_list("pk", "username"))
     return listing(_period(query), chosen, query.order, query.code, names, reader.pk)
@@ -90,7 +90,7 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    _checked_operator(request)
+    check_operator(request)
     chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
     users = dict(User.objects.values_list("pk", "username"))
     return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
@@ -101,7 +101,7 @@ def signed_in_user(request: HttpRequest) -> User:
     return User.objects.get(pk=user_id(request))
 
 
-def _checked_operator(request: HttpRequest) -> User:
+def check_operator(request: HttpRequest) -> User:
     """The signed-in operator. Raises ApiError."""
     found = signed_in_user(request)
     if not found.has_perm(PERMISSION):
