@@ -99,6 +99,7 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
         first_token_us=first_token,
         first_text_us=first_token + 3_000,
         per_token_us=round(random.lognormvariate(9, 0.3)),
+        duration_us=first_token + round(random.lognormvariate(14, 0.7)),
     )
 
 
