@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (addresses to connect to, not to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name, a token of RFC 9110."""
+_MIN_TOKEN = 16
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
 
@@ -77,6 +78,11 @@ class Environment:
     stall_timeout_s: float
     """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request that a worker began fails."""
     otlp: OtlpEndpoint | None
+    metrics_token: str | None = field(repr=False)
+    """`SIGHTGLASS_METRICS_TOKEN`, default none. The bearer token of `GET /metrics`, of at least 16 characters.
+
+    Without it the address does not exist.
+    """
     public_url: str | None
     """`SIGHTGLASS_PUBLIC_URL`, default none. The site's address behind a proxy that ends TLS.
 
@@ -118,6 +124,7 @@ def read_environment() -> Environment:
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
+        metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
@@ -183,6 +190,15 @@ def _otlp_headers(text: str) -> dict[str, str]:
             raise SystemExit("sightglass: SIGHTGLASS_OTLP_HEADERS has the form name=value,name=value.")  # it is secret
         headers[name] = decoded
     return headers
+
+
+def _metrics_token(token: str | None) -> str | None:
+    if not token:
+        return None
+    if len(token) < _MIN_TOKEN or not (token.isascii() and token.isprintable() and " " not in token):
+        form = f"at least {_MIN_TOKEN} visible ASCII characters"  # it is secret
+        raise SystemExit(f"sightglass: SIGHTGLASS_METRICS_TOKEN needs {form}: openssl rand -hex 24")
+    return token
 
 
 def _switch(name: str) -> bool:

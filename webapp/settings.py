@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "webapp.supervisor",
 ]
 MIDDLEWARE = [
+    "webapp.metrics.http.count_requests",
     "webapp.gateway.headers.SecurityHeadersMiddleware",
     "webapp.gateway.nul_check.refuse_nul",
     "django.middleware.security.SecurityMiddleware",

@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import comparison, health, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import comparison, health, learn, ledger, metrics, presets, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -28,6 +28,7 @@ _TABLES = [
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/docs", docs.viewer),
     path("api/openapi.json", docs.document),
     path("api/session", api(GET=site.show_session)),

@@ -61,7 +61,7 @@ class Distribution:
     up_to: tuple[int, ...]
     """One per bound. A value within 2 % of a bound may count on the bound's other side."""
     num: int
-    total: float
+    total: int
     """Sum of the values, within 1 %."""
 
 
@@ -74,7 +74,7 @@ def distribution(sketches: Iterable[bytes], metric: str, bounds: Sequence[float]
     places = [min(_MAPPING.key(bound) - _LEAST + 1, len(counts)) for bound in bounds]
     up_to = np.concatenate([[0], np.cumsum(counts)])
     values = sum(_MAPPING.value(int(place) + _LEAST) * int(counts[place]) for place in np.flatnonzero(counts))
-    return Distribution(tuple(int(up_to[place]) for place in places), int(up_to[-1]), values)
+    return Distribution(tuple(int(up_to[place]) for place in places), int(up_to[-1]), round(values))
 
 
 def num_values(sketch: bytes, metric: str) -> int:
