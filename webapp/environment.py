@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (addresses to connect to, not to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name, a token of RFC 9110."""
+_TRACES = "/v1/traces"
 _MIN_TOKEN = 16
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
@@ -26,12 +27,12 @@ _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?
 
 @dataclass(frozen=True)
 class OtlpEndpoint:
-    """The endpoint that receives traces as OpenTelemetry spans."""
+    """The endpoint that receives traces as OpenTelemetry spans, and metrics."""
 
     url: str
     """`SIGHTGLASS_OTLP_ENDPOINT`, default none. An OTLP/HTTP endpoint, such as `http://localhost:4318`.
 
-    Each settled request's trace goes there as OpenTelemetry spans.
+    Each settled request's trace goes there as OpenTelemetry spans, and once a minute the metrics of all requests.
     """
     headers: dict[str, str]
     """`SIGHTGLASS_OTLP_HEADERS`, default none. Headers for that endpoint.
@@ -40,6 +41,11 @@ class OtlpEndpoint:
     """
     has_texts: bool
     """`SIGHTGLASS_OTLP_TEXTS`, default `0`. With `1`, prompts and answers go with the spans."""
+
+    @property
+    def metrics_url(self) -> str:
+        """Where the same endpoint takes metrics."""
+        return f"{self.url.removesuffix(_TRACES)}/v1/metrics"
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
         is_usable = False
     if not is_usable:
         raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")
-    path = "" if endpoint.rstrip("/").endswith("/v1/traces") else "/v1/traces"
+    path = "" if endpoint.rstrip("/").endswith(_TRACES) else _TRACES
     return OtlpEndpoint(
         url=endpoint.rstrip("/") + path,
         headers=_otlp_headers(os.environ.get("SIGHTGLASS_OTLP_HEADERS", "")),

@@ -20,7 +20,7 @@ _KIND = ("model_name", "surface")
 _ANSWERED = "done"
 _INPUT = ("uncached_input", "cache_read", "cache_write_5m", "cache_write_1h")
 _NANO = 10**9
-US = 1e-6
+PER_S = 10**6
 
 
 class Timed(NamedTuple):
@@ -140,8 +140,8 @@ def _times(use: Use) -> Iterator[Metric]:
     for timed in TIMES:
         family = HistogramMetricFamily(PREFIX + timed.name, timed.description, labels=_KIND)
         for kind, sketches in use.sketches.items():
-            found = distribution(sketches, timed.metric, [bound / US for bound in timed.bounds])
+            found = distribution(sketches, timed.metric, [bound * PER_S for bound in timed.bounds])
             if found.num:
                 buckets = [(str(bound), num) for bound, num in zip(timed.bounds, found.up_to, strict=True)]
-                family.add_metric(kind, [*buckets, ("+Inf", found.num)], found.total * US)
+                family.add_metric(kind, [*buckets, ("+Inf", found.num)], found.total / PER_S)
         yield family

@@ -12,7 +12,7 @@ from django.conf import settings
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from inference.protocol.snapshot import WorkerSnapshot
-from webapp.metrics.families import PREFIX, US
+from webapp.metrics.families import PER_S, PREFIX
 from webapp.requests.snapshots import Published, latest
 from webapp.requests.workers import WorkerStatus, workers
 
@@ -109,7 +109,7 @@ def _values(snapshot: WorkerSnapshot) -> dict[str, float | None]:
         "num_requests_waiting": work.num_waiting,
         "num_requests_paused": work.num_paused,
         "worker_resident_memory_bytes": snapshot.rss_bytes,
-        "worker_start_time_seconds": snapshot.started_unix_us * US,
+        "worker_start_time_seconds": snapshot.started_unix_us / PER_S,
     }
     if blocks is not None and blocks.num_blocks:
         found["kv_cache_usage_ratio"] = blocks.num_used / blocks.num_blocks
@@ -117,6 +117,6 @@ def _values(snapshot: WorkerSnapshot) -> dict[str, float | None]:
     if steps is not None:
         found["engine_batch_sequences"] = steps.last_num_sequences
         found["engine_steps"] = steps.num_steps
-        found["engine_step_time_seconds"] = steps.total_us * US
+        found["engine_step_time_seconds"] = steps.total_us / PER_S
         found["num_preemptions"] = steps.num_preemptions
     return found

@@ -1,4 +1,4 @@
-"""The Celery app that sends traces to the operator's OTLP endpoint.
+"""The Celery app that sends traces and metrics to the operator's OTLP endpoint.
 
 It runs as `celery -A webapp.traces.export.sender worker -Q otlp`.
 
@@ -23,7 +23,7 @@ from inference.queue.app import make_app
 QUEUE = "otlp"
 
 app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
-app.autodiscover_tasks(["webapp.traces"])
+app.autodiscover_tasks(["webapp.traces", "webapp.metrics"])
 
 
 @task_prerun.connect
