@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from inference.logs.lines import LogFormat, parse_log_format
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,6 +100,11 @@ class Environment:
     """`SIGHTGLASS_ALLOWED_HOSTS`, default the local names and `HOST`. The site's own names, separated by commas."""
     log_level: str
     """`SIGHTGLASS_LOG_LEVEL`, default `INFO`. The lowest level that the site logs."""
+    log_format: LogFormat
+    """`SIGHTGLASS_LOG_FORMAT`, default `line`. With `json`, each process logs one JSON object a line.
+
+    Its fields are time, level, logger, message and process, and the request's id where one is at hand.
+    """
     secret_key: str
     """`SIGHTGLASS_SECRET_KEY`, default made once in the data folder. The key that signs sessions and forms."""
 
@@ -134,6 +140,7 @@ def read_environment() -> Environment:
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
+        log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
     )
 

@@ -18,11 +18,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from django.conf import settings
 from django.db import close_old_connections
 
-from inference.queue.app import make_app
+from inference.queue.app import make_app, set_up_log
 
 QUEUE = "otlp"
 
 app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
+set_up_log(settings.ENVIRONMENT.log_format)
 app.autodiscover_tasks(["webapp.traces", "webapp.metrics"])
 
 
