@@ -93,12 +93,16 @@ def published(client: redis.Redis, name: str, **work: object) -> None:
     publish(client, snapshot)
 
 
+def beat(client: redis.Redis, state: str) -> None:
+    client.hset(worker_key("one"), mapping={"state": state})
+
+
 def test_workers_and_queues_are_as_redis_has_them(site: Client, redis_client: redis.Redis, record: Record) -> None:
     published(redis_client, "one")
     published(redis_client, "two", num_waiting=None, blocks=None, steps=None)
     published(redis_client, "three")
     redis_client.delete(snapshot_key("three"))  # as its expiry does
-    redis_client.hset(worker_key("one"), mapping={"state": "ready"})
+    beat(redis_client, "ready")
     redis_client.rpush("generate", "a", "b")
     found = scrape(site)
     assert samples(found["sightglass_up"]) == {
