@@ -8,7 +8,8 @@ from typing import Literal
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 
-from webapp.api.usage import check_operator
+from webapp.api.operators import checked_operator
+from webapp.api.usage import PERMISSION
 from webapp.gateway.answer import json_response
 from webapp.gateway.structs import Result
 from webapp.requests.workers import WorkerStatus
@@ -71,7 +72,7 @@ def readyz(_request: HttpRequest) -> HttpResponse:
 
 def show_health(request: HttpRequest) -> SystemHealth:
     """Show operators which part of the service is missing. 403 `forbidden` without the permission to view usage."""
-    check_operator(request)
+    checked_operator(request, PERMISSION, "Only operators see which part of the service is missing.")
     parts = _parts()
     return SystemHealth(parts.status, parts.checks, parts.workers)
 

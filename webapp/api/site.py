@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -15,7 +18,8 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.api.usage import PERMISSION, signed_in_user
+from webapp.api.operators import signed_in_user
+from webapp.api.usage import PERMISSION as USAGE
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
@@ -57,12 +61,14 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
     return render(request, "shell.html", page, status=200 if _is_there(user_id(request), **ids) else 404)
 
 
-@ensure_csrf_cookie
-def desk(request: HttpRequest) -> HttpResponse:
-    """The operator's desk. Staff without the permission to view usage get the admin's tables."""
-    if not signed_in_user(request).has_perm(PERMISSION):
-        return redirect("admin:index")
-    return shell(request)
+def desk_page(permission: str) -> Callable[..., HttpResponse]:
+    """A page of the desk (frontend/src/desk/pages.ts). Staff without its permission get the admin's tables."""
+
+    @ensure_csrf_cookie
+    def page(request: HttpRequest, **_ids: int) -> HttpResponse:
+        return shell(request) if signed_in_user(request).has_perm(permission) else redirect("admin:index")
+
+    return admin.site.admin_view(page)
 
 
 def _is_there(
@@ -87,6 +93,8 @@ class SignedIn(Result):
     id: int
     name: str
     is_staff: bool
+    permissions: list[str]
+    """Names such as usage.view_usagerecord, which open an operator's pages."""
 
 
 class Model(Result):
@@ -128,9 +136,8 @@ class Session(Result):
 
 def show_session(request: HttpRequest) -> Session:
     """Show the signed-in user, the models and the workers."""
-    user = request.user
-    environment = settings.ENVIRONMENT
-    workers = _as_told_to(request, list_workers() or [])
+    user, environment = signed_in_user(request), settings.ENVIRONMENT
+    workers = _as_told_to(user, list_workers() or [])
     entry = services.model_entry()
     model = Model(
         id=environment.model_name,
@@ -143,7 +150,7 @@ def show_session(request: HttpRequest) -> Session:
         num_params=entry.num_params,
     )
     return Session(
-        user=SignedIn(id=user_id(request), name=user.get_username(), is_staff=getattr(user, "is_staff", False)),
+        user=_signed_in(user),
         models=[model],
         default_model=environment.model_name,
         limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
@@ -153,11 +160,15 @@ def show_session(request: HttpRequest) -> Session:
     )
 
 
-def _as_told_to(request: HttpRequest, workers: list[WorkerStatus]) -> list[WorkerStatus]:
+def _as_told_to(user: User, workers: list[WorkerStatus]) -> list[WorkerStatus]:
     """The cause of a failure may name files of the server, so only operators read it."""
-    if not any(worker.message for worker in workers) or signed_in_user(request).has_perm(PERMISSION):
+    if not any(worker.message for worker in workers) or user.has_perm(USAGE):
         return workers
     return [msgspec.structs.replace(worker, message="") for worker in workers]
+
+
+def _signed_in(user: User) -> SignedIn:
+    return SignedIn(user.pk, user.get_username(), user.is_staff, sorted(user.get_all_permissions()))
 
 
 def _tokenizer_url(model: str) -> str:
