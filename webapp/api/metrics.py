@@ -6,11 +6,13 @@ import hmac
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 from prometheus_client.exposition import choose_encoder
 
 from webapp.metrics.collector import registry
 
 
+@csrf_exempt  # else the answer to a POST would tell that the address exists
 def metrics(request: HttpRequest) -> HttpResponse:
     """Every metric, as Prometheus asks for it. Raises Http404 without the token of the settings."""
     if request.method not in ("GET", "HEAD") or not _has_token(request):

@@ -80,6 +80,7 @@ def test_strangers_find_no_metrics(site: Client, settings: LazySettings, record:
         answer = Client(headers=headers).get("/metrics")
         assert (answer.status_code, answer.content.replace(b"/metrics", b"/nothing/here")) == (404, missing)
     assert site.post("/metrics").status_code == 404
+    assert Client(enforce_csrf_checks=True).post("/metrics").status_code == 404
     settings.ENVIRONMENT = dataclasses.replace(settings.ENVIRONMENT, metrics_token=None)
     assert site.get("/metrics").status_code == 404
     assert Client(headers={"Authorization": "Bearer None"}).get("/metrics").status_code == 404
