@@ -117,15 +117,18 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
         first_token_us=first_token,
         first_text_us=first_token + 3_000,
         per_token_us=round(random.lognormvariate(9, 0.3)),
+        duration_us=first_token + round(random.lognormvariate(14, 0.7)),
     )
 
 
 def _questions() -> dict[str, Callable[[], Any]]:
     from django.contrib.auth.models import User
 
+    from webapp.metrics.families import families
     from webapp.usage.period import Period
     from webapp.usage.report import Names, report
     from webapp.usage.sums import Filter
+    from webapp.usage.totals import all_use
 
     names, zone = Names(dict(User.objects.values_list("pk", "username")), {}), ZoneInfo("Europe/Berlin")
     busiest = User.objects.order_by("pk").values_list("pk", flat=True)[0]
@@ -135,6 +138,7 @@ def _questions() -> dict[str, Callable[[], Any]]:
         return lambda: report(period, Filter(**chosen), by, names)
 
     return {
+        "a scrape's projection of all time": lambda: list(families(all_use())),
         "one day by the hour": ask(1),
         "30 days by model": ask(30),
         "30 days by user": ask(30, "user"),

@@ -8,7 +8,22 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, presets, prices, probes, requests, reruns, site, steps, usage
+from webapp.api import (
+    audit,
+    comparison,
+    health,
+    learn,
+    ledger,
+    metrics,
+    presets,
+    prices,
+    probes,
+    requests,
+    reruns,
+    site,
+    steps,
+    usage,
+)
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -26,8 +41,9 @@ _TABLES = [
 """The admin's pages. Its index makes room for the desk."""
 
 urlpatterns = [
-    path("healthz", site.healthz),
-    path("readyz", site.readyz),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/docs", docs.viewer),
     path("api/openapi.json", docs.document),
     path("api/session", api(GET=site.show_session)),
@@ -82,6 +98,7 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/health", api(GET=health.show_health)),
     path("api/audit", api(GET=audit.show_audit_log)),
     path("api/prices", api(GET=prices.list_prices, POST=prices.create_prices, DELETE=prices.remove_prices)),
     path("api/prices/preview", api(POST=prices.preview_prices)),
