@@ -11,9 +11,11 @@ from webapp.accounts.views import sign_in
 from webapp.api import (
     audit,
     comparison,
+    health,
     learn,
     ledger,
     limits,
+    metrics,
     notices,
     people,
     presets,
@@ -42,8 +44,9 @@ _TABLES = [
 """The admin's pages. Its index makes room for the desk."""
 
 urlpatterns = [
-    path("healthz", site.healthz),
-    path("readyz", site.readyz),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/docs", docs.viewer),
     path("api/openapi.json", docs.document),
     path("api/session", api(GET=site.show_session)),
@@ -98,6 +101,7 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/health", api(GET=health.show_health)),
     path("api/audit", api(GET=audit.show_audit_log)),
     path("api/users", api(GET=people.list_people)),
     path("api/users/<int:target_id>", api(GET=people.show_person)),
@@ -133,6 +137,7 @@ urlpatterns = [
     path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
     path("admin/notices/", site.desk_page("notices.view_notice")),
     path("admin/prices/", site.desk_page("billing.view_price")),
+    path("admin/audit/", site.desk_page("auditlog.view_logentry")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

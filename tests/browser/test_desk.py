@@ -197,3 +197,21 @@ def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Ru
     expect(visitor.get_by_role("heading", name="Your usage")).to_be_visible()
     expect(visitor.get_by_text("No request in this period.")).to_be_visible()
     visitor.close()
+
+
+def test_the_audit_log_tells_each_action_and_is_searched(desk: Page, product: Running) -> None:
+    make = "from django.contrib.auth.models import User; User.objects.create_user('<b>eve</b>', first_name='Eve')"
+    manage(product, "shell", "-c", make)
+    desk.goto(at(product, "/admin/"))
+    desk.get_by_role("navigation", name="Desk").get_by_role("link", name="Audit").click()
+    desk.get_by_role("searchbox", name="User or thing").fill("<b>eve")
+    desk.keyboard.press("Enter")
+    expect(desk).to_have_url(re.compile(r"/admin/audit/\?text="))
+    entry = desk.get_by_role("listitem").filter(has_text="created user")
+    expect(entry).to_have_count(1)
+    expect(entry).to_contain_text("The product created user <b>eve</b>")
+    expect(entry).to_contain_text(re.compile(r"first name\s*– → Eve"))
+    assert findings(desk) == []
+    desk.get_by_role("searchbox", name="User or thing").fill("no such thing")
+    desk.get_by_role("button", name="Search").click()
+    expect(desk.get_by_text("No entry has this text.")).to_be_visible()

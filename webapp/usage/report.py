@@ -16,7 +16,7 @@ from webapp.gateway.structs import Result
 from webapp.requests.outcome import VERDICTS
 from webapp.usage import sketch
 from webapp.usage.period import Period, Unit
-from webapp.usage.sketch import METRICS
+from webapp.usage.sketch import TIMES
 from webapp.usage.sums import Buckets, Filter, Row, Totals, by_hour, sketches, sums, times
 
 By = Literal["model", "user", "group", "surface", "status"]
@@ -435,7 +435,7 @@ def _speed(period: Period, earlier: Period, chosen: Filter, starts: Sequence[dat
         name: Timing(
             _percentiles(whole, name), _percentiles(whole_before, name), [_percentiles(part, name) for part in merged]
         )
-        for name in METRICS
+        for name in TIMES
     }
     return Speed(**timings, error=sketch.RELATIVE_ERROR)
 
@@ -444,7 +444,7 @@ def _sketches(period: Period, chosen: Filter) -> list[tuple[datetime, bytes]]:
     found = sketches(period, chosen)
     if found is not None:
         return found
-    return [(at, sketch.sketch_of(dict(zip(METRICS, each, strict=True)))) for at, *each in times(period, chosen)]
+    return [(at, sketch.sketch_of(dict(zip(TIMES, each, strict=True)))) for at, *each in times(period, chosen)]
 
 
 def _percentiles(found: bytes, metric: str) -> Percentiles | None:

@@ -17,6 +17,10 @@ function answer(found: UsageReport | string): void {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
     }
+    if (address === "/api/health") {
+      const checks = { database: true, redis: true, worker: true };
+      return Promise.resolve(new Response(JSON.stringify({ status: "ready", checks, workers: [] })));
+    }
     asked.push(address);
     const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
     return Promise.resolve(

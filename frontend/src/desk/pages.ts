@@ -49,6 +49,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "notices.view_notice",
     load: () => import("./notices/NoticesPage.svelte"),
   },
+  {
+    path: "/admin/audit/",
+    label: "Audit",
+    permission: "auditlog.view_logentry",
+    load: () => import("./audit/AuditPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */

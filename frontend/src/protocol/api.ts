@@ -1011,6 +1011,14 @@ export interface PromptCheck {
   is_tokenizer_changed: boolean;
 }
 
+/** The parts of the service that a message needs. */
+export interface ReadinessChecks {
+  database: boolean;
+  redis: boolean;
+  /** A worker has loaded the model. */
+  worker: boolean;
+}
+
 /** The settings of another answer. Without settings the conversation's hold. */
 export interface Regeneration {
   params?: Partial<SamplingParams> | null;
@@ -1350,6 +1358,13 @@ export interface Stopping {
   status: "stopping";
 }
 
+/** The state of the service, part by part. */
+export interface SystemHealth {
+  status: "not ready" | "ready";
+  checks: ReadinessChecks;
+  workers: WorkerStatus[];
+}
+
 /** The selected traces, the tags that they get and the tags that they lose. */
 export interface TagChange {
   ids?: string[] | null;
@@ -1625,7 +1640,7 @@ export interface Waiting {
 export interface WorkerStatus {
   state: "failed" | "loading" | "ready";
   progress: string;
-  /** The cause of a failure. */
+  /** The cause of a failure; empty for users who are no operators. */
   message: string;
   model: string;
 }
@@ -1676,6 +1691,7 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/health": { answer: SystemHealth; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/users": { query: PeopleQuery; answer: People; };
   "GET /api/users/{target_id}": { query: PeriodQuery; answer: PersonState; };

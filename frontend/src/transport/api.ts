@@ -255,6 +255,7 @@ export const api = {
     call("POST /api/learn/simulations", { body }),
   experiment: <Result extends object>(request: ExperimentBody["request"]) =>
     call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
+  health: () => call("GET /api/health"),
   usage: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
   usedRequests: (query: URLSearchParams, isOwn: boolean) =>
