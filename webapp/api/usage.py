@@ -11,8 +11,10 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.gateway.errors import ApiError, user_id
+from webapp.api.operators import checked_operator, signed_in_user
+from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Query
+from webapp.usage.listing import Order, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
 from webapp.usage.report import By, Names, UsageReport, report
 from webapp.usage.sums import Filter
@@ -47,6 +49,24 @@ class AllUsageQuery(UsageQuery):
     """Name of a group of users."""
 
 
+class UsedRequestsQuery(UsageQuery):
+    """A period, a choice of requests and their order."""
+
+    order: Order = "newest"
+    """The newest first, or those with the highest cost, time to the first token, input or output."""
+    code: str = ""
+    """Cause of a failure or refusal."""
+
+
+class AllUsedRequestsQuery(AllUsageQuery):
+    """A period, a choice of requests of all users and their order."""
+
+    order: Order = "newest"
+    """The newest first, or those with the highest cost, time to the first token, input or output."""
+    code: str = ""
+    """Cause of a failure or refusal."""
+
+
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
@@ -54,18 +74,31 @@ def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     return report(_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
 
 
+def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
+    """List the first 50 requests behind the user's own usage of a period."""
+    owner = signed_in_user(request)
+    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
+    return listing(_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
+
+
+def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
+    """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
+    reader = _checked_operator(request)
+    chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
+    names = dict(User.objects.values_list("pk", "username"))
+    return listing(_period(query), chosen, query.order, query.code, names, reader.pk)
+
+
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    if not signed_in_user(request).has_perm(PERMISSION):
-        raise ApiError(403, "forbidden", "Only operators see the usage of all users. Ask an administrator.")
+    _checked_operator(request)
     chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
     users = dict(User.objects.values_list("pk", "username"))
     return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def signed_in_user(request: HttpRequest) -> User:
-    """The row of the signed-in user, for permissions and name."""
-    return User.objects.get(pk=user_id(request))
+def _checked_operator(request: HttpRequest) -> User:
+    return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
 
 
 def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:

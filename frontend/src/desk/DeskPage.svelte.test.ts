@@ -3,16 +3,21 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
 import type { UsageReport } from "../protocol/api";
 import DeskPage from "./DeskPage.svelte";
-import { figures, NOTHING, reportOf, usd } from "./fixtures";
+import { figures, NOTHING, reportOf, REQUEST, usd } from "./fixtures";
 
 const onOpen = vi.fn();
 let page: object;
 let asked: string[] = [];
+let listed: string[] = [];
 
 /** What the server answers: a report, or a problem. */
 function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
-    asked.push(String(address));
+    if (address.includes("/requests?")) {
+      listed.push(address);
+      return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
+    }
+    asked.push(address);
     const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
     return Promise.resolve(
       new Response(JSON.stringify(body), { status: typeof found === "string" ? 400 : 200 }),
@@ -39,7 +44,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await unmount(page);
-  asked = [];
+  [asked, listed] = [[], []];
   onOpen.mockClear();
   vi.unstubAllGlobals();
 });
@@ -56,10 +61,26 @@ it("asks for what the address says, and leads from bar, group and user to less",
   expect(document.querySelector('[aria-label="Causes"] a')!.getAttribute("href")).toContain("status=failed");
 });
 
+it("lists the requests behind the figures in the address's order, and leads to the reader's own", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC&order=cost");
+  expect(listed).toEqual([
+    "/api/usage/all/requests?first=2026-10-23&last=2026-10-25&zone=UTC&by=model&order=cost",
+  ]);
+  await vi.waitFor(() => expect(text()).toContain("The first 1 of 3 requests."));
+  expect(document.querySelector('a[href="/requests/req_1"]')!.textContent).toBe("Oct 24, 13:03:12");
+  const order = document.querySelector<HTMLSelectElement>('[aria-label="Order of the requests"]')!;
+  order.value = "first_token";
+  order.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(onOpen).toHaveBeenCalledWith(expect.stringContaining("order=first_token"));
+});
+
 it("opens a table beside a chart, which the address keeps", async () => {
   answer(reportOf());
   await show("tables=use&period=7d");
-  expect(document.querySelectorAll('[role="region"] tbody tr')).toHaveLength(3);
+  expect(
+    document.querySelectorAll('[role="region"]:not([aria-label="List of requests"]) tbody tr'),
+  ).toHaveLength(3);
   const [first, second] = document.querySelectorAll<HTMLElement>('button[title="Show as a table"]');
   expect(first!.ariaPressed ?? first!.getAttribute("aria-pressed")).toBe("true");
   second!.click();

@@ -1,5 +1,5 @@
 /** Reports for tests of the desk. */
-import type { Amount, UsageFigures, UsageReport } from "../protocol/api";
+import type { Amount, UsageFigures, UsageReport, UsedRequest } from "../protocol/api";
 
 export const NOTHING: UsageFigures = {
   num_requests: 0,
@@ -84,3 +84,23 @@ export function reportOf(changed: Partial<UsageReport> = {}): UsageReport {
     ...changed,
   };
 }
+
+/** One of the reader's own requests. */
+export const REQUEST: UsedRequest = {
+  request_id: "req_1",
+  accepted_at: "2026-10-24T13:03:12Z",
+  user: "=cmd()",
+  model: "large",
+  surface: "chat",
+  status: "failed",
+  error_code: "worker_lost",
+  verdict: "allow",
+  uncached_input: 10,
+  cache_read: 30,
+  output: 5,
+  cost: { currency: "USD", nano: 1500 },
+  queue_us: null,
+  first_token_us: 1200,
+  per_token_us: null,
+  is_readable: true,
+};

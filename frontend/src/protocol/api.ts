@@ -46,6 +46,29 @@ export interface AllUsageQuery {
   group?: string;
 }
 
+/** A period, a choice of requests of all users and their order. */
+export interface AllUsedRequestsQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Id of a user. */
+  user?: number | null;
+  /** Name of a group of users. */
+  group?: string;
+  /** The newest first, or those with the highest cost, time to the first token, input or output. */
+  order?: "cost" | "first_token" | "input" | "newest" | "output";
+  /** Cause of a failure or refusal. */
+  code?: string;
+}
+
 /** Money of one currency. */
 export interface Amount {
   currency: string;
@@ -78,12 +101,52 @@ export interface ArchiveForm {
   redact?: boolean;
 }
 
+/** One action. */
+export interface AuditEntry {
+  id: number;
+  at: string;
+  /** Name of the user who acted; null: the product itself, or a command. */
+  actor: string | null;
+  /** In the past tense; the kind and the name of its subject follow it. */
+  action: string;
+  subject_kind: string;
+  subject_id: string;
+  /** The subject's name at that time. */
+  subject: string;
+  changes: Change[];
+  /** The operator's own reason; may be empty. */
+  note: string;
+}
+
+/** A part of the audit log, the newest entry first. */
+export interface AuditLog {
+  entries: AuditEntry[];
+  /** Id with which to ask for the next part; null: the log has no older entries. */
+  before: number | null;
+}
+
+/** A part of the audit log. */
+export interface AuditQuery {
+  /** Only entries older than this id. Default: the newest. */
+  before?: number | null;
+  /** A part of the actor's name or of the subject's. Default: all entries. */
+  text?: string;
+}
+
 /** Requests that ended without an answer for the same reason. */
 export interface Cause {
   status: string;
   code: string;
   num: number;
   num_before: number;
+}
+
+/** One value before and after. */
+export interface Change {
+  name: string;
+  /** As text; null: there was no value. */
+  before: string | null;
+  after: string | null;
 }
 
 /** The number of traces that an operation changed. */
@@ -1205,6 +1268,54 @@ export interface UsageReport {
   user_groups: Choice[];
 }
 
+/** What one request used. */
+export interface UsedRequest {
+  request_id: string;
+  accepted_at: string;
+  user: string;
+  model: string;
+  surface: string;
+  status: string;
+  error_code: string;
+  verdict: string;
+  uncached_input: number;
+  cache_read: number;
+  output: number;
+  /** null: unpriced, or no token was used. */
+  cost: Amount | null;
+  queue_us: number | null;
+  first_token_us: number | null;
+  per_token_us: number | null;
+  /** The reader owns the request and its trace is there. */
+  is_readable: boolean;
+}
+
+/** The first requests of a period in the asked order. */
+export interface UsedRequestList {
+  requests: UsedRequest[];
+  /** Requests of the period, also those that are not listed. */
+  num_requests: number;
+}
+
+/** A period, a choice of requests and their order. */
+export interface UsedRequestsQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** The newest first, or those with the highest cost, time to the first token, input or output. */
+  order?: "cost" | "first_token" | "input" | "newest" | "output";
+  /** Cause of a failure or refusal. */
+  code?: string;
+}
+
 /** Requests whose safety checks had the same worst verdict. */
 export interface Verdict {
   verdict: string;
@@ -1292,8 +1403,11 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
+  "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
+  "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };

@@ -29,6 +29,16 @@ export const TIMES = {
 } as const;
 export type TimeName = keyof typeof TIMES;
 
+/** Orders of the list of requests. */
+export const ORDERS = {
+  newest: "newest first",
+  cost: "highest cost",
+  first_token: "slowest first token",
+  input: "longest input",
+  output: "longest answer",
+} as const;
+export type Order = keyof typeof ORDERS;
+
 /** The panels whose table can be opened. */
 export const TABLES = ["use", "speed", "when", "users", "causes", "safety", "tokens"] as const;
 export type TableName = (typeof TABLES)[number];
@@ -48,6 +58,7 @@ export interface Choices extends Record<FilterName, string> {
   /** Empty: the first that the report has. */
   currency: string;
   time: TimeName;
+  order: Order;
   /** IANA name; empty: the browser's. */
   zone: string;
   tables: readonly TableName[];
@@ -59,6 +70,7 @@ export const USUAL: Choices = {
   measure: "cost",
   currency: "",
   time: "first_token_us",
+  order: "newest",
   zone: "",
   model: "",
   surface: "",
@@ -83,6 +95,7 @@ export function choicesOf(query: string): Choices {
     measure: one("measure", MEASURES, USUAL.measure),
     currency: text("currency"),
     time: one("time", TIMES, USUAL.time),
+    order: one("order", ORDERS, USUAL.order),
     zone: isZone(zone) ? zone : "",
     model: text("model"),
     surface: text("surface"),

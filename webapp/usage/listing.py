@@ -1,0 +1,98 @@
+"""Lists the requests behind the figures of a period, from their records. Knows nothing of their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal
+
+from django.db.models import F, QuerySet
+
+from webapp.gateway.structs import Result
+from webapp.requests.models import Request
+from webapp.usage.models import UsageRecord
+from webapp.usage.period import Period
+from webapp.usage.report import Amount
+from webapp.usage.sums import Filter
+
+Order = Literal["newest", "cost", "first_token", "input", "output"]
+MAX_LISTED = 50
+
+
+class UsedRequest(Result):
+    """What one request used."""
+
+    request_id: str
+    accepted_at: datetime
+    user: str
+    model: str
+    surface: str
+    status: str
+    error_code: str
+    verdict: str
+    uncached_input: int
+    cache_read: int
+    output: int
+    cost: Amount | None
+    """null: unpriced, or no token was used."""
+    queue_us: int | None
+    first_token_us: int | None
+    per_token_us: int | None
+    is_readable: bool
+    """The reader owns the request and its trace is there."""
+
+
+class UsedRequestList(Result):
+    """The first requests of a period in the asked order."""
+
+    requests: list[UsedRequest]
+    num_requests: int
+    """Requests of the period, also those that are not listed."""
+
+
+def listing(
+    period: Period, chosen: Filter, order: Order, code: str, names: Mapping[int, str], reader_id: int
+) -> UsedRequestList:
+    """Return the first requests in this order. code: cause of a failure or refusal; empty: any."""
+    records = UsageRecord.objects.filter(
+        accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions()
+    )
+    if code:
+        records = records.filter(error_code=code)
+    shown = list(_ordered(records, order)[:MAX_LISTED])
+    ids = [record.request_id for record in shown]
+    readable = set(Request.objects.filter(pk__in=ids, user_id=reader_id).values_list("pk", flat=True))
+    return UsedRequestList(
+        requests=[_used(record, names, record.request_id in readable) for record in shown],
+        num_requests=records.count(),
+    )
+
+
+def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageRecord]:
+    if order == "input":
+        # Requests are compared by all of their input, also that from the cache.
+        records = records.annotate(num_input=F("uncached_input") + F("cache_read"))
+    columns = {"cost": "cost_nano", "first_token": "first_token_us", "input": "num_input", "output": "output"}
+    first = [F(columns[order]).desc(nulls_last=True)] if order in columns else []
+    return records.order_by(*first, "-accepted_at", "-pk")
+
+
+def _used(record: UsageRecord, names: Mapping[int, str], is_readable: bool) -> UsedRequest:
+    return UsedRequest(
+        request_id=record.request_id,
+        accepted_at=record.accepted_at,
+        user=names.get(record.user_id, str(record.user_id)),
+        model=record.model,
+        surface=record.surface,
+        status=record.status,
+        error_code=record.error_code,
+        verdict=record.verdict,
+        uncached_input=record.uncached_input,
+        cache_read=record.cache_read,
+        output=record.output,
+        cost=None if record.cost_nano is None else Amount(record.currency, record.cost_nano),
+        queue_us=record.queue_us,
+        first_token_us=record.first_token_us,
+        per_token_us=record.per_token_us,
+        is_readable=is_readable,
+    )
