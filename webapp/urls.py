@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import audit, comparison, learn, ledger, live, presets, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -87,6 +87,8 @@ urlpatterns = [
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
+    path("api/live", api(GET=live.show_live)),
+    path("api/live/requests/<str:request_id>/stop", api(POST=live.stop_any_request)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
     path("api/learn/prices", api(GET=learn.show_prices)),
@@ -101,6 +103,8 @@ urlpatterns = [
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", admin.site.admin_view(site.desk), name="desk"),
+    path("admin/live", admin.site.admin_view(site.desk)),
+    path("admin/wall", admin.site.admin_view(site.desk)),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

@@ -79,6 +79,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
+    "webapp.live": {"gateway", "requests", "stream"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
         "audit",
@@ -88,6 +89,7 @@ SITE: dict[str, set[str]] = {
         "gateway",
         "learn",
         "lifecycle",
+        "live",
         "presets",
         "probes",
         "requests",

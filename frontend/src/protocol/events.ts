@@ -697,7 +697,7 @@ export interface RequestCancelled {
   type: "request.cancelled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** `user`, or the reason why the worker stopped it. */
+  /** `user`, `operator`, or the reason why the worker stopped it. */
   by: string;
 }
 

@@ -42,7 +42,9 @@ function outcome(view: TraceView): Finding[] {
           sentence:
             cancelledBy === "user"
               ? `The user stopped it ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
-              : `It was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`,
+              : cancelledBy === "operator"
+                ? `An operator stopped it ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
+                : `It was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`,
           weight: WHOLE,
           at: cancelledAt!,
         },
