@@ -24,6 +24,8 @@ it.each([
   ["/admin/usage/", { page: "unknown" }],
   ["/admin/", { page: "desk", isOwn: false, query: "" }],
   ["/admin/?period=7&by=user", { page: "desk", isOwn: false, query: "period=7&by=user" }],
+  ["/admin/live", { page: "live" }],
+  ["/admin/wall", { page: "wall" }],
   ["/admin/tables/", { page: "unknown" }],
   ["/admin", { page: "unknown" }],
   ["/usage?period=7", { page: "desk", isOwn: true, query: "period=7" }],

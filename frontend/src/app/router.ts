@@ -9,12 +9,16 @@ export type Route =
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
   | { page: "desk"; isOwn: boolean; query: string }
+  | { page: "live" }
+  | { page: "wall" }
   | { page: "unknown" };
 
 /** The route of a path, with its query where the page has one. */
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   // The admin's other pages are the server's.
+  if (path === "/admin/live") return { page: "live" };
+  if (path === "/admin/wall") return { page: "wall" };
   if (path === "/admin/") return { page: "desk", isOwn: false, query };
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
   if (first === "c" && id && rest[0] === "turns" && rest.length === 1)

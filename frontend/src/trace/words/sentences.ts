@@ -40,10 +40,10 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
     cancelledBy === "operator"
       ? `An operator stopped the answer ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before its first token"}.`
       : cancelledBy !== "user"
-      ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
-      : tokens.length
-        ? `You stopped the answer after ${counted(tokens.length, "token")}.`
-        : "You stopped the request before the first token.",
+        ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
+        : tokens.length
+          ? `You stopped the answer after ${counted(tokens.length, "token")}.`
+          : "You stopped the request before the first token.",
   withheld: ({ withheld }) =>
     `The output check withheld ${counted(withheld!.num_tokens, "token")} (${categoryWords(withheld!.category)}); they never left the worker.`,
   blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,
