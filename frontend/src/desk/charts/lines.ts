@@ -114,10 +114,16 @@ export interface Area {
   step: number;
 }
 
-/** One line from zero up, over a box, with the ground below it. A part without a value breaks it. */
-export function areaOf(values: readonly (number | null)[], width: number, height: number): Area {
+/** One line from zero up, over a box, with the ground below it. A part without a value breaks it.
+ *  least: the scale reaches at least so far, so that small values look small. */
+export function areaOf(
+  values: readonly (number | null)[],
+  width: number,
+  height: number,
+  least: number,
+): Area {
   const known = values.filter((value) => value !== null);
-  const y = scaleLinear([0, Math.max(0, ...known) || 1], [height, 0]).nice(2);
+  const y = scaleLinear([0, Math.max(least, ...known)], [height, 0]).nice(2);
   const x = scalePoint(Array(values.length).keys(), [0, width]).padding(0.5);
   const isKnown = (value: number | null) => value !== null;
   const path = line<number | null>()

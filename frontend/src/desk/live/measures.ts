@@ -1,6 +1,6 @@
 /** The figures of the live pages: of one worker, and of all together. Pure. */
 import type { LiveNow, LiveWorker, Point } from "../../protocol/api";
-import { bytes, count, counted, decimal, percent } from "../../trace/format";
+import { count, counted, decimal } from "../../trace/format";
 import {
   blocksCourse,
   blocksUsed,
@@ -23,7 +23,12 @@ export interface LiveFigure {
   form: (value: number) => string;
   /** A value on an axis. */
   axis: (value: number) => string;
+  /** The axis reaches at least so far. */
+  least: number;
 }
+
+/** How values are written, and how far their axis reaches at least. */
+type Form = Pick<LiveFigure, "form" | "axis" | "least">;
 
 export const UNKNOWN = "–";
 
@@ -32,14 +37,27 @@ export type Histories = ReadonlyMap<string, readonly Point[]>;
 
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 const axis = (value: number) => short.format(value);
-const share = (value: number) => `${Math.round(value * 100)}\u00a0%`;
-const ms = (value: number) => `${decimal(value, value < 10 ? 1 : 0)}\u00a0ms`;
-const one = (value: number) => count(Math.round(value * 10) / 10);
 
 /** Tokens a second: whole from ten on. */
 export function rate(value: number): string {
   return value >= 10 || value === 0 ? count(Math.round(value)) : decimal(value, 1);
 }
+
+/** A share as it is read at a glance: "5.8 %", "64 %". */
+export function portion(value: number): string {
+  return `${value >= 0.0995 || value === 0 ? Math.round(value * 100) : decimal(value * 100, 1)}\u00a0%`;
+}
+
+const ms = (value: number) => `${decimal(value, value < 10 ? 1 : 0)}\u00a0ms`;
+const MIB = 1 << 20;
+const memory = (mib: number) =>
+  mib < 1024 ? `${Math.round(mib)}\u00a0MiB` : `${decimal(mib / 1024, 1)}\u00a0GiB`;
+
+const COUNTS: Form = { form: (value) => count(Math.round(value * 10) / 10), axis, least: 2 };
+const RATES: Form = { form: rate, axis, least: 10 };
+const SHARES: Form = { form: portion, axis: portion, least: 0.1 };
+const TIMES: Form = { form: ms, axis: ms, least: 1 };
+const MEMORY: Form = { form: memory, axis: memory, least: 128 };
 
 const shown = (value: number | null, form: (value: number) => string) =>
   value === null ? UNKNOWN : form(value);
@@ -51,52 +69,43 @@ export function workerFigures(
   starts: readonly number[],
 ): LiveFigure[] {
   const { point } = worker;
-  const figure = (
-    name: string,
-    value: Value,
-    form: (value: number) => string,
-    note = "",
-    onAxis = axis,
-  ): LiveFigure => ({
+  const figure = (name: string, value: Value, form: Form, note = ""): LiveFigure => ({
     name,
-    text: shown(point && value(point), form),
+    text: shown(point && value(point), form.form),
     note: point ? note : "",
     course: courseOf(points, starts, value),
-    form,
-    axis: onAxis,
+    ...form,
   });
   return [
-    figure("Streams", (each) => each.num_running, one, pausedText(point)),
-    figure("Waiting", (each) => each.num_waiting, one),
-    figure("Batch", (each) => each.batch, one, "sequences in the last step"),
-    figure("Answer tokens a second", (each) => each.decode_per_s, rate),
-    figure("Prompt tokens a second", (each) => each.prefill_per_s, rate, "computed, without cached ones"),
-    figure("Step time", (each) => each.step_ms, ms, preemptionText(points), ms),
-    figure("KV blocks in use", (each) => each.kv_used, percent, blocksText(worker), share),
-    {
-      ...figure("Cache hit rate", () => null, percent, "of input tokens, 15 min", share),
-      ...hits(points, starts),
-    },
-    figure("Memory", (each) => each.rss_bytes, bytes, "of the process", bytes),
+    figure("Streams", (each) => each.num_running, COUNTS, pausedText(point)),
+    figure("Waiting", (each) => each.num_waiting, COUNTS),
+    figure("Batch", (each) => each.batch, COUNTS, "sequences in the last step"),
+    figure("Answer tokens a second", (each) => each.decode_per_s, RATES),
+    figure("Prompt tokens a second", (each) => each.prefill_per_s, RATES, "computed, without cached ones"),
+    figure("Step time", (each) => each.step_ms, TIMES, stepText(point, points)),
+    figure("KV blocks in use", (each) => each.kv_used, SHARES, blocksText(worker)),
+    { ...figure("Cache hit rate", () => null, SHARES, "of input tokens, 15 min"), ...hits(points, starts) },
+    figure("Memory", (each) => each.rss_bytes && each.rss_bytes / MIB, MEMORY, "of the process"),
   ];
 }
 
 function hits(points: readonly Point[], starts: readonly number[]): Pick<LiveFigure, "text" | "course"> {
-  return { text: shown(hitRate(points), percent), course: hitCourse(points, starts) };
+  return { text: shown(hitRate(points), portion), course: hitCourse(points, starts) };
 }
 
 function pausedText(point: Point | null): string {
   return point?.num_paused ? `${count(point.num_paused)} more in step mode wait for a person` : "";
 }
 
-function preemptionText(points: readonly Point[]): string {
-  const num = sumOf(points.map((point) => point.num_preemptions)) ?? 0;
-  return num ? `${counted(num, "preemption")} in 15 min` : "mean of the last second";
+function stepText(point: Point | null, points: readonly Point[]): string {
+  const num = sumOf(points.map((each) => each.num_preemptions)) ?? 0;
+  const now = point?.step_ms === null ? "no step in the last second" : "mean of the last second";
+  return num ? `${now}, ${counted(num, "preemption")} in 15 min` : now;
 }
 
 function blocksText({ num_blocks, block_size, point }: LiveWorker): string {
   if (!num_blocks || point?.kv_cached === null || point?.kv_cached === undefined) return "";
-  return `of ${count(num_blocks)} with ${block_size} tokens; ${percent(point.kv_cached)} more kept for reuse`;
+  return `of ${count(num_blocks)} with ${block_size} tokens; ${portion(point.kv_cached)} more kept for reuse`;
 }
 
 /** The figures of all workers together. */
@@ -104,45 +113,42 @@ export function fleetFigures(now: LiveNow, histories: Histories, starts: readonl
   const { workers } = now;
   const ready = workers.flatMap(({ point }) => (point ? [point] : []));
   const all = [...histories.values()];
-  const added = (name: string, value: Value, form: (value: number) => string, note = ""): LiveFigure => ({
+  const added = (name: string, value: Value, form: Form, note = ""): LiveFigure => ({
     name,
-    text: shown(sumOf(ready.map(value)), form),
+    text: shown(sumOf(ready.map(value)), form.form),
     note,
     course: summed(
       all.map((points) => courseOf(points, starts, value)),
       starts,
     ),
-    form,
-    axis,
+    ...form,
   });
   const prefill = sumOf(ready.map((point) => point.prefill_per_s));
   return [
-    added("Streams now", (point) => point.num_running, one),
+    added("Streams now", (point) => point.num_running, COUNTS),
     waiting(
       now,
-      added("Waiting", (point) => point.num_waiting, one),
+      added("Waiting", (point) => point.num_waiting, COUNTS),
     ),
     added(
       "Tokens a second",
       (point) => point.decode_per_s,
-      rate,
+      RATES,
       prefill ? `and ${rate(prefill)} of prompts` : "",
     ),
     {
       name: "KV blocks in use",
-      text: shown(blocksUsed(workers), percent),
+      text: shown(blocksUsed(workers), portion),
       note: "",
       course: blocksCourse(workers, histories, starts),
-      form: percent,
-      axis: share,
+      ...SHARES,
     },
     {
       name: "Cache hit rate",
-      text: shown(hitRate(all.flat()), percent),
+      text: shown(hitRate(all.flat()), portion),
       note: "15 min",
       course: hitCourse(all.flat(), starts),
-      form: percent,
-      axis: share,
+      ...SHARES,
     },
   ];
 }

@@ -6,7 +6,8 @@ export function keepAwake(): () => void {
   let isOver = false;
 
   async function ask(): Promise<void> {
-    if (isOver || document.visibilityState !== "visible" || !("wakeLock" in navigator)) return;
+    const isHeld = lock?.released === false;
+    if (isOver || isHeld || document.visibilityState !== "visible" || !("wakeLock" in navigator)) return;
     try {
       lock = await navigator.wakeLock.request("screen");
       if (isOver) await lock.release();
