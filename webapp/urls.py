@@ -8,7 +8,21 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, live, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import (
+    audit,
+    comparison,
+    learn,
+    ledger,
+    live,
+    presets,
+    prices,
+    probes,
+    requests,
+    reruns,
+    site,
+    steps,
+    usage,
+)
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -83,6 +97,8 @@ urlpatterns = [
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
     path("api/audit", api(GET=audit.show_audit_log)),
+    path("api/prices", api(GET=prices.list_prices, POST=prices.create_prices, DELETE=prices.remove_prices)),
+    path("api/prices/preview", api(POST=prices.preview_prices)),
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
@@ -102,9 +118,11 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
-    path("admin/", admin.site.admin_view(site.desk), name="desk"),
-    path("admin/live", admin.site.admin_view(site.desk)),
-    path("admin/wall", admin.site.admin_view(site.desk)),
+    path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
+    path("admin/live/", site.desk_page("usage.view_usagerecord")),
+    path("admin/wall/", site.desk_page("usage.view_usagerecord")),
+    path("admin/prices/", site.desk_page("billing.view_price")),
+    path("admin/audit/", site.desk_page("auditlog.view_logentry")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

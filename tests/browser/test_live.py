@@ -43,7 +43,7 @@ def number(shown: Locator) -> float:
 
 @pytest.fixture
 def live(page: Page, product: Running) -> Page:
-    page.goto(f"{base_of(product)}/admin/live")
+    page.goto(f"{base_of(product)}/admin/live/")
     expect(page.get_by_role("heading", name="Live")).to_be_visible()
     expect(page.get_by_text("ready", exact=True).first).to_be_visible()
     return page
@@ -85,14 +85,14 @@ def test_the_strip_leads_from_the_desk_to_the_live_page_and_back(live: Page, pro
     strip = live.get_by_role("region", name="Now")
     expect(strip).to_contain_text("1 ready")
     strip.get_by_role("link", name="Live").click()
-    expect(live).to_have_url(re.compile("/admin/live$"))
-    live.get_by_role("link", name="Usage and cost").click()
+    expect(live).to_have_url(re.compile("/admin/live/$"))
+    live.get_by_role("navigation", name="Desk").get_by_role("link", name="Usage").click()
     expect(live).to_have_url(re.compile("/admin/$"))
 
 
 def test_the_wall_has_nothing_but_the_wall(live: Page, product: Running) -> None:
     live.set_viewport_size({"width": 1920, "height": 1080})
-    live.goto(f"{base_of(product)}/admin/wall")
+    live.goto(f"{base_of(product)}/admin/wall/")
     expect(figure(live, "Streams now")).to_have_text("0")
     expect(live.get_by_role("navigation")).to_have_count(0)
     expect(live.locator("html")).to_have_attribute("data-theme", "dark")
@@ -100,7 +100,7 @@ def test_the_wall_has_nothing_but_the_wall(live: Page, product: Running) -> None
     overflow = "element => [element.scrollWidth - element.clientWidth, element.scrollHeight - element.clientHeight]"
     assert live.locator(".wall[aria-busy]").evaluate(overflow) == [0, 0]
     live.keyboard.press("Escape")
-    expect(live).to_have_url(re.compile("/admin/live$"))
+    expect(live).to_have_url(re.compile("/admin/live/$"))
     live.set_viewport_size({"width": 1360, "height": 860})
 
 
@@ -121,6 +121,6 @@ def test_it_fits_and_is_accessible(live: Page, product: Running, width: int, hei
 
 
 def test_the_wall_is_accessible(live: Page, product: Running) -> None:
-    live.goto(f"{base_of(product)}/admin/wall")
+    live.goto(f"{base_of(product)}/admin/wall/")
     expect(figure(live, "Streams now")).to_be_visible()
     assert findings(live) == []

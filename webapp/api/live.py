@@ -21,8 +21,8 @@ def show_live(request: HttpRequest) -> Live:
 
     `WS /live` sends the next moments. 503 `queue_unavailable` while Redis cannot be reached.
     """
-    reader = checked_operator(request, VIEW, "Only operators see what the workers do.")
-    return Live(now=read_now(), histories=read_histories(), may_stop=reader.has_perm(STOP))
+    checked_operator(request, VIEW, "Only operators see what the workers do.")
+    return Live(now=read_now(), histories=read_histories())
 
 
 @answers(202)

@@ -98,5 +98,3 @@ class Live(Result):
 
     now: LiveNow
     histories: list[WorkerHistory]
-    may_stop: bool
-    """The operator may stop the requests of other users."""

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { flushSync, mount, unmount } from "svelte";
-import type { LiveNow } from "../../protocol/api";
+import type { LiveNow, Session } from "../../protocol/api";
 import { FakeSocket } from "../../transport/fake-socket";
 import { NOW_MS, nowOf, pointOf, workerOf } from "./fixtures";
 import LivePage from "./LivePage.svelte";
@@ -41,7 +41,7 @@ beforeEach(() => {
       return Promise.resolve(new Response(JSON.stringify(body), { status: stopStatus }));
     }
     const histories = [{ name: "host:1", points: [pointOf({ at_ms: NOW_MS - 1000 })] }];
-    return Promise.resolve(new Response(JSON.stringify({ now: busy, histories, may_stop: mayStop })));
+    return Promise.resolve(new Response(JSON.stringify({ now: busy, histories })));
   });
   [stopped, stopStatus, mayStop] = [[], 202, true];
 });
@@ -54,7 +54,9 @@ const text = () => document.body.textContent.replaceAll(/\s+/g, " ");
 const button = () => document.querySelector<HTMLButtonElement>(".stop button")!;
 
 async function show(): Promise<void> {
-  page = mount(LivePage, { target: document.body });
+  const permissions = mayStop ? ["lifecycle.change_request"] : [];
+  const session = { user: { permissions } } as unknown as Session;
+  page = mount(LivePage, { target: document.body, props: { session } });
   await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
 }
 

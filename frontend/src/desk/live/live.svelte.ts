@@ -14,7 +14,6 @@ export class Live {
   now = $state.raw<LiveNow | null>(null);
   /** Points of the last 15 minutes, by worker. */
   histories = $state.raw<ReadonlyMap<string, readonly Point[]>>(new Map());
-  mayStop = $state(false);
   /** Why `now` is not the present moment; empty: it is. */
   problem = $state("");
   /** The reader must sign in again; nothing more is tried. */
@@ -27,10 +26,9 @@ export class Live {
   /** Read the last 15 minutes, then follow. */
   async open(): Promise<void> {
     try {
-      const { now, histories, may_stop } = await api.live();
+      const { now, histories } = await api.live();
       if (this.isClosed) return;
       this.histories = new Map(histories.map(({ name, points }) => [name, points]));
-      this.mayStop = may_stop;
       this.show(now);
     } catch (error) {
       return this.fail(error);
