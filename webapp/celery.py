@@ -27,7 +27,7 @@ app = make_app(
 # Celery itself closes database connections before and after each task, or never.
 app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)
 set_up_worker()
-app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])
+app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns", "webapp.privacy"])
 
 
 @task_prerun.connect

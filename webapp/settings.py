@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.privacy",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [
