@@ -16,13 +16,15 @@ ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 
 INSTALLED_APPS = [
     "daphne",
-    "django.contrib.admin",
+    "webapp.audit.apps.AuditedAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "channels",
+    "auditlog",
+    "webapp.audit.apps.AuditConfig",
     "webapp.accounts",
     "webapp.requests",
     "webapp.chat",
@@ -114,6 +116,8 @@ if ENVIRONMENT.public_url is not None:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]
+
+AUDITLOG_STORE_JSON_CHANGES = True
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 40 << 20
 

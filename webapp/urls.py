@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import audit, comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -82,6 +82,7 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/audit", api(GET=audit.show_audit_log)),
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),

@@ -66,8 +66,9 @@ ALLOWED: dict[str, set[str]] = {
 SITE: dict[str, set[str]] = {
     "webapp.gateway": set(),
     "webapp.context": set(),
-    "webapp.billing": set(),
-    "webapp.accounts": set(),
+    "webapp.audit": {"gateway"},
+    "webapp.billing": {"audit"},
+    "webapp.accounts": {"audit"},
     "webapp.presets": set(),
     "webapp.requests": {"gateway", "context"},
     "webapp.traces": {"context", "gateway", "requests"},
@@ -80,6 +81,7 @@ SITE: dict[str, set[str]] = {
     "webapp.stream": {"gateway", "requests", "traces"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
+        "audit",
         "billing",
         "chat",
         "context",

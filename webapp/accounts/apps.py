@@ -4,3 +4,11 @@ from django.apps import AppConfig
 class AccountsConfig(AppConfig):
     name = "webapp.accounts"
     label = "accounts"
+
+    def ready(self) -> None:
+        from django.contrib.auth.models import Group, User
+
+        from webapp.audit.log import audited
+
+        audited(User, without=["last_login"], secret=["password"], many=["groups", "user_permissions"])
+        audited(Group, many=["permissions"])

@@ -11,7 +11,8 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.gateway.errors import ApiError, user_id
+from webapp.api.operators import checked_operator, signed_in_user
+from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Query
 from webapp.usage.listing import Order, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
@@ -96,17 +97,8 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def signed_in_user(request: HttpRequest) -> User:
-    """The row of the signed-in user, for permissions and name."""
-    return User.objects.get(pk=user_id(request))
-
-
 def _checked_operator(request: HttpRequest) -> User:
-    """The signed-in operator. Raises ApiError."""
-    found = signed_in_user(request)
-    if not found.has_perm(PERMISSION):
-        raise ApiError(403, "forbidden", "Only operators see the usage of all users. Ask an administrator.")
-    return found
+    return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
 
 
 def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:

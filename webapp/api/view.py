@@ -12,10 +12,11 @@ from redis.exceptions import RedisError
 
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
+from webapp.audit.actor import acting
 from webapp.chat.delivery import KeyReused
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
-from webapp.gateway.errors import ApiError, View, check_caller
+from webapp.gateway.errors import ApiError, View, check_caller, user_id
 from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
@@ -34,7 +35,8 @@ def api(**functions: Callable[..., Any]) -> View:
     def view(request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         try:
             check_caller(request, list(operations))
-            return operations[request.method or ""](request, **parameters)
+            with acting(user_id(request)):
+                return operations[request.method or ""](request, **parameters)
         except Exception as error:
             if (refusal := refusal_of(error)) is None:
                 raise

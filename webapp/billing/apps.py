@@ -4,3 +4,9 @@ from django.apps import AppConfig
 class BillingConfig(AppConfig):
     name = "webapp.billing"
     label = "billing"
+
+    def ready(self) -> None:
+        from webapp.audit.log import audited
+        from webapp.billing.models import Price
+
+        audited(Price)

@@ -101,12 +101,52 @@ export interface ArchiveForm {
   redact?: boolean;
 }
 
+/** One action. */
+export interface AuditEntry {
+  id: number;
+  at: string;
+  /** Name of the user who acted; null: the product itself, or a command. */
+  actor: string | null;
+  /** In the past tense; the kind and the name of its subject follow it. */
+  action: string;
+  subject_kind: string;
+  subject_id: string;
+  /** The subject's name at that time. */
+  subject: string;
+  changes: Change[];
+  /** The operator's own reason; may be empty. */
+  note: string;
+}
+
+/** A part of the audit log, the newest entry first. */
+export interface AuditLog {
+  entries: AuditEntry[];
+  /** Id with which to ask for the next part; null: the log has no older entries. */
+  before: number | null;
+}
+
+/** A part of the audit log. */
+export interface AuditQuery {
+  /** Only entries older than this id. Default: the newest. */
+  before?: number | null;
+  /** A part of the actor's name or of the subject's. Default: all entries. */
+  text?: string;
+}
+
 /** Requests that ended without an answer for the same reason. */
 export interface Cause {
   status: string;
   code: string;
   num: number;
   num_before: number;
+}
+
+/** One value before and after. */
+export interface Change {
+  name: string;
+  /** As text; null: there was no value. */
+  before: string | null;
+  after: string | null;
 }
 
 /** The number of traces that an operation changed. */
@@ -1363,6 +1403,7 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };

@@ -6,6 +6,7 @@ import {
   choicesOf,
   isFiltered,
   MEASURES,
+  ORDERS,
   ownOf,
   queryOf,
   TABLES,
@@ -13,7 +14,6 @@ import {
   USUAL,
   type Choices,
 } from "./address";
-import { ORDERS } from "../requests/requests";
 import { PERIODS } from "./period";
 
 const day = fc

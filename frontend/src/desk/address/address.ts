@@ -1,6 +1,5 @@
 /** The desk's choices as they stand in its address, and as the API asks for them. Pure. */
 import type { AllUsageQuery } from "../../protocol/api";
-import { ORDERS, type Order } from "../requests/requests";
 import { daysOf, isDay, isPeriodName, isZone, type Days, type PeriodName } from "./period";
 
 export type By = NonNullable<AllUsageQuery["by"]>;
@@ -29,6 +28,16 @@ export const TIMES = {
   queue_us: "in the queue",
 } as const;
 export type TimeName = keyof typeof TIMES;
+
+/** Orders of the list of requests. */
+export const ORDERS = {
+  newest: "newest first",
+  cost: "highest cost",
+  first_token: "slowest first token",
+  input: "longest input",
+  output: "longest answer",
+} as const;
+export type Order = keyof typeof ORDERS;
 
 /** The panels whose table can be opened. */
 export const TABLES = ["use", "speed", "when", "users", "causes", "safety", "tokens"] as const;

@@ -4,15 +4,6 @@ import { count, counted, duration, money } from "../../trace/format";
 import { causeText, STATUSES, SURFACES } from "../figures/words";
 import { amount, quantity, type Cell, type Table } from "../tables/table";
 
-export const ORDERS = {
-  newest: "newest first",
-  cost: "highest cost",
-  first_token: "slowest first token",
-  input: "longest input",
-  output: "longest answer",
-} as const;
-export type Order = keyof typeof ORDERS;
-
 /** How the request ended, with its cause. */
 export function endingText({ status, error_code }: UsedRequest): string {
   const ending = STATUSES[status] ?? status;

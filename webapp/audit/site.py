@@ -1,0 +1,21 @@
+"""The admin's site, whose pages name their user as the actor. Knows nothing of the tables that it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest
+
+from webapp.audit.actor import acting
+
+
+class AuditedAdminSite(AdminSite):
+    """Django's admin site. Changes that its pages make carry their actor."""
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        def audited_view(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            with acting(request.user.pk):
+                return view(request, *args, **kwargs)
+
+        return super().admin_view(audited_view, cacheable)
