@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import audit, comparison, learn, ledger, presets, privacy, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -87,6 +87,12 @@ urlpatterns = [
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
+    path("api/account/data", api(GET=privacy.show_own_data)),
+    path("api/account/export", api(GET=privacy.export_own_data)),
+    path("api/account/erasure", api(POST=privacy.erase_own_data)),
+    path("api/users/<int:user_id>/data", api(GET=privacy.show_user_data)),
+    path("api/users/<int:user_id>/export", api(GET=privacy.export_user_data)),
+    path("api/users/<int:user_id>/erasure", api(POST=privacy.erase_user_data)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
     path("api/learn/prices", api(GET=learn.show_prices)),

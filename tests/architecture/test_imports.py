@@ -79,6 +79,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
+    "webapp.privacy": {"accounts", "audit", "chat", "lifecycle", "probes", "requests", "traces", "usage"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
         "audit",
@@ -89,6 +90,7 @@ SITE: dict[str, set[str]] = {
         "learn",
         "lifecycle",
         "presets",
+        "privacy",
         "probes",
         "requests",
         "reruns",

@@ -10,6 +10,7 @@ from django.db import transaction
 from redis.exceptions import RedisError
 
 from webapp.accounts.models import SignInLink
+from webapp.audit.log import record
 from webapp.lifecycle.stop import stop
 from webapp.privacy.models import Erasure
 from webapp.requests.models import Request
@@ -31,7 +32,12 @@ def begin(user: User, asked_by: User) -> Erasure:
         superusers = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
         if user.is_superuser and not superusers.exclude(pk=user.pk).exists():
             raise LastSuperuser
-        erasure, _ = Erasure.objects.get_or_create(user=user, defaults={"asked_by": asked_by})
+        erasure = Erasure.objects.filter(user=user, done_at=None).first()
+        if erasure is None:
+            # An erased account that was opened again is erased anew.
+            Erasure.objects.filter(user=user).delete()
+            erasure = Erasure.objects.create(user=user, asked_by=asked_by)
+            record(user, "began to erase all data of")
         User.objects.filter(pk=user.pk).update(is_active=False)
         Share.objects.filter(trace__request__user=user).delete()
         SignInLink.objects.filter(user=user).delete()

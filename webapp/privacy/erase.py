@@ -10,14 +10,18 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from auditlog.context import disable_auditlog
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from webapp.audit.log import record
 from webapp.privacy import keys
+from webapp.privacy.audited import forget_names_in
 from webapp.privacy.block import end_sessions, stop_open
 from webapp.privacy.holdings import Holding, holdings
 from webapp.privacy.models import Erasure
-from webapp.privacy.names import make_nameless
+from webapp.privacy.names import make_nameless, new_name_of
 from webapp.privacy.overwrite import overwrite
 from webapp.requests.models import Request
 from webapp.usage.models import UsageRecord
@@ -37,21 +41,23 @@ def advance(user_id: int, now: datetime) -> None:
 
     Open requests end first: their settlement posts the bill.
     """
-    if stop_open(user_id):
+    erasure = Erasure.objects.select_related("user").get(pk=user_id)
+    if erasure.state == "done" or stop_open(user_id):
         return
-    erasure = Erasure.objects.get(pk=user_id)
     num_keys = _forget_keys(user_id)
     if erasure.erased_at is None:
         keys.forget_shared()
-    num_rows = sum(_delete_all(holding, user_id) for holding in holdings() if holding.goes and holding.is_direct)
+    new_name = new_name_of(user_id)
+    num_rows = sum(_delete_all(each, erasure.user, new_name) for each in holdings() if each.goes and each.is_direct)
     num_rows += end_sessions(user_id)
-    make_nameless(user_id)
+    if erasure.erased_at is None:
+        make_nameless(erasure.user, new_name)
     _note(user_id, now, is_clean=not num_keys and not num_rows)
 
 
 def _note(user_id: int, now: datetime, is_clean: bool) -> None:
     """Note how far the erasure is."""
-    erasure = Erasure.objects.get(pk=user_id)
+    erasure = Erasure.objects.select_related("user").get(pk=user_id)
     if not is_clean:
         erasure.is_overwritten = False
     if not erasure.is_overwritten:
@@ -59,6 +65,7 @@ def _note(user_id: int, now: datetime, is_clean: bool) -> None:
     erasure.erased_at = erasure.erased_at or now
     if is_clean and erasure.is_overwritten and now >= erasure.begun_at + LATE:
         erasure.done_at = now
+        record(erasure.user, "erased", after={"rows": sum(erasure.deleted.values())})
     erasure.save(update_fields=["is_overwritten", "erased_at", "done_at"])
 
 
@@ -72,12 +79,15 @@ def _forget_keys(user_id: int) -> int:
     return keys.forget(user_id, owned)
 
 
-def _delete_all(holding: Holding, user_id: int) -> int:
+def _delete_all(holding: Holding, user: User, new_name: str) -> int:
+    """Delete the user's rows of a table, with all that hangs on them; return their number."""
     num = 0
-    while ids := list(holding.rows(user_id).values_list("pk", flat=True)[:_AT_ONCE]):
-        with transaction.atomic():
+    while ids := list(holding.rows(user.pk).values_list("pk", flat=True)[:_AT_ONCE]):
+        # The audit log would tell every value of each row.
+        with transaction.atomic(), disable_auditlog():
+            forget_names_in(holding, ids, user, new_name)
             num_deleted, by_label = holding.model._base_manager.filter(pk__in=ids).delete()
-            _count(user_id, by_label)
+            _count(user.pk, by_label)
         num += num_deleted
     return num
 

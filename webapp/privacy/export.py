@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from webapp.chat.exports import as_document
 from webapp.chat.models import Conversation
+from webapp.privacy.audited import about
 from webapp.privacy.holdings import holdings
 from webapp.privacy.rows import file_of, name_of
 from webapp.probes.models import Probe
@@ -83,10 +84,10 @@ def _deferred() -> Iterator[None]:
 
 def _write(archive: zipfile.ZipFile, user: User, moment: datetime) -> None:
     running = list(Request.objects.filter(user=user, finished_at=None).values_list("pk", flat=True))
-    about = _ABOUT.format(name=user.username, moment=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
+    readme = _ABOUT.format(name=user.username, moment=f"{moment:%Y-%m-%d %H:%M:%S} UTC")
     if running:
-        about += _RUNNING.format(num=len(running), ids="\n".join(running))
-    archive.writestr("README.txt", about)
+        readme += _RUNNING.format(num=len(running), ids="\n".join(running))
+    archive.writestr("README.txt", readme)
     archive.writestr("account.json", _json(_account(user)))
     for conversation in Conversation.objects.filter(user=user).order_by("pk").iterator(_AT_ONCE):
         archive.writestr(f"conversations/{conversation.pk}.json", as_document(conversation, conversation.tree()))
@@ -97,6 +98,8 @@ def _write(archive: zipfile.ZipFile, user: User, moment: datetime) -> None:
         archive.writestr(f"probes/{probe.trace_id}-{probe.kind}-{probe.position}.json", event)
     for holding in holdings():
         _stream(archive, name_of(holding), file_of(holding, user.pk))
+    told = about(user.pk).values("timestamp", "actor_id", "changes", "additional_data")
+    _stream(archive, "records/audit-log.jsonl", (msgspec.json.encode(entry) + b"\n" for entry in told.iterator(50)))
 
 
 def _account(user: User) -> dict[str, Any]:

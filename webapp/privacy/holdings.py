@@ -44,16 +44,18 @@ class Holding:
 
 @cache
 def holdings() -> tuple[Holding, ...]:
-    """Every table with rows of users, nearest to the user first, each by its shortest path."""
-    found = {relation.related_model: _direct(relation) for relation in _relations(User)}
-    waiting = [holding for holding in found.values() if holding.goes]
-    for parent in waiting:
-        for relation in _relations(parent.model):
-            if relation.on_delete is CASCADE and relation.related_model not in found:
-                child = Holding(relation.related_model, f"{relation.field.name}__{parent.path}", goes=True)
-                found[child.model] = child
-                waiting.append(child)
-    return tuple(found.values())
+    """Every table with rows of users, nearest to the user first.
+
+    A table that names users in several columns stands here for each. A table below one that goes stands here once.
+    """
+    found = [_direct(relation) for relation in _relations(User)]
+    known = {holding.model for holding in found}
+    for parent in found:
+        for relation in _relations(parent.model) if parent.goes else ():
+            if relation.on_delete is CASCADE and relation.related_model not in known:
+                known.add(relation.related_model)
+                found.append(Holding(relation.related_model, f"{relation.field.name}__{parent.path}", goes=True))
+    return tuple(found)
 
 
 def _direct(relation: Any) -> Holding:

@@ -18,6 +18,7 @@ QUEUES = ("prepare", "settle", "generate", "probes", "otlp")
 _REQUEST = re.compile(rb"req_[0-9A-Za-z]{22}")
 _SHARED = tuple(f"{PREFIX}{name}:*" for name in ("check", "simulation", "experiment"))
 """Results under a digest of question and user, which names neither. Each lives for minutes; a reader asks again."""
+_OWN = tuple(f"{PREFIX}{name}" for name in ("preview:{}", "export:{}", "learn:{}:*"))
 _AT_ONCE = 500
 
 Owned = Callable[[set[str]], set[str]]
@@ -28,7 +29,7 @@ def forget(user_id: int, owned: Owned) -> int:
     """Delete the user's keys and queued messages; return their number. Raises RedisError."""
     client = _client()
     num = sum(_delete(client, keys) for keys in _of_requests(client, owned))
-    own = [*client.scan_iter(f"{PREFIX}preview:{user_id}"), *client.scan_iter(f"{PREFIX}learn:{user_id}:*")]
+    own = [key for pattern in _OWN for key in client.scan_iter(pattern.format(user_id), count=_AT_ONCE)]
     num += _delete(client, own)
     return num + sum(_take_out(client, queue, user_id, owned) for queue in QUEUES)
 

@@ -36,7 +36,9 @@ def file_of(holding: Holding, user_id: int) -> Iterator[bytes]:
 
 
 def name_of(holding: Holding) -> str:
-    return f"records/{holding.label}.{'jsonl' if holding.goes else 'csv'}"
+    """Unique: a table may name the user in several columns."""
+    column = "" if holding.path.endswith("user") else f"-by-{holding.path}"
+    return f"records/{holding.label}{column}.{'jsonl' if holding.goes else 'csv'}"
 
 
 def _rows(holding: Holding, user_id: int) -> Iterator[dict[str, Any]]:
