@@ -185,6 +185,12 @@ export interface Choices {
   currency: string[];
 }
 
+/** The confirmation of an erasure. */
+export interface ConfirmedErasure {
+  /** The account's name, typed by the person who asks. */
+  name: string;
+}
+
 /** The parts of an answer's prompt, in tokens. */
 export interface ContextParts {
   window: number;
@@ -338,6 +344,12 @@ export interface Group {
   before: UsageFigures;
   /** One per part of the chart. */
   points: UsageFigures[];
+}
+
+/** Rows of a user in one table. */
+export interface HeldRows {
+  table: string;
+  num: number;
 }
 
 /** The result of importing a file of conversations. */
@@ -1050,6 +1062,8 @@ export interface SignedIn {
   id: number;
   name: string;
   is_staff: boolean;
+  /** Names such as usage.view_usagerecord, which open an operator's pages. */
+  permissions: string[];
 }
 
 /** A conversation of a file that was not imported. */
@@ -1316,6 +1330,24 @@ export interface UsedRequestsQuery {
   code?: string;
 }
 
+/** The data that the product holds of a user, and the state of its erasure. */
+export interface UserData {
+  user_id: number;
+  name: string;
+  /** Rows that an erasure deletes. */
+  goes: HeldRows[];
+  /** Rows that an erasure leaves, without a name: bills, sums of use and the audit log need them. */
+  stays: HeldRows[];
+  /** Null: none was begun. `searching`: all is deleted, and late writes are looked for. */
+  erasure: "done" | "searching" | "stopping" | null;
+  begun_at: string | null;
+  /** Rows that the erasure has deleted so far. */
+  num_deleted: number;
+  /** The reader may export the data. */
+  may_export: boolean;
+  may_erase: boolean;
+}
+
 /** Requests whose safety checks had the same worst verdict. */
 export interface Verdict {
   verdict: string;
@@ -1408,6 +1440,10 @@ export interface Operations {
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/account/data": { answer: UserData; };
+  "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
+  "GET /api/users/{user_id}/data": { answer: UserData; };
+  "POST /api/users/{user_id}/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };
