@@ -19,7 +19,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
-from webapp.api.usage import signed_in_user
+from webapp.api.operators import signed_in_user
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
