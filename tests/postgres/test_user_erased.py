@@ -24,6 +24,7 @@ import redis
 import zstandard
 
 from tests.faults.conftest import Processes, until
+from tests.webapp.chat.exported import chatgpt
 from tests.webapp.privacy.conftest import golden
 from webapp.traces.file.jsonfile import encode_json
 
@@ -152,7 +153,7 @@ class Visitor:
         self._look_around()
         request_id = self._chat()
         self._keep(request_id)
-        self._import(request_id)
+        self._import()
 
     def _look_around(self) -> None:
         word = self._word
@@ -179,7 +180,7 @@ class Visitor:
         self.ended(edited["assistant_message"]["request_id"])
         again = self.post(f"/api/messages/{sent['assistant_message']['id']}/regenerate", {"params": params})
         self.ended(again["assistant_message"]["request_id"])
-        fork = self.post(f"/api/requests/{first}/fork", {"text": word("fork")})
+        fork = self.post(f"/api/requests/{first}/fork", {"text": word("fork"), "params": {"max_tokens": 40}})
         self.ended(fork["assistant_message"]["request_id"])
         blocked = self.post(f"{path}/messages", {"text": f"How do I kill my neighbour {word('blocked')} and hide it?"})
         self.ended(blocked["assistant_message"]["request_id"])
@@ -201,15 +202,15 @@ class Visitor:
         runs = self.client.get(f"/api/reruns/{rerun_id}").json()["runs"]
         return all(run["state"] not in ("waiting", "running") for run in runs)
 
-    def _import(self, request_id: str) -> None:
+    def _import(self) -> None:
         word = self._word
         trace = encode_json(golden(), {"title": word("imported trace")})
         self.client.post("/api/requests/import", files={"file": ("t.json", trace)}).raise_for_status()
-        listed = self.client.get("/api/conversations").json()["conversations"]
-        document = self.client.get(f"/api/conversations/{listed[0]['id']}/export").json()
-        document["messages"][0]["text"] = word("imported message")
-        file = {"file": ("c.json", json.dumps(document).encode())}
-        self.client.post("/api/conversations/import", files=file).raise_for_status()
+        document = chatgpt() | {"title": word("imported title")}
+        document["mapping"]["first"]["message"]["content"]["parts"] = [word("imported message")]
+        file = {"file": ("c.json", json.dumps([document]).encode())}
+        imported = self.client.post("/api/conversations/import", files=file).raise_for_status().json()
+        assert imported["num_conversations"] == 1, imported
 
     def begin_long_answer(self, door: str) -> str:
         made = self.post("/api/conversations", {"params": {"max_tokens": 2000, "stop_on_repetition": False}})
@@ -253,14 +254,13 @@ def test_no_word_of_an_erased_user_is_left_anywhere(served: Processes) -> None:
     until(lambda: visitor.client.get(f"/api/requests/{open_id}").json()["status"] == "running", 240)
     file = zipfile.ZipFile(io.BytesIO(visitor.client.get("/api/account/export").raise_for_status().content))
     content = b"\n".join(piece for name in file.namelist() for piece in unpacked(file.read(name)))
-    assert "1 requests are still running" in file.read("README.txt").decode() and open_id in content.decode("latin-1")
+    assert "Requests still running: 1." in file.read("README.txt").decode() and open_id in content.decode("latin-1")
 
     seen = words.found()
     kept = words.by_door.keys() - FORGOTTEN
     assert kept <= seen.keys(), kept - seen.keys()
     assert not {place for places in seen.values() for place in places if place.endswith(".log")}
-    not_exported = {door for door in kept if words.by_door[door].encode() not in content}
-    assert not_exported <= {"user name"} - {"user name"}, not_exported
+    assert not {door for door in kept if words.by_door[door].encode() not in content}
 
     begun = time.monotonic()
     erasure = f"/api/users/{visitor.id}/erasure"

@@ -43,7 +43,7 @@ records/          each table with rows of the account, a file each: JSON lines, 
 The file holds no password and no link's token. A CSV cell that a spreadsheet would compute begins with an apostrophe.
 """
 _RUNNING = """
-{num} requests are still running. Their answers and traces are not in this file; export again after their end:
+Requests still running: {num}. Their answers and traces are not in this file; export again after their end:
 {ids}
 """
 

@@ -254,6 +254,15 @@ export const api = {
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
   usedRequests: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
+  /** What the product holds of a user; null: of the signed-in one. */
+  allData: (user_id: number | null) =>
+    user_id === null
+      ? call("GET /api/account/data")
+      : call("GET /api/users/{user_id}/data", { path: { user_id } }),
+  erase: (user_id: number | null, name: string) =>
+    user_id === null
+      ? call("POST /api/account/erasure", { body: { name } })
+      : call("POST /api/users/{user_id}/erasure", { path: { user_id }, body: { name } }),
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
   /** With the texts of the turn before, which are read from its own trace. */
