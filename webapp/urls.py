@@ -11,7 +11,8 @@ from webapp.accounts.views import sign_in
 from webapp.api import audit, comparison, learn, ledger, presets, privacy, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
-from webapp.api.traces import collection, imports, retention, saved, shares, traces
+from webapp.api.requests import READ_ANY
+from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, traces
 from webapp.api.view import api
 from webapp.stream.sse import events
 
@@ -61,6 +62,7 @@ urlpatterns = [
     ),
     path("api/requests/<str:request_id>/events", events),
     path("api/requests/<str:request_id>/trace", api(GET=saved.show_trace)),
+    path("api/requests/<str:request_id>/reading", api(GET=reading.read_trace)),
     path("api/requests/<str:request_id>/cancel", api(POST=requests.cancel_request)),
     path("api/requests/<str:request_id>/fork", api(POST=messages.fork)),
     path("api/requests/<str:request_id>/step", api(POST=steps.step)),
@@ -82,6 +84,11 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path(
+        "api/retention/site",
+        api(GET=site_retention.show_site_retention, PUT=site_retention.change_site_retention),
+    ),
+    path("api/retention/site/preview", api(POST=site_retention.preview_site_retention)),
     path("api/audit", api(GET=audit.show_audit_log)),
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
@@ -107,6 +114,8 @@ urlpatterns = [
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
+    path("admin/retention/", site.desk_page(site_retention.PERMISSION)),
+    path("admin/requests/<str:request_id>", site.desk_page(READ_ANY)),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

@@ -71,7 +71,7 @@ SITE: dict[str, set[str]] = {
     "webapp.accounts": {"audit"},
     "webapp.presets": set(),
     "webapp.requests": {"gateway", "context"},
-    "webapp.traces": {"context", "gateway", "requests"},
+    "webapp.traces": {"audit", "context", "gateway", "requests"},
     "webapp.usage": {"billing", "gateway", "requests"},
     "webapp.lifecycle": {"billing", "context", "requests", "traces", "usage"},
     "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces", "usage"},

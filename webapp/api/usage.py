@@ -12,9 +12,10 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from webapp.api.operators import checked_operator, signed_in_user
+from webapp.api.requests import READ_ANY
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Query
-from webapp.usage.listing import Order, UsedRequestList, listing
+from webapp.usage.listing import Order, Reader, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
 from webapp.usage.report import By, Names, UsageReport, report
 from webapp.usage.sums import Filter
@@ -78,7 +79,7 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
     """List the first 50 requests behind the user's own usage of a period."""
     owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
-    return listing(_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
+    return listing(_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, Reader(owner.pk))
 
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
@@ -86,7 +87,7 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
     reader = _checked_operator(request)
     chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
     names = dict(User.objects.values_list("pk", "username"))
-    return listing(_period(query), chosen, query.order, query.code, names, reader.pk)
+    return listing(_period(query), chosen, query.order, query.code, names, Reader(reader.pk, reader.has_perm(READ_ANY)))
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:

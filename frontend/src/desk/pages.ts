@@ -31,6 +31,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "usage.view_usagerecord",
     load: () => import("./DeskPage.svelte"),
   },
+  {
+    path: "/admin/retention/",
+    label: "Retention",
+    permission: "traces.change_siteretentionrule",
+    load: () => import("./retention/RetentionPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */

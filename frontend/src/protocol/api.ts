@@ -346,6 +346,14 @@ export interface Group {
   points: UsageFigures[];
 }
 
+/** A group of users and its rule. */
+export interface GroupRule {
+  group: string;
+  num_users: number;
+  /** Null: the group has no rule of its own. */
+  keep_days: number | null;
+}
+
 /** Rows of a user in one table. */
 export interface HeldRows {
   table: string;
@@ -916,6 +924,8 @@ export interface RerunSet {
 export interface Retention {
   /** Null: traces are kept forever. */
   keep_days: number | null;
+  /** The operator deletes the user's traces after so many days, pinned ones too; null: no limit. */
+  site_days: number | null;
   /** Traces that the rule asked about would delete now. */
   num_due: number;
   num_traces: number;
@@ -925,6 +935,14 @@ export interface Retention {
 /** The new rule; null ends it. */
 export interface RetentionChange {
   keep_days: number | null;
+}
+
+/** The traces that rules would delete now. */
+export interface RetentionPreview {
+  num_traces: number;
+  num_users: number;
+  /** Of these traces, those that their users have pinned. */
+  num_pinned: number;
 }
 
 /** A rule to try. */
@@ -1064,6 +1082,24 @@ export interface SignedIn {
   is_staff: boolean;
   /** Names such as usage.view_usagerecord, which open an operator's pages. */
   permissions: string[];
+}
+
+/** The operator's rules, and their effect. Of several rules that concern a user the shortest holds. */
+export interface SiteRetention {
+  /** For all users; null: no limit. */
+  keep_days: number | null;
+  /** All groups, by name. */
+  groups: GroupRule[];
+  /** Saved traces of all users. */
+  num_traces: number;
+}
+
+/** The rules to try or to set; they replace all others. */
+export interface SiteRetentionChange {
+  /** 1 to 3,650; null: no limit for all users. */
+  keep_days?: number | null;
+  /** Days by the group's name; a group that is left out has no rule of its own. */
+  groups?: Record<string, number>;
 }
 
 /** A conversation of a file that was not imported. */
@@ -1300,7 +1336,9 @@ export interface UsedRequest {
   queue_us: number | null;
   first_token_us: number | null;
   per_token_us: number | null;
-  /** The reader owns the request and its trace is there. */
+  /** It is the reader's own request, and is there. */
+  is_own: boolean;
+  /** The reader may read it: as the owner, or as an operator who may read any trace, which is then recorded. */
   is_readable: boolean;
 }
 
@@ -1435,6 +1473,9 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/retention/site": { answer: SiteRetention; };
+  "PUT /api/retention/site": { body: SiteRetentionChange; answer: SiteRetention; };
+  "POST /api/retention/site/preview": { body: SiteRetentionChange; answer: RetentionPreview; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };

@@ -11,10 +11,12 @@ import type {
   Operations,
   ProbeBody,
   Selection,
+  SiteRetentionChange,
   Started,
   Waiting,
 } from "../protocol/api";
 import type {
+  Frame,
   ProbeAttended,
   ProbeCompared,
   ProbeLensed,
@@ -137,6 +139,21 @@ async function savedTrace(
   return { content, observed: observed ? (JSON.parse(observed) as RequestObserved) : null };
 }
 
+/** Another user's saved trace, as an operator reads it. */
+export interface OthersTrace {
+  user: string;
+  title: string;
+  frames: Frame[];
+}
+
+async function othersTrace(id: string): Promise<OthersTrace> {
+  const response = await fetch(`/api/requests/${encodeURIComponent(id)}/reading`).catch(() => null);
+  if (!response) throw new ApiError(0, { code: "offline", message: UNREACHABLE });
+  const data: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(response.status, problemOf(data, response.status));
+  return data as OthersTrace;
+}
+
 function problemOf(data: unknown, status: number): ApiProblem {
   const problem = (data as ErrorAnswer | null)?.error;
   return problem ?? { code: "internal", message: `The server answered with status ${status}.` };
@@ -240,6 +257,9 @@ export const api = {
   retention: (keep_days?: number) =>
     call("GET /api/retention", keep_days === undefined ? {} : { query: query({ keep_days }) }),
   setRetention: (keep_days: number | null) => call("PUT /api/retention", { body: { keep_days } }),
+  siteRetention: () => call("GET /api/retention/site"),
+  previewSiteRetention: (body: SiteRetentionChange) => call("POST /api/retention/site/preview", { body }),
+  setSiteRetention: (body: SiteRetentionChange) => call("PUT /api/retention/site", { body }),
   sendTrace: (id: string) => call("POST /api/requests/{request_id}/otlp", { path: at(id) }),
   /** One trace, or all of an archive. */
   importRequests: async (file: File): Promise<ImportedRequest[]> =>
@@ -265,6 +285,7 @@ export const api = {
       : call("POST /api/users/{user_id}/erasure", { path: { user_id }, body: { name } }),
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
+  othersTrace,
   /** With the texts of the turn before, which are read from its own trace. */
   compared: (id: string) => call("GET /api/requests/{request_id}/compared", { path: at(id) }),
   ledger: (id: string) => call("GET /api/requests/{request_id}/ledger", { path: at(id) }),

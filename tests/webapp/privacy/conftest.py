@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.clock import unix_us
 from inference.protocol.codec import decode_frame
 from inference.protocol.events import Frame
 from inference.protocol.request import Usage
@@ -62,6 +63,7 @@ def settled(user: User, word: str) -> Request:
         output_text=word,
         status="done",
         finished_at=timezone.now(),
+        accepted_unix_us=unix_us(),
     )
     frames = golden()
     store.save(request, frames)
