@@ -26,6 +26,7 @@ INSTALLED_APPS = [
     "auditlog",
     "webapp.audit.apps.AuditConfig",
     "webapp.accounts",
+    "webapp.safety",
     "webapp.requests",
     "webapp.chat",
     "webapp.presets",

@@ -8,7 +8,21 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, learn, ledger, presets, privacy, probes, requests, reruns, site, steps, usage
+from webapp.api import (
+    audit,
+    comparison,
+    learn,
+    ledger,
+    presets,
+    privacy,
+    probes,
+    requests,
+    reruns,
+    safety,
+    site,
+    steps,
+    usage,
+)
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.requests import READ_ANY
@@ -89,6 +103,8 @@ urlpatterns = [
         api(GET=site_retention.show_site_retention, PUT=site_retention.change_site_retention),
     ),
     path("api/retention/site/preview", api(POST=site_retention.preview_site_retention)),
+    path("api/safety", api(GET=safety.show_safety, PUT=safety.change_safety)),
+    path("api/safety/preview", api(POST=safety.preview_safety)),
     path("api/audit", api(GET=audit.show_audit_log)),
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
@@ -116,6 +132,7 @@ urlpatterns = [
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/retention/", site.desk_page(site_retention.PERMISSION)),
     path("admin/requests/<str:request_id>", site.desk_page(READ_ANY)),
+    path("admin/safety/", site.desk_page(safety.PERMISSION)),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

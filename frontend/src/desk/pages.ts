@@ -32,6 +32,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./DeskPage.svelte"),
   },
   {
+    path: "/admin/safety/",
+    label: "Safety",
+    permission: "safety.change_policyversion",
+    load: () => import("./safety/SafetyPage.svelte"),
+  },
+  {
     path: "/admin/retention/",
     label: "Retention",
     permission: "traces.change_siteretentionrule",

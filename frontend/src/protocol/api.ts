@@ -278,6 +278,15 @@ export interface ErrorAnswer {
   error: ApiProblem;
 }
 
+/** A request that would be judged otherwise. */
+export interface ExampleRequest {
+  request_id: string;
+  user: string;
+  /** Null: the reader may not read others' traces. */
+  title: string | null;
+  is_own: boolean;
+}
+
 /** A question and its answer. */
 export interface Exchange {
   question: string;
@@ -440,6 +449,13 @@ export interface KindPrices {
   cache_write_5m: number;
   cache_write_1h: number;
   output: number;
+}
+
+/** Per category: the lowest score that is flagged, and the lowest that is blocked. */
+export interface LayerThresholds {
+  flag: Record<string, number>;
+  /** A category that is left out is never blocked. */
+  block: Record<string, number>;
 }
 
 /** A user's requests. */
@@ -743,6 +759,35 @@ export interface PlacedRequest {
   seed: number | null;
 }
 
+/** The thresholds to put in force. */
+export interface PolicyChange {
+  thresholds: PolicyThresholds;
+  /** The version in force that its author has seen; null: the file's policy. */
+  after: number | null;
+  /** The author's reason. */
+  note?: string;
+}
+
+/** The effect of other thresholds on the newest saved decisions. */
+export interface PolicyEffect {
+  num_read: number;
+  num_decisions: number;
+  /** Requests whose recorded scores do not decide: several sentences, or a category that was not scored. */
+  num_unknown: number;
+  /** Requests by verdict under the policy in force. */
+  before: Record<string, number>;
+  after: Record<string, number>;
+  changes: VerdictChange[];
+}
+
+/** The thresholds of a policy, from 0 to 1. */
+export interface PolicyThresholds {
+  /** Of messages. */
+  input: LayerThresholds;
+  /** Of answers. */
+  output: LayerThresholds;
+}
+
 /** A user's named settings for answers. */
 export interface Preset {
   id: number;
@@ -989,6 +1034,27 @@ export interface Safety {
   verdict: "allow" | "block" | "flag" | "rewrite";
   /** The worst of each layer that was checked. */
   layers: Record<string, "allow" | "block" | "flag" | "rewrite">;
+}
+
+/** The versions of the policy, the one in force first. */
+export interface SafetyState {
+  versions: SavedPolicy[];
+  /** By category: the text that a reader sees in place of a blocked one. A category without one cannot be blocked. */
+  replacements: Record<string, string>;
+  /** Saved requests with a safety decision. */
+  num_decisions: number;
+}
+
+/** A version of the policy. */
+export interface SavedPolicy {
+  /** Null: the policy of the file. */
+  version: number | null;
+  /** As the checks record it. */
+  label: string;
+  author: string;
+  saved_at: string | null;
+  note: string;
+  thresholds: PolicyThresholds;
 }
 
 /** A filter and an order of the library under a name. */
@@ -1393,6 +1459,14 @@ export interface Verdict {
   num_before: number;
 }
 
+/** Requests that would be judged otherwise, in one way. */
+export interface VerdictChange {
+  before: "allow" | "block" | "flag";
+  after: "allow" | "block" | "flag";
+  num: number;
+  examples: ExampleRequest[];
+}
+
 /** The fields to change; a field that is left out stays. */
 export interface ViewChange {
   name?: string | null;
@@ -1476,6 +1550,9 @@ export interface Operations {
   "GET /api/retention/site": { answer: SiteRetention; };
   "PUT /api/retention/site": { body: SiteRetentionChange; answer: SiteRetention; };
   "POST /api/retention/site/preview": { body: SiteRetentionChange; answer: RetentionPreview; };
+  "GET /api/safety": { answer: SafetyState; };
+  "PUT /api/safety": { body: PolicyChange; answer: SafetyState; };
+  "POST /api/safety/preview": { body: PolicyThresholds; answer: PolicyEffect; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };

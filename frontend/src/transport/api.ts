@@ -9,6 +9,8 @@ import type {
   NewFork,
   NewPreset,
   Operations,
+  PolicyChange,
+  PolicyThresholds,
   ProbeBody,
   Selection,
   SiteRetentionChange,
@@ -257,6 +259,9 @@ export const api = {
   retention: (keep_days?: number) =>
     call("GET /api/retention", keep_days === undefined ? {} : { query: query({ keep_days }) }),
   setRetention: (keep_days: number | null) => call("PUT /api/retention", { body: { keep_days } }),
+  safety: () => call("GET /api/safety"),
+  previewSafety: (body: PolicyThresholds) => call("POST /api/safety/preview", { body }),
+  setSafety: (body: PolicyChange) => call("PUT /api/safety", { body }),
   siteRetention: () => call("GET /api/retention/site"),
   previewSiteRetention: (body: SiteRetentionChange) => call("POST /api/retention/site/preview", { body }),
   setSiteRetention: (body: SiteRetentionChange) => call("PUT /api/retention/site", { body }),
