@@ -32,6 +32,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./DeskPage.svelte"),
   },
   {
+    path: "/admin/prices/",
+    label: "Prices",
+    permission: "billing.view_price",
+    load: () => import("./prices/PricesPage.svelte"),
+  },
+  {
     path: "/admin/safety/",
     label: "Safety",
     permission: "safety.change_policyversion",
@@ -42,6 +48,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     label: "Retention",
     permission: "traces.change_siteretentionrule",
     load: () => import("./retention/RetentionPage.svelte"),
+  },
+  {
+    path: "/admin/audit/",
+    label: "Audit",
+    permission: "auditlog.view_logentry",
+    load: () => import("./audit/AuditPage.svelte"),
   },
 ];
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 from django.contrib.auth.models import Permission, User
@@ -117,19 +118,9 @@ def test_scores_that_do_not_decide_are_unknown(operator: Client, anna: User) -> 
     two_sentences = checked("input", violence=0.9)
     need = SafetyScore(category="self_harm", score=0.95, threshold=0.55, verdict="flag")
     scores = tuple(need if score.category == "self_harm" else score for score in two_sentences.scores)
-    saved(
-        anna,
-        SafetyChecked(
-            **{name: getattr(two_sentences, name) for name in SafetyChecked.__struct_fields__} | {"scores": scores}
-        ),
-    )
+    saved(anna, msgspec.structs.replace(two_sentences, scores=scores))
     other = checked("input", violence=0.7)
-    saved(
-        anna,
-        SafetyChecked(
-            **{name: getattr(other, name) for name in SafetyChecked.__struct_fields__} | {"scores": other.scores[1:]}
-        ),
-    )
+    saved(anna, msgspec.structs.replace(other, scores=other.scores[1:]))
     found = preview(operator, input_flag_violence=0.8).json()
     assert (found["num_read"], found["num_unknown"], found["changes"]) == (2, 2, [])
 
