@@ -35,6 +35,8 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.limits",
+    "webapp.notices",
     "webapp.privacy",
     "webapp.supervisor",
 ]

@@ -23,4 +23,4 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
 
     def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """An old address of the deletion leads to the account's page on the desk."""
-        return redirect(f"/admin/users/{object_id}")
+        return redirect(f"/admin/users/{object_id}/")

@@ -88,8 +88,7 @@ def export_own_data(request: HttpRequest) -> StreamingHttpResponse:
 @answers(200, media="application/zip")
 def export_user_data(request: HttpRequest, user_id: int) -> StreamingHttpResponse:
     """Export all data of a user, for operators. 403 `forbidden`; 409 `exporting`; 507 `disk_full`."""
-    checked_operator(request, EXPORT, _EXPORT_REFUSAL)
-    user = _found(user_id)
+    user = _under(checked_operator(request, EXPORT, _EXPORT_REFUSAL), _found(user_id))
     record(user, "exported all data of")
     return _exported(user)
 
@@ -105,7 +104,7 @@ def erase_own_data(request: HttpRequest, body: ConfirmedErasure) -> UserData:
 def erase_user_data(request: HttpRequest, user_id: int, body: ConfirmedErasure) -> UserData:
     """Erase all data of a user for good, for operators. 400 `wrong_name`; 403 `forbidden`; 409 `last_superuser`."""
     operator = checked_operator(request, ERASE, _ERASE_REFUSAL)
-    return _erased(_found(user_id), operator, body.name)
+    return _erased(_under(operator, _found(user_id)), operator, body.name)
 
 
 def _found(user_id: int) -> User:
@@ -115,8 +114,16 @@ def _found(user_id: int) -> User:
     return user
 
 
+def _under(operator: User, user: User) -> User:
+    """The user, whom the operator may act on. Raises ApiError."""
+    if user.is_superuser and not operator.is_superuser:
+        raise ApiError(403, "forbidden", "Only superusers export or erase a superuser's data. Ask one.")
+    return user
+
+
 def _shown(user: User, reader: User) -> UserData:
     erasure = Erasure.objects.filter(pk=user.pk).first()
+    is_under = reader.is_superuser or not user.is_superuser
     counted = [(each.goes, HeldRows(each.label, each.rows(user.pk).count())) for each in holdings()]
     return UserData(
         user_id=user.pk,
@@ -126,8 +133,8 @@ def _shown(user: User, reader: User) -> UserData:
         erasure=erasure.state if erasure else None,
         begun_at=erasure.begun_at if erasure else None,
         num_deleted=sum(erasure.deleted.values()) if erasure else 0,
-        may_export=reader == user or reader.has_perm(EXPORT),
-        may_erase=reader == user or reader.has_perm(ERASE),
+        may_export=reader == user or (is_under and reader.has_perm(EXPORT)),
+        may_erase=reader == user or (is_under and reader.has_perm(ERASE)),
     )
 
 

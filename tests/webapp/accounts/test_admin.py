@@ -31,7 +31,7 @@ def alice() -> User:
 def test_no_page_offers_a_deletion_that_would_fail(admin: Client, alice: User) -> None:
     page = reverse("admin:auth_user_delete", args=[alice.pk])
     for response in (admin.get(page), admin.post(page, {"post": "yes"})):
-        assert (response.status_code, response["Location"]) == (302, f"/admin/users/{alice.pk}")
+        assert (response.status_code, response["Location"]) == (302, f"/admin/users/{alice.pk}/")
     changelist = reverse("admin:auth_user_changelist")
     assert "delete_selected" not in admin.get(changelist).content.decode()
     admin.post(changelist, {"action": "delete_selected", "_selected_action": [alice.pk], "post": "yes"})
@@ -40,7 +40,7 @@ def test_no_page_offers_a_deletion_that_would_fail(admin: Client, alice: User) -
 
 def test_the_page_of_an_account_leads_to_its_erasure(admin: Client, alice: User) -> None:
     page = admin.get(reverse("admin:auth_user_change", args=[alice.pk])).content.decode()
-    assert f'<a href="/admin/users/{alice.pk}">Export or erase all data</a>' in page
+    assert f'<a href="/admin/users/{alice.pk}/">Export or erase all data</a>' in page
 
 
 def test_a_closed_account_is_signed_out(alice: User) -> None:

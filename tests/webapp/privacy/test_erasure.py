@@ -271,6 +271,9 @@ def test_only_the_permission_opens_the_data_of_others(anna: Held, bert: Held, ro
     assert ask(bert.client, anna.user, "anna").status_code == 400
     assert ask(bert.client, anna.user).status_code == 202
     assert root.get("/api/users/999999/data").status_code == 404
+    superuser = User.objects.get(username="root")
+    assert ask(bert.client, superuser).status_code == 403
+    assert not bert.client.get(f"/api/users/{superuser.pk}/data").json()["may_erase"]
 
 
 def test_the_last_superuser_stays(root: Client) -> None:
