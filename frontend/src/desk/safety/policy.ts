@@ -47,6 +47,7 @@ export function changeText({ before, after, num }: PolicyEffect["changes"][numbe
 
 /** What was looked at, and what is not known. */
 export function readText({ num_read, num_decisions, num_unknown }: PolicyEffect): string {
+  if (!num_decisions) return "There is no saved decision yet.";
   const read =
     num_read < num_decisions
       ? `The newest ${count(num_read)} of ${counted(num_decisions, "saved decision")}.`
