@@ -18,11 +18,15 @@ def without_secrets(text: str) -> str:
     return _SECRET.sub(r"\1***", text)
 
 
-def path_without_secrets(path: str) -> str:
-    """Return a raw request path without secrets; any of its letters may be percent-escaped."""
+def path_without_secrets(target: str) -> str:
+    """Return a raw request target without secrets; any of its letters may be percent-escaped.
+
+    A query is a secret too: a search has the user's own words.
+    """
+    path, mark, _ = target.partition("?")
     plain = unquote(path)
     cut = without_secrets(plain)
-    return path if cut == plain else quote(cut, safe="/*")
+    return (path if cut == plain else quote(cut, safe="/*")) + (mark and "?***")
 
 
 class LineFormatter(logging.Formatter):

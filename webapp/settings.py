@@ -26,6 +26,7 @@ INSTALLED_APPS = [
     "auditlog",
     "webapp.audit.apps.AuditConfig",
     "webapp.accounts",
+    "webapp.safety",
     "webapp.requests",
     "webapp.chat",
     "webapp.presets",
@@ -36,6 +37,7 @@ INSTALLED_APPS = [
     "webapp.usage",
     "webapp.limits",
     "webapp.notices",
+    "webapp.privacy",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [

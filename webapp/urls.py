@@ -21,16 +21,19 @@ from webapp.api import (
     people,
     presets,
     prices,
+    privacy,
     probes,
     requests,
     reruns,
+    safety,
     site,
     steps,
     usage,
 )
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
-from webapp.api.traces import collection, imports, retention, saved, shares, traces
+from webapp.api.requests import READ_ANY
+from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, traces
 from webapp.api.view import api
 from webapp.stream.sse import events
 
@@ -81,6 +84,7 @@ urlpatterns = [
     ),
     path("api/requests/<str:request_id>/events", events),
     path("api/requests/<str:request_id>/trace", api(GET=saved.show_trace)),
+    path("api/requests/<str:request_id>/reading", api(GET=reading.read_trace)),
     path("api/requests/<str:request_id>/cancel", api(POST=requests.cancel_request)),
     path("api/requests/<str:request_id>/fork", api(POST=messages.fork)),
     path("api/requests/<str:request_id>/step", api(POST=steps.step)),
@@ -103,6 +107,13 @@ urlpatterns = [
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
     path("api/health", api(GET=health.show_health)),
+    path(
+        "api/retention/site",
+        api(GET=site_retention.show_site_retention, PUT=site_retention.change_site_retention),
+    ),
+    path("api/retention/site/preview", api(POST=site_retention.preview_site_retention)),
+    path("api/safety", api(GET=safety.show_safety, PUT=safety.change_safety)),
+    path("api/safety/preview", api(POST=safety.preview_safety)),
     path("api/audit", api(GET=audit.show_audit_log)),
     path("api/users", api(GET=people.list_people)),
     path("api/users/<int:target_id>", api(GET=people.show_person)),
@@ -122,6 +133,12 @@ urlpatterns = [
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/live", api(GET=live.show_live)),
     path("api/live/requests/<str:request_id>/stop", api(POST=live.stop_any_request)),
+    path("api/account/data", api(GET=privacy.show_own_data)),
+    path("api/account/export", api(GET=privacy.export_own_data)),
+    path("api/account/erasure", api(POST=privacy.erase_own_data)),
+    path("api/users/<int:user_id>/data", api(GET=privacy.show_user_data)),
+    path("api/users/<int:user_id>/export", api(GET=privacy.export_user_data)),
+    path("api/users/<int:user_id>/erasure", api(POST=privacy.erase_user_data)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),
     path("api/presets/<int:preset_id>", api(PATCH=presets.rename_preset, DELETE=presets.delete_preset)),
     path("api/learn/prices", api(GET=learn.show_prices)),
@@ -136,6 +153,9 @@ urlpatterns = [
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
+    path("admin/retention/", site.desk_page(site_retention.PERMISSION)),
+    path("admin/requests/<str:request_id>", site.desk_page(READ_ANY)),
+    path("admin/safety/", site.desk_page(safety.PERMISSION)),
     path("admin/users/", site.desk_page("usage.view_usagerecord")),
     path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
     path("admin/notices/", site.desk_page("notices.view_notice")),

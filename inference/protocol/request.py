@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from inference.protocol.safety_policy import Policy
+
 PROTOCOL_VERSION = 2
 """Raised when a saved trace or a queued task of the previous version could no longer be read."""
 
@@ -203,6 +205,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Number of candidates to record for each token."""
     is_guarded: bool = True
     """True: the output guard checks text before it is released."""
+    policy: Policy | None = None
+    """The policy of these checks; None: that of the worker's own file."""
     principal: str
     """The request's owner. It separates the prefix cache's contents. Fairness between users counts by it."""
     cache_ttl: CacheTTL = NO_TTL

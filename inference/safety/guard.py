@@ -6,14 +6,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from inference.protocol.events import SafetyChecked, SafetyScore
 from inference.safety.classifier import ExemplarClassifier
+from inference.safety.judging import judge, weight
 from inference.safety.minilm import MiniLM, bundled_minilm
 from inference.safety.policy import DEFAULT_POLICY, Layer, Policy, PolicyError, Release, Verdict, load_policy
-
-_SEVERITY: dict[Verdict, int] = {"allow": 0, "flag": 1, "block": 2}
 
 
 @dataclass(frozen=True)
@@ -58,12 +55,16 @@ class Guard:
     def release(self) -> Release:
         return self._policy.release
 
+    def under(self, policy: Policy) -> Guard:
+        """The same classifier under another policy."""
+        return Guard(self._classifier, policy)
+
     def check(self, text: str, layer: Layer, principal: str | None = None) -> Check:
         """Classify the text and apply the policy of this layer. principal: as in ExemplarClassifier.score."""
         start = time.perf_counter_ns()
-        sentences = [self._judged(layer, scores) for scores in self._classifier.score(text, principal)]
-        judged = [max(found, key=_weight) for found in zip(*sentences, strict=True)]
-        worst = max(judged, key=_weight)
+        sentences = [judge(self._policy, layer, scores) for scores in self._classifier.score(text, principal)]
+        judged = [max(found, key=weight) for found in zip(*sentences, strict=True)]
+        worst = max(judged, key=weight)
         category = "" if worst.verdict == "allow" else worst.category
         return Check(
             scores=tuple(judged),
@@ -75,22 +76,6 @@ class Guard:
             policy=self._policy.label,
             duration_us=(time.perf_counter_ns() - start) // 1000,
         )
-
-    def _judged(self, layer: Layer, scores: dict[str, float]) -> list[SafetyScore]:
-        """Return one sentence's scores in the policy's order; a higher score for need turns blocks into flags."""
-        judged = [self._judge(layer, category, scores[category]) for category in self._policy.thresholds(layer).flag]
-        flagged = [score for score in judged if score.verdict == "flag"]
-        need = max((score.score for score in flagged if score.category in self._policy.help_first), default=0.0)
-        is_need = all(score.score < need for score in judged if score.verdict == "block")
-        return [replace(score, verdict="flag") if is_need and score.verdict == "block" else score for score in judged]
-
-    def _judge(self, layer: Layer, category: str, score: float) -> SafetyScore:
-        verdict, threshold = self._policy.judge(layer, category, score)
-        return SafetyScore(category=category, score=round(score, 4), threshold=threshold, verdict=verdict)
-
-
-def _weight(score: SafetyScore) -> tuple[int, float]:
-    return _SEVERITY[score.verdict], score.score
 
 
 def load_guard(policy_path: Path | None = None, model_folder: Path | None = None) -> Guard:

@@ -1,65 +1,32 @@
-"""The policy file: thresholds, replacement texts, amount of text per check. Knows nothing of classifiers."""
+"""Loads a policy file and checks any policy. Knows nothing of classifiers."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
 
 import msgspec
 
-DEFAULT_POLICY = Path(__file__).with_name("policy.toml")
+from inference.protocol.safety_policy import Layer, Policy, Release, Thresholds, Verdict
 
-Layer = Literal["input", "tool_result", "output"]
-Verdict = Literal["allow", "flag", "block"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "Layer",
+    "Policy",
+    "PolicyError",
+    "Release",
+    "Thresholds",
+    "Verdict",
+    "load_policy",
+    "problems_of",
+]
+
+DEFAULT_POLICY = Path(__file__).with_name("policy.toml")
 
 
 class PolicyError(Exception):
     """The policy file cannot be used; the message says why."""
-
-
-class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Per category: the lowest score that is flagged, and the lowest that is blocked."""
-
-    flag: dict[str, float]
-    block: dict[str, float] = {}
-
-
-class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers of generated tokens between checks."""
-
-    first_tokens: Annotated[int, msgspec.Meta(ge=1)]
-    every_tokens: Annotated[int, msgspec.Meta(ge=1)]
-
-
-class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One policy file."""
-
-    name: str
-    version: str
-    release: Release
-    input: Thresholds
-    output: Thresholds
-    replacement: dict[str, str]
-    help_first: tuple[str, ...] = ()
-    """Categories that turn a sentence's block into a flag where their score for that sentence is higher."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} {self.version}"
-
-    def thresholds(self, layer: Layer) -> Thresholds:
-        return self.output if layer == "output" else self.input
-
-    def judge(self, layer: Layer, category: str, score: float) -> tuple[Verdict, float]:
-        """Return the verdict for one score, and the threshold it was compared with."""
-        thresholds = self.thresholds(layer)
-        block = thresholds.block.get(category)
-        if block is not None and score >= block:
-            return "block", block
-        flag = thresholds.flag[category]
-        return ("flag" if score >= flag else "allow"), flag
 
 
 def load_policy(path: Path | None = None) -> Policy:
@@ -69,10 +36,14 @@ def load_policy(path: Path | None = None) -> Policy:
         policy = msgspec.convert(tomllib.loads(path.read_text("utf-8")), Policy)
     except (OSError, ValueError) as error:  # msgspec and tomllib errors are ValueErrors
         raise PolicyError(f"the safety policy {path} cannot be used: {error}") from error
-    problems = [problem for thresholds in (policy.input, policy.output) for problem in _problems(thresholds, policy)]
-    if problems:
+    if problems := problems_of(policy):
         raise PolicyError(f"the safety policy {path} {problems[0]}")
     return policy
+
+
+def problems_of(policy: Policy) -> list[str]:
+    """The reasons why the policy could not work, each as the end of a sentence."""
+    return [problem for thresholds in (policy.input, policy.output) for problem in _problems(thresholds, policy)]
 
 
 def _problems(thresholds: Thresholds, policy: Policy) -> Iterator[str]:

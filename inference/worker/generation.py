@@ -85,7 +85,7 @@ class Generation:
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
         self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
         self._guard = OutputGuard(
-            services.guard,
+            services.guard if request.policy is None else services.guard.under(request.policy),
             clock,
             params.stop,
             request.is_guarded,

@@ -54,9 +54,10 @@ class Processes:
         env = os.environ | environment | own
         self.redis_url = self._product.redis_url
         url = environment.get("SIGHTGLASS_DATABASE_URL")
-        self._connect: Callable[[], Any] = lambda: (
+        self.connect: Callable[[], Any] = lambda: (
             psycopg.connect(url) if url else sqlite3.connect(data / "sightglass.sqlite3", timeout=30)
         )
+        """Opens the product's database."""
         self._manage = lambda *arguments: (
             subprocess.run(
                 [sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, capture_output=True, text=True, check=True
@@ -147,7 +148,7 @@ class Processes:
     def ledger_total(self, request_id: str) -> int:
         """Of the request's entries, as its database has them."""
         statement = f"SELECT SUM(total_nano) FROM billing_ledgerentry WHERE request_id = '{request_id}'"
-        with closing(self._connect()) as database:
+        with closing(self.connect()) as database:
             ((total,),) = database.execute(statement).fetchall()
         return int(total or 0)
 

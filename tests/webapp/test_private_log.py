@@ -1,4 +1,4 @@
-"""No log holds the part of an address that alone opens a trace or signs a user in."""
+"""No log holds the part of an address that alone opens a trace or signs a user in, nor the words of a search."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from webapp.private_log import LineFormatter, path_without_secrets
     ("path", "logged"),
     [
         ("/shared/s3cret", "/shared/***"),
-        ("/signin/s3cret?next=s3cret", "/signin/***"),
+        ("/signin/s3cret?next=s3cret", "/signin/***?***"),
         ("/%73hared%2Fs3cret", "/shared/***"),
         ("/%0A/shared/s3cret", "/%0A/shared/***"),
         ("/shared/", "/shared/"),
-        ("/api/shares/5?a=%20b", "/api/shares/5?a=%20b"),
+        ("/api/shares%205?a=%20b", "/api/shares%205?***"),
     ],
 )
 def test_a_path_is_cut_after_what_is_no_secret(path: str, logged: str) -> None:

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
 from webapp.api.operators import checked_operator
+from webapp.api.requests import READ_ANY
 from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of
 from webapp.audit.log import record
 from webapp.gateway.errors import ApiError
@@ -23,7 +24,7 @@ from webapp.limits.models import Rule
 from webapp.limits.room import room_of
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
-from webapp.usage.listing import Slot, UsedRequest, listing
+from webapp.usage.listing import Reader, Slot, UsedRequest, listing
 from webapp.usage.models import UsageRecord
 from webapp.usage.report import UsageFigures, figures_by_user, joined
 from webapp.usage.sums import Filter
@@ -136,7 +137,8 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     chosen = Filter(user_ids=(found.pk,))
     effective = rules.effective_of(found.pk)
     room = room_of(found.pk, effective)
-    listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reader.pk)
+    reading = Reader(reader.pk, reader.has_perm(READ_ANY))
+    listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reading)
     return PersonState(
         person=_people([found.pk], figures_by_user(period, chosen))[0],
         email=found.email,

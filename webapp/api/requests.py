@@ -7,6 +7,7 @@ from typing import Literal
 from django.http import HttpRequest
 
 from inference.protocol.events import ClientTiming
+from webapp.api.operators import signed_in_user
 from webapp.api.places import PlacedRequest, placed
 from webapp.gateway.body import checked_timing
 from webapp.gateway.errors import not_found, user_id
@@ -17,6 +18,9 @@ from webapp.requests.models import Request
 from webapp.requests.progress import note_started
 from webapp.traces import store
 
+READ_ANY = "traces.view_any_trace"
+"""Allows an operator to read the traces of all users. Each reading is in the audit log."""
+
 
 def find(request: HttpRequest, request_id: str) -> Request:
     """Return the user's own request. Raises ApiError."""
@@ -24,6 +28,19 @@ def find(request: HttpRequest, request_id: str) -> Request:
     if found is None:
         raise not_found("request")
     return found
+
+
+def find_of_other(request: HttpRequest, request_id: str) -> Request:
+    """Return another user's request with a saved trace, for an operator to read. Raises ApiError.
+
+    To all others it is not there. Nothing else of its user opens by it.
+    """
+    reader = signed_in_user(request)
+    found = Request.objects.filter(pk=request_id, trace__isnull=False).exclude(user=reader).select_related("user")
+    first = found.first() if reader.has_perm(READ_ANY) else None
+    if first is None:
+        raise not_found("request")
+    return first
 
 
 class Stopping(Result):

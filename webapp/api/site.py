@@ -65,7 +65,7 @@ def desk_page(permission: str) -> Callable[..., HttpResponse]:
     """A page of the desk (frontend/src/desk/pages.ts). Staff without its permission get the admin's tables."""
 
     @ensure_csrf_cookie
-    def page(request: HttpRequest, **_ids: int) -> HttpResponse:
+    def page(request: HttpRequest, **_ids: object) -> HttpResponse:
         return shell(request) if signed_in_user(request).has_perm(permission) else redirect("admin:index")
 
     return admin.site.admin_view(page)

@@ -14,9 +14,10 @@ from django.utils import timezone
 from msgspec import Meta
 
 from webapp.api.operators import checked_operator, signed_in_user
+from webapp.api.requests import READ_ANY
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Query
-from webapp.usage.listing import Order, Slot, UsedRequestList, listing
+from webapp.usage.listing import Order, Reader, Slot, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
 from webapp.usage.report import By, Names, UsageReport, report
 from webapp.usage.sums import Filter
@@ -94,7 +95,12 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
     owner = signed_in_user(request)
     chosen = _filter(query, (owner.pk,))
     return listing(
-        period_of(query), chosen, Slot(query.weekday, query.hour), query.order, {owner.pk: owner.username}, owner.pk
+        period_of(query),
+        chosen,
+        Slot(query.weekday, query.hour),
+        query.order,
+        {owner.pk: owner.username},
+        Reader(owner.pk),
     )
 
 
@@ -103,7 +109,8 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
     reader = _checked_operator(request)
     chosen = _filter(query, _chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    return listing(period_of(query), chosen, Slot(query.weekday, query.hour), query.order, names, reader.pk)
+    reading = Reader(reader.pk, reader.has_perm(READ_ANY))
+    return listing(period_of(query), chosen, Slot(query.weekday, query.hour), query.order, names, reading)
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:

@@ -22,6 +22,7 @@ from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
+from webapp.safety.in_force import saved_policy
 from webapp.traces import store
 from webapp.traces.file.archive import TraceFileError
 
@@ -107,6 +108,7 @@ class ForkPreparation:
         return GenerationRequest(
             request_id=self._request.pk,
             attempt=self._request.attempt,
+            policy=saved_policy(),
             model=self._request.model,
             prompt_ids=parent.prompt.ids,
             kept_ids=self._ids,

@@ -18,6 +18,7 @@ from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import MessagesInput, SavedInput, is_stepped
 from webapp.requests.models import IMPORTED, Request
+from webapp.safety.in_force import saved_policy
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class Preparation:
         return GenerationRequest(
             request_id=self._request.id,
             attempt=self._request.attempt,
+            policy=saved_policy(),
             model=self._request.model,
             prompt_ids=tuple(assembled.prompt.ids),
             params=params,

@@ -16,6 +16,7 @@ from inference.tokenization.gguf_metadata import read_metadata
 from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler
 from webapp.requests.model_entry import ModelEntry, entry_of
+from webapp.safety.in_force import saved_policy
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,14 @@ def background_pool() -> ThreadPoolExecutor:
 
 
 @cache
-def guard() -> Guard:
-    """Raises PolicyError, SafetyModelError."""
+def _file_guard() -> Guard:
     return load_guard(settings.ENVIRONMENT.policy_path)
+
+
+def guard() -> Guard:
+    """The classifier under the policy in force. Raises PolicyError, SafetyModelError."""
+    policy = saved_policy()
+    return _file_guard() if policy is None else _file_guard().under(policy)
 
 
 @cache

@@ -7,6 +7,10 @@ class TracesConfig(AppConfig):
     label = "traces"
 
     def ready(self) -> None:
+        from webapp.audit.log import audited
+        from webapp.traces.models import SiteRetentionRule
+
+        audited(SiteRetentionRule)
         if settings.ENVIRONMENT.otlp is not None:
             from webapp.requests.signals import settled
             from webapp.traces.export.tasks import on_settled

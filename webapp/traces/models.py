@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 
 from webapp.requests.models import Request
@@ -18,6 +19,9 @@ class Trace(models.Model):
     observed = models.JSONField(null=True)
     """The browser's own timing, which arrives after the trace was saved."""
     saved_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        permissions: ClassVar = [("view_any_trace", "Can read the traces of all users, texts included")]
 
     def __str__(self) -> str:
         return str(self.request_id)
@@ -106,3 +110,20 @@ class RetentionRule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.keep_days} days for {self.user}"
+
+
+class SiteRetentionRule(models.Model):
+    """The operator's limit on the days for which traces are kept: pinned ones too."""
+
+    group = models.OneToOneField(Group, null=True, on_delete=models.CASCADE, related_name="+")
+    """Null: all users."""
+    keep_days = models.PositiveIntegerField()
+
+    class Meta:
+        verbose_name = "retention rule"
+        constraints: ClassVar = [
+            models.UniqueConstraint(models.Value(1), condition=models.Q(group=None), name="one_rule_for_all")
+        ]
+
+    def __str__(self) -> str:
+        return f"for {self.group or 'all users'}"

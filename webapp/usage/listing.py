@@ -50,8 +50,10 @@ class UsedRequest(Result):
     queue_us: int | None
     first_token_us: int | None
     per_token_us: int | None
+    is_own: bool
+    """It is the reader's own request, and is there."""
     is_readable: bool
-    """The reader owns the request and its trace is there."""
+    """The reader may read it: as the owner, or as an operator who may read any trace, which is then recorded."""
 
 
 class UsedRequestList(Result):
@@ -62,8 +64,17 @@ class UsedRequestList(Result):
     """Requests of the period, also those that are not listed."""
 
 
+@dataclass(frozen=True)
+class Reader:
+    """The user who reads the list."""
+
+    user_id: int
+    reads_all: bool = False
+    """The user may read the traces of all users."""
+
+
 def listing(
-    period: Period, chosen: Filter, slot: Slot, order: Order, names: Mapping[int, str], reader_id: int
+    period: Period, chosen: Filter, slot: Slot, order: Order, names: Mapping[int, str], reader: Reader
 ) -> UsedRequestList:
     """Return the first requests in this order."""
     records = UsageRecord.objects.filter(
@@ -77,9 +88,11 @@ def listing(
         records = records.annotate(hour=ExtractHour("accepted_at", tzinfo=period.zone)).filter(hour=slot.hour)
     shown = list(_ordered(records, order)[:MAX_LISTED])
     ids = [record.request_id for record in shown]
-    readable = set(Request.objects.filter(pk__in=ids, user_id=reader_id).values_list("pk", flat=True))
+    own = set(Request.objects.filter(pk__in=ids, user_id=reader.user_id).values_list("pk", flat=True))
+    traced = Request.objects.filter(pk__in=ids, trace__isnull=False) if reader.reads_all else Request.objects.none()
+    readable = own | set(traced.values_list("pk", flat=True))
     return UsedRequestList(
-        requests=[_used(record, names, record.request_id in readable) for record in shown],
+        requests=[_used(each, names, each.request_id in own, each.request_id in readable) for each in shown],
         num_requests=records.count(),
     )
 
@@ -93,7 +106,7 @@ def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageReco
     return records.order_by(*first, "-accepted_at", "-pk")
 
 
-def _used(record: UsageRecord, names: Mapping[int, str], is_readable: bool) -> UsedRequest:
+def _used(record: UsageRecord, names: Mapping[int, str], is_own: bool, is_readable: bool) -> UsedRequest:
     return UsedRequest(
         request_id=record.request_id,
         accepted_at=record.accepted_at,
@@ -110,5 +123,6 @@ def _used(record: UsageRecord, names: Mapping[int, str], is_readable: bool) -> U
         queue_us=record.queue_us,
         first_token_us=record.first_token_us,
         per_token_us=record.per_token_us,
+        is_own=is_own,
         is_readable=is_readable,
     )

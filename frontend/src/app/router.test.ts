@@ -24,6 +24,8 @@ it.each([
   ["/reruns/rerun_1", { page: "rerun", rerun: "rerun_1" }],
   ["/requests/req_1/events", { page: "unknown" }],
   ["/c/", { page: "unknown" }],
+  ["/admin/requests/req_1", { page: "reading", request: "req_1" }],
+  ["/admin/requests/", { page: "unknown" }],
   ["/admin/usage/", { page: "unknown" }],
   ["/admin/", { page: "desk", entry: USAGE, rest: "", query: "" }],
   ["/admin/?period=7&by=user", { page: "desk", entry: USAGE, rest: "", query: "period=7&by=user" }],

@@ -5,6 +5,7 @@ export type Route =
   | { page: "chat"; conversation: string | null }
   | { page: "turns"; conversation: string }
   | { page: "request"; request: string }
+  | { page: "reading"; request: string }
   | { page: "library" }
   | { page: "learn"; exhibit: string | null }
   | { page: "compare"; ids: string[] }
@@ -25,6 +26,8 @@ export function routeOf(address: string): Route {
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
   if (first === "c" && id && rest[0] === "turns" && rest.length === 1)
     return { page: "turns", conversation: id };
+  if (first === "admin" && id === "requests" && rest[0] && rest.length === 1)
+    return { page: "reading", request: rest[0] };
   if (rest.some(Boolean)) return { page: "unknown" };
   if (first === "") return { page: "chat", conversation: null };
   if (first === "c" && id) return { page: "chat", conversation: id };

@@ -33,7 +33,20 @@ function on(pages: Page[], tables: [title: string, where: string, bindings: KeyT
 
 export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
-    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "race", "usage", "desk", "unknown"],
+    [
+      "chat",
+      "turns",
+      "request",
+      "reading",
+      "library",
+      "learn",
+      "compare",
+      "rerun",
+      "race",
+      "usage",
+      "desk",
+      "unknown",
+    ],
     [
       ["Everywhere", "on every page", APP_KEYS],
       ["Conversations", "on a conversation in the list", LIST_KEYS],

@@ -5,6 +5,15 @@ import type { UsageReport } from "../protocol/api";
 import DeskPage from "./DeskPage.svelte";
 import { figures, NOTHING, reportOf, REQUEST, usd } from "./fixtures";
 
+const HELD = {
+  user_id: 3,
+  name: "alice",
+  goes: [],
+  stays: [],
+  erasure: null,
+  num_deleted: 0,
+  may_export: true,
+};
 const onOpen = vi.fn();
 let page: object;
 let asked: string[] = [];
@@ -13,6 +22,7 @@ let listed: string[] = [];
 /** What the server answers: a report, or a problem. */
 function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
+    if (address === "/api/account/data") return Promise.resolve(new Response(JSON.stringify(HELD)));
     if (address.includes("/requests?")) {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));

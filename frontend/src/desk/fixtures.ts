@@ -102,5 +102,6 @@ export const REQUEST: UsedRequest = {
   queue_us: null,
   first_token_us: 1200,
   per_token_us: null,
+  is_own: true,
   is_readable: true,
 };

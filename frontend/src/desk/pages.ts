@@ -56,6 +56,18 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./notices/NoticesPage.svelte"),
   },
   {
+    path: "/admin/safety/",
+    label: "Safety",
+    permission: "safety.change_policyversion",
+    load: () => import("./safety/SafetyPage.svelte"),
+  },
+  {
+    path: "/admin/retention/",
+    label: "Retention",
+    permission: "traces.change_siteretentionrule",
+    load: () => import("./retention/RetentionPage.svelte"),
+  },
+  {
     path: "/admin/audit/",
     label: "Audit",
     permission: "auditlog.view_logentry",

@@ -195,6 +195,12 @@ export interface Choices {
   currency: string[];
 }
 
+/** The confirmation of an erasure. */
+export interface ConfirmedErasure {
+  /** The account's name, typed by the person who asks. */
+  name: string;
+}
+
 /** The parts of an answer's prompt, in tokens. */
 export interface ContextParts {
   window: number;
@@ -282,6 +288,15 @@ export interface ErrorAnswer {
   error: ApiProblem;
 }
 
+/** A request that would be judged otherwise. */
+export interface ExampleRequest {
+  request_id: string;
+  user: string;
+  /** Null: the reader may not read others' traces. */
+  title: string | null;
+  is_own: boolean;
+}
+
 /** A question and its answer. */
 export interface Exchange {
   question: string;
@@ -348,6 +363,20 @@ export interface Group {
   before: UsageFigures;
   /** One per part of the chart. */
   points: UsageFigures[];
+}
+
+/** A group of users and its rule. */
+export interface GroupRule {
+  group: string;
+  num_users: number;
+  /** Null: the group has no rule of its own. */
+  keep_days: number | null;
+}
+
+/** Rows of a user in one table. */
+export interface HeldRows {
+  table: string;
+  num: number;
 }
 
 /** The result of importing a file of conversations. */
@@ -439,6 +468,13 @@ export interface KindPrices {
   cache_write_5m: number;
   cache_write_1h: number;
   output: number;
+}
+
+/** Per category: the lowest score that is flagged, and the lowest that is blocked. */
+export interface LayerThresholds {
+  flag: Record<string, number>;
+  /** A category that is left out is never blocked. */
+  block: Record<string, number>;
 }
 
 /** A user's requests. */
@@ -995,6 +1031,35 @@ export interface Point {
   rss_bytes: number | null;
 }
 
+/** The thresholds to put in force. */
+export interface PolicyChange {
+  thresholds: PolicyThresholds;
+  /** The version in force that its author has seen; null: the file's policy. */
+  after: number | null;
+  /** The author's reason. */
+  note?: string;
+}
+
+/** The effect of other thresholds on the newest saved decisions. */
+export interface PolicyEffect {
+  num_read: number;
+  num_decisions: number;
+  /** Requests whose recorded scores do not decide: several sentences, or a category that was not scored. */
+  num_unknown: number;
+  /** Requests by verdict under the policy in force. */
+  before: Record<string, number>;
+  after: Record<string, number>;
+  changes: VerdictChange[];
+}
+
+/** The thresholds of a policy, from 0 to 1. */
+export interface PolicyThresholds {
+  /** Of messages. */
+  input: LayerThresholds;
+  /** Of answers. */
+  output: LayerThresholds;
+}
+
 /** A user's named settings for answers. */
 export interface Preset {
   id: number;
@@ -1239,6 +1304,8 @@ export interface RerunSet {
 export interface Retention {
   /** Null: traces are kept forever. */
   keep_days: number | null;
+  /** The operator deletes the user's traces after so many days, pinned ones too; null: no limit. */
+  site_days: number | null;
   /** Traces that the rule asked about would delete now. */
   num_due: number;
   num_traces: number;
@@ -1248,6 +1315,14 @@ export interface Retention {
 /** The new rule; null ends it. */
 export interface RetentionChange {
   keep_days: number | null;
+}
+
+/** The traces that rules would delete now. */
+export interface RetentionPreview {
+  num_traces: number;
+  num_users: number;
+  /** Of these traces, those that their users have pinned. */
+  num_pinned: number;
 }
 
 /** A rule to try. */
@@ -1304,6 +1379,27 @@ export interface Safety {
   verdict: "allow" | "block" | "flag" | "rewrite";
   /** The worst of each layer that was checked. */
   layers: Record<string, "allow" | "block" | "flag" | "rewrite">;
+}
+
+/** The versions of the policy, the one in force first. */
+export interface SafetyState {
+  versions: SavedPolicy[];
+  /** By category: the text that a reader sees in place of a blocked one. A category without one cannot be blocked. */
+  replacements: Record<string, string>;
+  /** Saved requests with a safety decision. */
+  num_decisions: number;
+}
+
+/** A version of the policy. */
+export interface SavedPolicy {
+  /** Null: the policy of the file. */
+  version: number | null;
+  /** As the checks record it. */
+  label: string;
+  author: string;
+  saved_at: string | null;
+  note: string;
+  thresholds: PolicyThresholds;
 }
 
 /** A filter and an order of the library under a name. */
@@ -1405,6 +1501,24 @@ export interface SignedIn {
   is_superuser: boolean;
   /** Names such as usage.view_usagerecord, which open an operator's pages. */
   permissions: string[];
+}
+
+/** The operator's rules, and their effect. Of several rules that concern a user the shortest holds. */
+export interface SiteRetention {
+  /** For all users; null: no limit. */
+  keep_days: number | null;
+  /** All groups, by name. */
+  groups: GroupRule[];
+  /** Saved traces of all users. */
+  num_traces: number;
+}
+
+/** The rules to try or to set; they replace all others. */
+export interface SiteRetentionChange {
+  /** 1 to 3,650; null: no limit for all users. */
+  keep_days?: number | null;
+  /** Days by the group's name; a group that is left out has no rule of its own. */
+  groups?: Record<string, number>;
 }
 
 /** A conversation of a file that was not imported. */
@@ -1666,7 +1780,9 @@ export interface UsedRequest {
   queue_us: number | null;
   first_token_us: number | null;
   per_token_us: number | null;
-  /** The reader owns the request and its trace is there. */
+  /** It is the reader's own request, and is there. */
+  is_own: boolean;
+  /** The reader may read it: as the owner, or as an operator who may read any trace, which is then recorded. */
   is_readable: boolean;
 }
 
@@ -1711,11 +1827,37 @@ export interface UserChange {
   would_cost_nano: number;
 }
 
+/** The data that the product holds of a user, and the state of its erasure. */
+export interface UserData {
+  user_id: number;
+  name: string;
+  /** Rows that an erasure deletes. */
+  goes: HeldRows[];
+  /** Rows that an erasure leaves, without a name: bills, sums of use and the audit log need them. */
+  stays: HeldRows[];
+  /** Null: none was begun. `searching`: all is deleted, and late writes are looked for. */
+  erasure: "done" | "searching" | "stopping" | null;
+  begun_at: string | null;
+  /** Rows that the erasure has deleted so far. */
+  num_deleted: number;
+  /** The reader may export the data. */
+  may_export: boolean;
+  may_erase: boolean;
+}
+
 /** Requests whose safety checks had the same worst verdict. */
 export interface Verdict {
   verdict: string;
   num: number;
   num_before: number;
+}
+
+/** Requests that would be judged otherwise, in one way. */
+export interface VerdictChange {
+  before: "allow" | "block" | "flag";
+  after: "allow" | "block" | "flag";
+  num: number;
+  examples: ExampleRequest[];
 }
 
 /** The fields to change; a field that is left out stays. */
@@ -1806,6 +1948,12 @@ export interface Operations {
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
   "GET /api/health": { answer: SystemHealth; };
+  "GET /api/retention/site": { answer: SiteRetention; };
+  "PUT /api/retention/site": { body: SiteRetentionChange; answer: SiteRetention; };
+  "POST /api/retention/site/preview": { body: SiteRetentionChange; answer: RetentionPreview; };
+  "GET /api/safety": { answer: SafetyState; };
+  "PUT /api/safety": { body: PolicyChange; answer: SafetyState; };
+  "POST /api/safety/preview": { body: PolicyThresholds; answer: PolicyEffect; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
   "GET /api/users": { query: PeopleQuery; answer: People; };
   "GET /api/users/{target_id}": { query: PeriodQuery; answer: PersonState; };
@@ -1828,6 +1976,10 @@ export interface Operations {
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };
   "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };
+  "GET /api/account/data": { answer: UserData; };
+  "POST /api/account/erasure": { body: ConfirmedErasure; answer: UserData; };
+  "GET /api/users/{user_id}/data": { answer: UserData; };
+  "POST /api/users/{user_id}/erasure": { body: ConfirmedErasure; answer: UserData; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };

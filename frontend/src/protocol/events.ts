@@ -323,6 +323,8 @@ export interface GenerationRequest {
   num_candidates: number;
   /** True: the output guard checks text before it is released. */
   is_guarded: boolean;
+  /** The policy of these checks; None: that of the worker's own file. */
+  policy: Policy | null;
   /** The request's owner. It separates the prefix cache's contents. Fairness between users counts by it. */
   principal: string;
   /** Time for which the client wants the prompt's full blocks kept. It pays for those that only this request wrote. */
@@ -521,6 +523,17 @@ export interface OrderRequest {
   second: number[];
 }
 
+/** One policy file. */
+export interface Policy {
+  name: string;
+  version: string;
+  release: Release;
+  input: Thresholds;
+  output: Thresholds;
+  replacement: Record<string, string>;
+  help_first: string[];
+}
+
 /** One chunk of the prompt was computed. */
 export interface PrefillAdvanced {
   type: "prefill.advanced";
@@ -664,6 +677,12 @@ export interface ReadingRequest {
   ids: number[];
   /** Tokens whose probability to come next is asked for. */
   asked: number[];
+}
+
+/** The numbers of generated tokens between checks. */
+export interface Release {
+  first_tokens: number;
+  every_tokens: number;
 }
 
 /** The request is well-formed and on its way. */
@@ -960,6 +979,12 @@ export interface TextWithheld {
   category: string;
   /** Text shown instead. */
   replacement: string;
+}
+
+/** Per category: the lowest score that is flagged, and the lowest that is blocked. */
+export interface Thresholds {
+  flag: Record<string, number>;
+  block: Record<string, number>;
 }
 
 /** Step mode: the next token is drawn, and waits for a person to take it or another one. */

@@ -9,12 +9,16 @@ import type {
   NewFork,
   NewPreset,
   Operations,
+  PolicyChange,
+  PolicyThresholds,
   ProbeBody,
   Selection,
+  SiteRetentionChange,
   Started,
   Waiting,
 } from "../protocol/api";
 import type {
+  Frame,
   ProbeAttended,
   ProbeCompared,
   ProbeLensed,
@@ -140,6 +144,21 @@ async function savedTrace(
   return { content, observed: observed ? (JSON.parse(observed) as RequestObserved) : null };
 }
 
+/** Another user's saved trace, as an operator reads it. */
+export interface OthersTrace {
+  user: string;
+  title: string;
+  frames: Frame[];
+}
+
+async function othersTrace(id: string): Promise<OthersTrace> {
+  const response = await fetch(`/api/requests/${encodeURIComponent(id)}/reading`).catch(() => null);
+  if (!response) throw new ApiError(0, { code: "offline", message: UNREACHABLE });
+  const data: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw new ApiError(response.status, problemOf(data, response.status));
+  return data as OthersTrace;
+}
+
 function problemOf(data: unknown, status: number): ApiProblem {
   const problem = (data as ErrorAnswer | null)?.error;
   return problem ?? { code: "internal", message: `The server answered with status ${status}.` };
@@ -245,6 +264,12 @@ export const api = {
   retention: (keep_days?: number) =>
     call("GET /api/retention", keep_days === undefined ? {} : { query: query({ keep_days }) }),
   setRetention: (keep_days: number | null) => call("PUT /api/retention", { body: { keep_days } }),
+  safety: () => call("GET /api/safety"),
+  previewSafety: (body: PolicyThresholds) => call("POST /api/safety/preview", { body }),
+  setSafety: (body: PolicyChange) => call("PUT /api/safety", { body }),
+  siteRetention: () => call("GET /api/retention/site"),
+  previewSiteRetention: (body: SiteRetentionChange) => call("POST /api/retention/site/preview", { body }),
+  setSiteRetention: (body: SiteRetentionChange) => call("PUT /api/retention/site", { body }),
   sendTrace: (id: string) => call("POST /api/requests/{request_id}/otlp", { path: at(id) }),
   /** One trace, or all of an archive. */
   importRequests: async (file: File): Promise<ImportedRequest[]> =>
@@ -263,8 +288,18 @@ export const api = {
   live: () => call("GET /api/live"),
   /** Of any user, for operators. */
   stopAnyRequest: (id: string) => call("POST /api/live/requests/{request_id}/stop", { path: at(id) }),
+  /** What the product holds of a user; null: of the signed-in one. */
+  allData: (user_id: number | null) =>
+    user_id === null
+      ? call("GET /api/account/data")
+      : call("GET /api/users/{user_id}/data", { path: { user_id } }),
+  erase: (user_id: number | null, name: string) =>
+    user_id === null
+      ? call("POST /api/account/erasure", { body: { name } })
+      : call("POST /api/users/{user_id}/erasure", { path: { user_id }, body: { name } }),
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
+  othersTrace,
   /** With the texts of the turn before, which are read from its own trace. */
   compared: (id: string) => call("GET /api/requests/{request_id}/compared", { path: at(id) }),
   ledger: (id: string) => call("GET /api/requests/{request_id}/ledger", { path: at(id) }),

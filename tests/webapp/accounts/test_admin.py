@@ -1,4 +1,4 @@
-"""Deletion of accounts in the admin: an account with ledger entries stays, with advice on what to do instead."""
+"""Accounts in the admin: no page deletes one, each leads to the erasure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from django.urls import reverse
 from inference.protocol.request import Usage
 from webapp.billing.bill import post_bill
 from webapp.billing.models import LedgerEntry
-from webapp.requests.models import Request
 
 pytestmark = pytest.mark.django_db
 
@@ -22,36 +21,34 @@ def admin() -> Client:
     return client
 
 
-def test_an_account_with_a_bill_is_not_deleted_and_can_be_closed(admin: Client) -> None:
+@pytest.fixture
+def alice() -> User:
     alice = User.objects.create_user("alice")
     post_bill("req_a", alice.pk, "smollm2-135m-instruct", Usage(output=1))
+    return alice
+
+
+def test_no_page_offers_a_deletion_that_would_fail(admin: Client, alice: User) -> None:
     page = reverse("admin:auth_user_delete", args=[alice.pk])
-    selected = {"action": "delete_selected", "_selected_action": [alice.pk]}
-    for response in (admin.get(page), admin.post(reverse("admin:auth_user_changelist"), selected)):
-        assert response.status_code == 200
-        text = response.content.decode()
-        assert "Entries of alice (1) in the ledger, which stay for good." in text
-        assert "untick “Active”" in text
-        assert reverse("admin:auth_user_change", args=[alice.pk]) in text
-    admin.post(page, {"post": "yes"})
-    admin.post(reverse("admin:auth_user_changelist"), selected | {"post": "yes"})
+    for response in (admin.get(page), admin.post(page, {"post": "yes"})):
+        assert (response.status_code, response["Location"]) == (302, f"/admin/users/{alice.pk}/")
+    changelist = reverse("admin:auth_user_changelist")
+    assert "delete_selected" not in admin.get(changelist).content.decode()
+    admin.post(changelist, {"action": "delete_selected", "_selected_action": [alice.pk], "post": "yes"})
     assert LedgerEntry.objects.get().user == alice
 
+
+def test_the_page_of_an_account_leads_to_its_erasure(admin: Client, alice: User) -> None:
+    page = admin.get(reverse("admin:auth_user_change", args=[alice.pk])).content.decode()
+    assert f'<a href="/admin/users/{alice.pk}/">Export or erase all data</a>' in page
+
+
+def test_a_closed_account_is_signed_out(alice: User) -> None:
     client = Client()
     client.force_login(alice)
     assert client.get("/api/requests").status_code == 200
     User.objects.filter(pk=alice.pk).update(is_active=False)
     assert client.get("/api/requests").status_code == 401
-
-
-def test_an_account_without_one_goes_with_all_that_is_its(admin: Client) -> None:
-    bob = User.objects.create_user("bob")
-    Request.objects.create(user=bob, surface="chat", model="m", title="T")
-    page = reverse("admin:auth_user_delete", args=[bob.pk])
-    assert "in the ledger" not in admin.get(page).content.decode()
-    assert admin.post(page, {"post": "yes"}).status_code == 302
-    assert not User.objects.filter(pk=bob.pk).exists()
-    assert not Request.objects.exists()
 
 
 def test_its_pages_ask_for_no_icon_that_there_is_not(admin: Client) -> None:

@@ -9,6 +9,7 @@ from webapp.gateway.errors import ApiError, user_id
 from webapp.gateway.structs import Body, Query, Result
 from webapp.traces.library import listing as library
 from webapp.traces.library.retention import MAX_DAYS, due
+from webapp.traces.library.site_retention import load_rules
 from webapp.traces.models import RetentionRule
 
 
@@ -30,6 +31,8 @@ class Retention(Result):
 
     keep_days: int | None
     """Null: traces are kept forever."""
+    site_days: int | None
+    """The operator deletes the user's traces after so many days, pinned ones too; null: no limit."""
     num_due: int
     """Traces that the rule asked about would delete now."""
     num_traces: int
@@ -39,7 +42,7 @@ class Retention(Result):
 def show_retention(request: HttpRequest, query: RetentionQuery) -> Retention:
     """Show the retention rule. With `keep_days`, `num_due` counts for that rule."""
     asked = request.GET.get("keep_days")
-    return _shown(user_id(request), None if asked is None else _checked_days(_number(asked)))
+    return _shown(user_id(request), None if asked is None else checked_days(_number(asked)))
 
 
 def change_retention(request: HttpRequest, body: RetentionChange) -> Retention:
@@ -55,6 +58,7 @@ def _shown(owner: int, asked: int | None) -> Retention:
     saved = library.listed(owner).filter(trace__isnull=False)
     return Retention(
         keep_days=keep_days,
+        site_days=load_rules().of_user(owner),
         num_due=due(owner, tried, timezone.now()).count() if tried else 0,
         num_traces=saved.count(),
         num_pinned=saved.filter(trace__entry__is_pinned=True).count(),
@@ -65,14 +69,15 @@ def _set(owner: int, keep_days: int | None) -> None:
     if keep_days is None:
         RetentionRule.objects.filter(pk=owner).delete()
     else:
-        RetentionRule.objects.update_or_create(pk=owner, defaults={"keep_days": _checked_days(keep_days)})
+        RetentionRule.objects.update_or_create(pk=owner, defaults={"keep_days": checked_days(keep_days)})
 
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
 
 
-def _checked_days(days: int) -> int:
+def checked_days(days: int, field: str = "keep_days") -> int:
+    """The days of a rule. Raises ApiError."""
     if not 1 <= days <= MAX_DAYS:
-        raise ApiError(400, "invalid", f"keep_days must be between 1 and {MAX_DAYS}, or null.", "keep_days")
+        raise ApiError(400, "invalid", f"{field} must be between 1 and {MAX_DAYS}, or null.", field)
     return days

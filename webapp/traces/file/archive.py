@@ -15,7 +15,7 @@ import msgspec
 import zstandard
 
 from inference.protocol.codec import decode_events, encode_events
-from inference.protocol.events import AnyEvent, Frame, GenerationForked, TokenSampled, first
+from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked, TokenSampled, first
 from inference.protocol.request import PROTOCOL_VERSION
 from webapp.traces.file.column_reader import from_columns, generated
 from webapp.traces.file.column_writer import to_columns
@@ -154,6 +154,18 @@ def decode_turn(data: bytes) -> Turn:
         return Turn(events, [*_kept(events), *generated(document.columns)])
     except _WRONG as error:
         raise TraceFileError(f"The trace's events are not valid: {error}") from error
+
+
+def decode_checks(data: bytes) -> list[SafetyChecked]:
+    """Read the safety checks of a trace file, without its other events. Raises TraceFileError."""
+    document = _document(unpacked(data))
+    try:
+        events = msgspec.json.decode(document.events, type=list[msgspec.Raw])
+        found = [bytes(event) for event in events if b'"safety.checked"' in bytes(event)]
+        decoded = decode_events(b"[%s]" % b",".join(found))
+    except _WRONG as error:
+        raise TraceFileError(f"The trace's events are not valid: {error}") from error
+    return [event for event in decoded if isinstance(event, SafetyChecked)]
 
 
 def packed(data: bytes) -> bytes:

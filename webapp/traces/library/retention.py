@@ -1,4 +1,4 @@
-"""Deletes traces that are older than their user's rule. The bill and the usage, in the ledger, stay."""
+"""Deletes traces that are older than their user's rule or the operator's allows. Bill and usage stay."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from webapp.requests.models import Request
 from webapp.traces import store
+from webapp.traces.library.site_retention import load_rules
 from webapp.traces.models import Entry, RetentionRule
 
 MAX_DAYS = 3650
@@ -30,7 +31,14 @@ def enforce(now: datetime) -> int:
         found = due(rule.user_id, rule.keep_days, now).select_related("message")
         for request in found.defer("input", "output_text")[: _MAX_AT_ONCE - num_deleted]:
             num_deleted += delete_unpinned(request)
-    return num_deleted
+    return num_deleted + _enforce_site_rules(now, _MAX_AT_ONCE - num_deleted)
+
+
+def _enforce_site_rules(now: datetime, num: int) -> int:
+    found = list(load_rules().due(now).select_related("message").defer("input", "output_text")[:num])
+    for request in found:
+        store.delete(request)
+    return len(found)
 
 
 def delete_unpinned(request: Request) -> bool:

@@ -86,7 +86,7 @@ def test_it_is_told_before_it_is_set_and_only_of_one_s_own() -> None:
     for days in (3, 2):
         saved(user, finished_at=datetime.now(UTC) - timedelta(days=days, hours=1))
     saved(user, finished_at=datetime.now(UTC) - timedelta(days=9), is_pinned=True)
-    forever = {"keep_days": None, "num_due": 0, "num_traces": 3, "num_pinned": 1}
+    forever = {"keep_days": None, "site_days": None, "num_due": 0, "num_traces": 3, "num_pinned": 1}
     assert alice.get("/api/retention").json() == forever
     assert alice.get("/api/retention?keep_days=2").json() == forever | {"num_due": 2}
     assert alice.get("/api/retention?keep_days=3").json() == forever | {"num_due": 1}

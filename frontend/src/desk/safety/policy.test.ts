@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import type { PolicyThresholds } from "../../protocol/api";
+import { categoriesOf, changeText, isSame, readText, versionText, withThreshold } from "./policy";
+
+const POLICY: PolicyThresholds = {
+  input: { flag: { violence: 0.55, jailbreak: 0.55 }, block: { violence: 0.82 } },
+  output: { flag: { violence: 0.57 }, block: {} },
+};
+
+it("moves one threshold and leaves the policy as it was", () => {
+  const moved = withThreshold(POLICY, "input", "block", "violence", 0.7);
+  expect(moved.input.block).toEqual({ violence: 0.7 });
+  expect(POLICY.input.block).toEqual({ violence: 0.82 });
+  expect(isSame(moved, POLICY)).toBe(false);
+  expect(isSame(withThreshold(moved, "input", "block", "violence", 0.82), POLICY)).toBe(true);
+  expect(withThreshold(POLICY, "input", "block", "violence", null).input.block).toEqual({});
+  expect(categoriesOf(POLICY)).toEqual(["violence", "jailbreak"]);
+});
+
+it("says what would change, of what, and what is not known", () => {
+  expect(changeText({ before: "flag", after: "block", num: 3, examples: [] })).toBe(
+    "3 requests that are now flagged would be blocked",
+  );
+  const effect = { num_read: 1000, num_decisions: 2500, num_unknown: 1, before: {}, after: {}, changes: [] };
+  expect(readText(effect)).toBe(
+    "The newest 1,000 of 2,500 saved decisions. 1 is unknown: the recorded scores do not decide.",
+  );
+  expect(readText({ ...effect, num_decisions: 1000, num_unknown: 0 })).toBe("All 1,000 saved decisions.");
+  expect(readText({ ...effect, num_read: 0, num_decisions: 0 })).toBe("There is no saved decision yet.");
+  const file = {
+    version: null,
+    label: "default 2",
+    author: "",
+    saved_at: null,
+    note: "",
+    thresholds: POLICY,
+  };
+  expect(versionText(file)).toBe("default 2, of the policy file");
+});

@@ -1,0 +1,68 @@
+"""Blocks an account for its erasure, which then begins by itself. Knows nothing of HTTP and of the deletion."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from redis.exceptions import RedisError
+
+from webapp.accounts.models import SignInLink
+from webapp.audit.log import record
+from webapp.lifecycle.stop import stop
+from webapp.privacy.models import Erasure
+from webapp.requests.models import Request
+from webapp.traces.models import Share
+
+_SESSIONS_AT_ONCE = 500
+
+
+class LastSuperuser(Exception):
+    """Without this account no operator could do everything."""
+
+
+def begin(user: User, asked_by: User) -> Erasure:
+    """Block the account, close its links and stop its requests. A second call does so again.
+
+    Raises LastSuperuser.
+    """
+    with transaction.atomic():
+        superusers = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
+        if user.is_superuser and not superusers.exclude(pk=user.pk).exists():
+            raise LastSuperuser
+        erasure = Erasure.objects.filter(user=user, done_at=None).first()
+        if erasure is None:
+            # An erased account that was opened again is erased anew.
+            Erasure.objects.filter(user=user).delete()
+            erasure = Erasure.objects.create(user=user, asked_by=asked_by)
+            record(user, "began to erase all data of")
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        Share.objects.filter(trace__request__user=user).delete()
+        SignInLink.objects.filter(user=user).delete()
+    end_sessions(user.pk)
+    # The erasure itself stops them again: Redis may be away for now.
+    with suppress(RedisError):
+        stop_open(user.pk)
+    return erasure
+
+
+def stop_open(user_id: int) -> int:
+    """Stop the user's open requests; return their number. Raises RedisError."""
+    found = list(Request.objects.filter(user_id=user_id, finished_at=None))
+    for request in found:
+        stop(request)
+    return Request.objects.filter(user_id=user_id, finished_at=None).count()
+
+
+def end_sessions(user_id: int) -> int:
+    """Delete the user's sessions, which name the user only inside."""
+    ended = [
+        session.session_key
+        for session in Session.objects.iterator(_SESSIONS_AT_ONCE)
+        if session.get_decoded().get("_auth_user_id") == str(user_id)
+    ]
+    for start in range(0, len(ended), _SESSIONS_AT_ONCE):
+        Session.objects.filter(pk__in=ended[start : start + _SESSIONS_AT_ONCE]).delete()
+    return len(ended)

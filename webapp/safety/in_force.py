@@ -1,0 +1,81 @@
+"""The policy in force, read anew for each request, so that a saved one needs no restart. Knows nothing of checks.
+
+A worker has no database: the site sends the policy with each generation.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+
+from inference.protocol.safety_policy import Policy, Thresholds
+from inference.safety.policy import load_policy, problems_of
+from webapp.audit.log import record
+from webapp.safety.models import PolicyVersion
+
+NAME = "desk"
+"""The name of saved policies, as checks record it with the version."""
+
+
+class PolicyRefused(Exception):
+    """The policy could not work; the message says why."""
+
+
+class Outdated(Exception):
+    """Another operator has saved a policy meanwhile."""
+
+
+def newest() -> PolicyVersion | None:
+    return PolicyVersion.objects.order_by("-pk").first()
+
+
+def saved_policy() -> Policy | None:
+    """The newest saved policy; None: the file's is in force."""
+    version = newest()
+    return None if version is None else policy_of(version)
+
+
+def file_policy() -> Policy:
+    """Raises PolicyError."""
+    return load_policy(settings.ENVIRONMENT.policy_path)
+
+
+def policy_of(version: PolicyVersion) -> Policy:
+    policy = msgspec.convert(version.policy, Policy)
+    return msgspec.structs.replace(policy, name=NAME, version=str(version.pk))
+
+
+def changed(policy: Policy, given: dict[str, Thresholds]) -> Policy:
+    """The policy with other thresholds, by layer. Raises PolicyRefused."""
+    for layer in ("input", "output"):
+        known, asked = getattr(policy, layer).flag.keys(), given[layer].flag.keys()
+        if known != asked:
+            wrong = sorted(known ^ asked)[0]
+            raise PolicyRefused(f"{layer} must have a flag threshold for each of {', '.join(sorted(known))}: {wrong}.")
+    new = msgspec.structs.replace(policy, **given)
+    if problems := problems_of(new):
+        raise PolicyRefused(f"The policy {problems[0]}.")
+    return new
+
+
+def save(policy: Policy, author_id: int, note: str, after: int | None) -> PolicyVersion:
+    """Save a new version. after: the newest version that its author has seen. Raises Outdated."""
+    with transaction.atomic():
+        before = PolicyVersion.objects.select_for_update().order_by("-pk").first()
+        if (before.pk if before else None) != after:
+            raise Outdated
+        old = file_policy() if before is None else policy_of(before)
+        version = PolicyVersion.objects.create(policy=msgspec.to_builtins(policy), author_id=author_id, note=note)
+        record(version, "put in force the safety policy", _flat(old), _flat(policy), note)
+    return version
+
+
+def _flat(policy: Policy) -> dict[str, float | None]:
+    """Each threshold by its place."""
+    return {
+        f"{layer} {category} {action}": getattr(getattr(policy, layer), action).get(category)
+        for layer in ("input", "output")
+        for category in policy.input.flag | policy.output.flag
+        for action in ("flag", "block")
+    }
