@@ -274,5 +274,5 @@ def test_no_word_of_an_erased_user_is_left_anywhere(served: Processes) -> None:
     assert served.client.get(data).json()["name"] == f"erased-{visitor.id}"
     assert total(served) == before and before["num_requests"] >= 6
     assert (
-        served.client.get(f"/admin/auth/user/{visitor.id}/delete/").headers["Location"] == f"/admin/users/{visitor.id}"
+        served.client.get(f"/admin/auth/user/{visitor.id}/delete/").headers["Location"] == f"/admin/users/{visitor.id}/"
     )
