@@ -17,10 +17,17 @@ from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
 from webapp.gateway.handler import OneHopHandler  # noqa: E402
+from webapp.live.consumer import LiveConsumer  # noqa: E402
 from webapp.stream.consumer import EventsConsumer  # noqa: E402
 from webapp.stream.origin import OwnOrigin  # noqa: E402
 
-_sockets = URLRouter([path("events", EventsConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())])
+_sockets = URLRouter(
+    [
+        path("events", EventsConsumer.as_asgi()),
+        path("live", LiveConsumer.as_asgi()),
+        re_path("", WebsocketDenier.as_asgi()),
+    ]
+)
 
 _signed_in = AllowedHostsOriginValidator(AuthMiddlewareStack(_sockets))
 application = ProtocolTypeRouter(

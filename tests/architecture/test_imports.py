@@ -84,6 +84,7 @@ SITE: dict[str, set[str]] = {
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
+    "webapp.live": {"gateway", "requests", "stream"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
         "audit",
@@ -96,6 +97,7 @@ SITE: dict[str, set[str]] = {
         "limits",
         "metrics",
         "notices",
+        "live",
         "presets",
         "probes",
         "requests",

@@ -1,4 +1,4 @@
-"""Stops a request for its user or for an operator. Knows nothing of HTTP."""
+"""Stops a request for its user or for an operator. Knows nothing of HTTP and of permissions."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _BEGIN_S = 2.0
 _POLL_S = 0.02
 
 
-def stop(request: Request, by: Literal["user", "operator"] = "user") -> None:
-    """Stop within one engine step, or at once when no worker has begun; a second stop does nothing.
+def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
+    """Stop within one engine step, or at once when no worker has begun. Return False where it was ending already.
 
     Raises RedisError.
     """
     log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
     events = [event for frame in log.read(request.pk) for event in frame.events]
     if request.is_settled or any(isinstance(event, (RequestCancelled, *TERMINAL)) for event in events):
-        return
+        return False
     try:
         log.cancel(request.pk)
         log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt)
         if not is_started(events):
             end(request, _STOPPED_EARLY)
     except Fenced:
-        return  # another process is ending it
+        return False  # another process is ending it
+    return True
 
 
 def stop_all(user_id: int) -> int:

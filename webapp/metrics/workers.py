@@ -60,11 +60,11 @@ def _snapshots(published: list[Published]) -> Iterator[Metric]:
     up = GaugeMetricFamily(
         PREFIX + "worker_up", "1: the worker publishes. 0: it fell silent in the last 15 minutes.", labels=_LABELS
     )
-    for snapshot, is_current in published:
-        if not snapshot.is_stopping:
-            up.add_metric(_labels(snapshot), int(is_current))
+    for each in published:
+        if not each.snapshot.is_stopping:
+            up.add_metric(_labels(each.snapshot), int(each.is_current))
     yield up
-    current = [snapshot for snapshot, is_current in published if is_current]
+    current = [each.snapshot for each in published if each.is_current]
     for name, description in _GAUGES.items():
         yield _family(GaugeMetricFamily(PREFIX + name, description, labels=_LABELS), name, current)
     for name, description in _COUNTERS.items():

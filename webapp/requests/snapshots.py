@@ -15,14 +15,6 @@ _TIMEOUT_S = 2
 """A page that shows the present moment does not wait longer for it."""
 
 
-class Published(NamedTuple):
-    """The last account of one worker that published in the last 15 minutes."""
-
-    snapshot: WorkerSnapshot
-    is_current: bool
-    """False: the worker has fallen silent, or has stopped. Its requests are not known then."""
-
-
 class Entry(NamedTuple):
     """One snapshot of a worker's history, without its requests."""
 
@@ -31,22 +23,33 @@ class Entry(NamedTuple):
     snapshot: WorkerSnapshot
 
 
+class Published(NamedTuple):
+    """The last account of one worker that published in the last 15 minutes."""
+
+    snapshot: WorkerSnapshot
+    is_current: bool
+    """False: the worker has fallen silent, or has stopped. Its requests are not known then."""
+    recent: tuple[Entry, ...]
+    """The last two entries of its history, the older one first. The difference of their counters gives rates."""
+
+
 def latest() -> list[Published]:
     """The workers' last snapshots, by name. Raises RedisError."""
     names = sorted(name.decode() for name in _reply(_client().zrange(snapshot_workers_key(), 0, -1)))
     if not names:
         return []
-    current = _reply(_client().mget([snapshot_key(name) for name in names]))
-    found = [_published(name, payload) for name, payload in zip(names, current, strict=True)]
-    return [each for each in found if each is not None]
+    pipeline = _client().pipeline(transaction=False)
+    pipeline.mget([snapshot_key(name) for name in names])
+    for name in names:
+        pipeline.xrevrange(snapshot_history_key(name), count=2)
+    current, *recent = _reply(pipeline.execute())
+    return [_published(*pair) for pair in zip(current, recent, strict=True) if any(pair)]
 
 
-def _published(name: str, payload: bytes | None) -> Published | None:
-    if payload is not None:
-        snapshot = decode_snapshot(payload)
-        return Published(snapshot, not snapshot.is_stopping)
-    rows = _reply(_client().xrevrange(snapshot_history_key(name), count=1))
-    return Published(_entry(*rows[0]).snapshot, False) if rows else None
+def _published(payload: bytes | None, rows: list[tuple[bytes, dict[bytes, bytes]]]) -> Published:
+    recent = tuple(_entry(*row) for row in reversed(rows))
+    snapshot = recent[-1].snapshot if payload is None else decode_snapshot(payload)
+    return Published(snapshot, payload is not None and not snapshot.is_stopping, recent)
 
 
 def history(worker: str) -> list[Entry]:

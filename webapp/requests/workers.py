@@ -11,6 +11,9 @@ from django.conf import settings
 from inference.eventlog.keys import worker_key
 from webapp.gateway.structs import Result
 
+_TIMEOUT_S = 2
+"""A server that answers no sooner counts as unreachable."""
+
 
 class WorkerStatus(Result):
     """An inference worker's last heartbeat."""
@@ -22,28 +25,29 @@ class WorkerStatus(Result):
     model: str
 
 
+def heartbeats() -> dict[str, WorkerStatus]:
+    """Each worker's state by the worker's name. Raises RedisError."""
+    client, prefix, fields = _client(), worker_key(""), WorkerStatus.__struct_fields__
+    keys = list(client.scan_iter(worker_key("*"), count=1000))
+    rows: list[tuple[str, Any]] = [(key.removeprefix(prefix), client.hgetall(key)) for key in keys]
+    return {name: WorkerStatus(**{field: row.get(field, "") for field in fields}) for name, row in rows if row}
+
+
 def workers() -> list[WorkerStatus] | None:
     """Each worker's state; None when Redis cannot be reached."""
-    client = _client()
     try:
-        keys = list(client.scan_iter(worker_key("*"), count=1000))
-        rows: list[Any] = [client.hgetall(key) for key in keys]
+        return list(heartbeats().values())
     except redis.RedisError:
         return None
-    fields = WorkerStatus.__struct_fields__
-    return [WorkerStatus(**{name: row.get(name, "") for name in fields}) for row in rows if row]
 
 
 def ready_workers(model: str) -> list[str] | None:
     """Names of the workers that have this model loaded; None when Redis cannot be reached."""
-    client, prefix = _client(), worker_key("")
     try:
-        keys = list(client.scan_iter(worker_key("*"), count=1000))
-        rows: list[Any] = [client.hgetall(key) for key in keys]
+        found = heartbeats()
     except redis.RedisError:
         return None
-    found = zip(keys, rows, strict=True)
-    return [key.removeprefix(prefix) for key, row in found if (row.get("state"), row.get("model")) == ("ready", model)]
+    return [name for name, status in found.items() if (status.state, status.model) == ("ready", model)]
 
 
 def is_alive(name: str) -> bool:
@@ -53,4 +57,5 @@ def is_alive(name: str) -> bool:
 
 @cache
 def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, decode_responses=True)
+    url = settings.ENVIRONMENT.redis_url
+    return redis.Redis.from_url(url, decode_responses=True, socket_timeout=_TIMEOUT_S)

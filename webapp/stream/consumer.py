@@ -14,14 +14,11 @@ from typing import Annotated, Any
 
 import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
-from django.contrib.auth import get_user
-from django.http import HttpRequest
-from django.utils.module_loading import import_string
 
 from webapp.requests.models import Request
 from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.session import user_of
 from webapp.stream.window import ReaderStopped, Window
 
 logger = logging.getLogger(__name__)
@@ -141,10 +138,8 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 def _find(session_key: str | None, request_id: str) -> Request:
     """A request of the session's user, who must still be signed in. Raises FollowRefused."""
-    asking = HttpRequest()
-    asking.session = import_string(f"{settings.SESSION_ENGINE}.SessionStore")(session_key)
-    user = get_user(asking)
-    if not user.is_authenticated:
+    user = user_of(session_key)
+    if user is None:
         raise FollowRefused("not_signed_in", "You are not signed in any more. Sign in, then load the page again.")
     request = find_request(user.pk, request_id)
     if request is None:

@@ -77,6 +77,11 @@ class Hub:
         self._subscribers: dict[str, set[Subscriber]] = {}
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def num_followed(self) -> int:
+        """Streams that wait for a request's next frame: a request counts for each connection that follows it."""
+        return sum(map(len, self._subscribers.values()))
+
     async def entries(self, request_id: str, after: int) -> AsyncGenerator[Entry, None]:
         """Yield entries after a seq, each once: first those in the log, then new ones.
 

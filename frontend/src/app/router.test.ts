@@ -27,6 +27,7 @@ it.each([
   ["/admin/usage/", { page: "unknown" }],
   ["/admin/", { page: "desk", entry: USAGE, rest: "", query: "" }],
   ["/admin/?period=7&by=user", { page: "desk", entry: USAGE, rest: "", query: "period=7&by=user" }],
+  ["/admin/wall/", { page: "wall" }],
   ["/admin/tables/", { page: "unknown" }],
   ["/admin", { page: "unknown" }],
   ["/usage?period=7", { page: "usage", query: "period=7" }],

@@ -11,6 +11,7 @@ export type Route =
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
   | { page: "usage"; query: string }
+  | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
 
@@ -18,6 +19,7 @@ export type Route =
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   // The admin's other pages are the server's.
+  if (path === "/admin/wall/") return { page: "wall" };
   const desk = deskPageAt(path);
   if (desk) return { page: "desk", entry: desk.page, rest: desk.rest, query };
   const [first = "", id = "", ...rest] = path.split("/").slice(1);

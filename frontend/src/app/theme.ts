@@ -9,9 +9,10 @@ export function storedTheme(): Theme {
   return stored === "light" || stored === "dark" ? stored : "system";
 }
 
-export function applyTheme(theme: Theme): void {
+/** isWall: a large screen is dark unless the reader has chosen light. */
+export function applyTheme(theme: Theme, isWall = false): void {
   localStorage.setItem(KEY, theme);
-  const isDark =
-    theme === "dark" || (theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  const isSystemDark = isWall || matchMedia("(prefers-color-scheme: dark)").matches;
+  const isDark = theme === "dark" || (theme === "system" && isSystemDark);
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
 }

@@ -29,7 +29,13 @@ export const DESK_PAGES: readonly DeskPage[] = [
     path: "/admin/",
     label: "Usage",
     permission: "usage.view_usagerecord",
-    load: () => import("./DeskPage.svelte"),
+    load: () => import("./OperatorPage.svelte"),
+  },
+  {
+    path: "/admin/live/",
+    label: "Live",
+    permission: "usage.view_usagerecord",
+    load: () => import("./live/LivePage.svelte"),
   },
   {
     path: "/admin/users/",

@@ -572,6 +572,81 @@ export interface ListedRequest {
   set: RunsOfSet | null;
 }
 
+/** The service now, and its last 15 minutes. `WS /live` then sends a `LiveNow` each second. */
+export interface Live {
+  now: LiveNow;
+  histories: WorkerHistory[];
+}
+
+/** The service at one moment. */
+export interface LiveNow {
+  /** Unix time in ms, by the site's clock. */
+  at_ms: number;
+  /** Empty: all is known. Else the reason why nothing is known now; the other fields are empty then. */
+  problem: string;
+  site: LiveSite | null;
+  workers: LiveWorker[];
+}
+
+/** One request that a worker has taken and not ended. */
+export interface LiveRequest {
+  id: string;
+  /** Name of its user; null: the site has no such request. */
+  user: string | null;
+  /** The API that the request came by. */
+  surface: string | null;
+  /** Null: the remote back end does not tell. */
+  state: "decode" | "paused" | "prefill" | "waiting" | null;
+  num_prompt_tokens: number;
+  /** Tokens of prompt and answer that are computed or were found in the cache. */
+  num_computed_tokens: number | null;
+  num_output_tokens: number;
+  /** Time since the site accepted it. */
+  age_ms: number;
+}
+
+/** The site's own part. */
+export interface LiveSite {
+  /** Streams of open answers to browsers and clients from this web process. Null: asked outside the live stream. */
+  num_followed: number | null;
+  /** Requests in the queue of the preparation, which no lifecycle worker has taken. */
+  num_prepare: number;
+  /** Prepared requests that no inference worker has taken. */
+  num_generate: number;
+  /** Ended requests that wait to be saved. */
+  num_settle: number;
+}
+
+/** One inference worker of the last 15 minutes. */
+export interface LiveWorker {
+  name: string;
+  state: "failed" | "loading" | "lost" | "ready" | "stopped";
+  /** Share of the model that is loaded; null where the worker does not load. */
+  progress: number | null;
+  /** The cause of a failure. */
+  message: string;
+  /** Unix time of its last snapshot, in ms; null: it has published none. */
+  last_ms: number | null;
+  /** Unix time at which its process began, in ms. */
+  started_ms: number | null;
+  model: string;
+  device: string | null;
+  architecture: string | null;
+  quantization: string | null;
+  /** The code that computes, such as the kernels. */
+  compute: string | null;
+  /** Name and version of the remote back end; null: the worker's own engine. */
+  server: string | null;
+  /** Key/value blocks in all. */
+  num_blocks: number | null;
+  /** Tokens per block. */
+  block_size: number | null;
+  /** Null: the worker is not ready. */
+  point: Point | null;
+  /** Empty also where the worker is not ready: its requests are not known then. */
+  requests: LiveRequest[];
+}
+
 /** The owner's marks on a saved trace. */
 export interface Marks {
   is_pinned: boolean;
@@ -886,6 +961,38 @@ export interface PlannedNotice {
   starts_at: string;
   ends_at: string;
   state: "now" | "over" | "to_come";
+}
+
+/** One worker at one moment. Rates are means since the point before. A value that is not known is null. */
+export interface Point {
+  /** Unix time in ms, by Redis's clock. */
+  at_ms: number;
+  /** Streams: requests whose prompt is being read or whose answer is being written. */
+  num_running: number;
+  /** Requests that the worker has taken and that wait for a step. */
+  num_waiting: number | null;
+  /** Requests in step mode that wait for a person's choice. */
+  num_paused: number;
+  /** Tokens of answers per second. */
+  decode_per_s: number | null;
+  /** Tokens of prompts computed per second. */
+  prefill_per_s: number | null;
+  /** Sequences in the last step; 0: no step since the point before. */
+  batch: number | null;
+  /** Mean time of a step; null also where there was none. */
+  step_ms: number | null;
+  /** Input tokens looked up in the prefix cache since the point before. */
+  num_queried: number | null;
+  /** Those among them that the cache gave. */
+  num_hit: number | null;
+  /** Share of the key/value blocks in use, 0 to 1. */
+  kv_used: number | null;
+  /** Share of the blocks that only the prefix cache keeps. */
+  kv_cached: number | null;
+  /** Preemptions since the point before. */
+  num_preemptions: number | null;
+  /** Resident memory of the process. */
+  rss_bytes: number | null;
 }
 
 /** A user's named settings for answers. */
@@ -1636,6 +1743,13 @@ export interface Waiting {
   state: "queued" | "running";
 }
 
+/** The last 15 minutes of one worker. */
+export interface WorkerHistory {
+  name: string;
+  /** About one per second, the oldest first. */
+  points: Point[];
+}
+
 /** An inference worker's last heartbeat. */
 export interface WorkerStatus {
   state: "failed" | "loading" | "ready";
@@ -1712,6 +1826,8 @@ export interface Operations {
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/live": { answer: Live; };
+  "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
   "PATCH /api/presets/{preset_id}": { body: PresetChange; answer: Preset; };

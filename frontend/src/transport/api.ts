@@ -260,6 +260,9 @@ export const api = {
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
   usedRequests: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
+  live: () => call("GET /api/live"),
+  /** Of any user, for operators. */
+  stopAnyRequest: (id: string) => call("POST /api/live/requests/{request_id}/stop", { path: at(id) }),
   prices: () => call("GET /api/learn/prices"),
   savedTrace,
   /** With the texts of the turn before, which are read from its own trace. */

@@ -101,3 +101,53 @@ export function sparkOf(
     .y1((value) => y(value!));
   return { line: path([...values]) ?? "", ground: ground([...values]) ?? "" };
 }
+
+export interface Area {
+  line: string;
+  ground: string;
+  /** Points between two gaps. */
+  lone: { x: number; y: number }[];
+  xs: number[];
+  /** null: the value is not known. */
+  ys: (number | null)[];
+  ticks: Tick[];
+  step: number;
+}
+
+/** One line from zero up, over a box, with the ground below it. A part without a value breaks it.
+ *  least: the scale reaches at least so far, so that small values look small. */
+export function areaOf(
+  values: readonly (number | null)[],
+  width: number,
+  height: number,
+  least: number,
+): Area {
+  const known = values.filter((value) => value !== null);
+  const y = scaleLinear([0, Math.max(least, ...known)], [height, 0]).nice(2);
+  const x = scalePoint(Array(values.length).keys(), [0, width]).padding(0.5);
+  const isKnown = (value: number | null) => value !== null;
+  const path = line<number | null>()
+    .defined(isKnown)
+    .x((_, part) => x(part)!)
+    .y((value) => y(value!));
+  const ground = area<number | null>()
+    .defined(isKnown)
+    .x((_, part) => x(part)!)
+    .y0(height)
+    .y1((value) => y(value!));
+  const xs = values.map((_, part) => x(part)!);
+  const ys = values.map((value) => (value === null ? null : y(value)));
+  return {
+    line: path([...values]) ?? "",
+    ground: ground([...values]) ?? "",
+    lone: ys.flatMap((at, part) =>
+      at !== null && (ys[part - 1] ?? null) === null && (ys[part + 1] ?? null) === null
+        ? [{ x: xs[part]!, y: at }]
+        : [],
+    ),
+    xs,
+    ys,
+    ticks: y.ticks(2).map((value) => ({ value, y: y(value) })),
+    step: x.step(),
+  };
+}

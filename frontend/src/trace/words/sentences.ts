@@ -38,7 +38,7 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
   repetition: (view) => `${sentence(view, "sampling")} Then the worker ended it, because it repeated itself.`,
   stopped: ({ tokens, cancelledBy }) =>
     cancelledBy === "operator"
-      ? `An operator stopped the answer after ${counted(tokens.length, "token")}.`
+      ? `An operator stopped the answer ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before its first token"}.`
       : cancelledBy !== "user"
         ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
         : tokens.length

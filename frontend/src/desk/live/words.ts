@@ -1,0 +1,81 @@
+/** Words of the live pages. Pure. */
+import type { LiveRequest, LiveWorker } from "../../protocol/api";
+import { count } from "../../trace/format";
+
+export const STATES: Record<LiveWorker["state"], string> = {
+  ready: "ready",
+  loading: "loading the model",
+  failed: "failed",
+  stopped: "stopped",
+  lost: "lost",
+};
+
+/** A span as people say it: "4 s", "12 min", "3 h 5 min", "2 d 4 h". */
+export function span(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  const [min, h, d] = [Math.floor(s / 60), Math.floor(s / 3600), Math.floor(s / 86_400)];
+  if (s < 60) return `${s}\u00a0s`;
+  if (min < 60) return `${min}\u00a0min`;
+  if (h < 24) return min % 60 ? `${h}\u00a0h ${min % 60}\u00a0min` : `${h}\u00a0h`;
+  return h % 24 ? `${d}\u00a0d ${h % 24}\u00a0h` : `${d}\u00a0d`;
+}
+
+/** A time of the day, to the second. */
+export function clock(unixMs: number, hasSeconds = true): string {
+  const form: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  return new Intl.DateTimeFormat("en-US", hasSeconds ? { ...form, second: "2-digit" } : form).format(unixMs);
+}
+
+/** A worker that does not work now, in a sentence; empty: it is ready. */
+export function troubleText({ state, message, last_ms, progress }: LiveWorker, nowMs: number): string {
+  const last =
+    last_ms === null ? "" : ` Its last word came at ${clock(last_ms)}, ${span(nowMs - last_ms)} ago.`;
+  switch (state) {
+    case "ready":
+      return "";
+    case "loading":
+      return `It loads the model: ${Math.round((progress ?? 0) * 100)}\u00a0%.`;
+    case "failed":
+      return `It failed: ${message || "its log has the details."}${last}`;
+    case "stopped":
+      return `It was told to stop.${last}`;
+    case "lost":
+      return `It has fallen silent, and what it does is not known.${last}`;
+  }
+}
+
+/** The worker's model and machinery. */
+export function aboutText(worker: LiveWorker, nowMs: number): string {
+  const { model, device, quantization, compute, server, started_ms } = worker;
+  const parts = [
+    model + (device ? ` on ${device}` : ""),
+    quantization,
+    compute,
+    server && `remote server ${server}`,
+    started_ms === null ? null : `running for ${span(nowMs - started_ms)}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+export function stateText(request: LiveRequest): string {
+  switch (request.state) {
+    case "waiting":
+      return "waits";
+    case "prefill":
+      return "prompt is read";
+    case "decode":
+      return "answer is written";
+    case "paused":
+      return "step mode: waits for a choice";
+    case null:
+      return "at the remote server";
+  }
+}
+
+/** Tokens so far: of a prompt that is being read, its part. */
+export function tokensText(request: LiveRequest): string {
+  const { state, num_prompt_tokens, num_computed_tokens, num_output_tokens } = request;
+  if (state === "prefill" && num_computed_tokens !== null)
+    return `${count(num_computed_tokens)} of ${count(num_prompt_tokens)}`;
+  return `${count(num_prompt_tokens)} + ${count(num_output_tokens)}`;
+}

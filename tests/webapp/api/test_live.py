@@ -1,0 +1,95 @@
+"""The operations of the live page: seen by operators, and a stop that the audit log tells of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from inference.protocol.events import RequestCancelled
+from webapp.audit.listing import Change, listing
+from webapp.requests import services
+from webapp.requests.models import Request
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _redis(redis_client: object) -> None:
+    """A running server, empty."""
+
+
+def operator(*permissions: str) -> Client:
+    user = User.objects.create_user("olga")
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def request_of_alice() -> Request:
+    client = Client()
+    client.force_login(User.objects.create_user("alice"))
+    conversation = client.post("/api/conversations", "{}", content_type="application/json").json()["id"]
+    path = f"/api/conversations/{conversation}/messages"
+    sent = client.post(path, json.dumps({"text": "Hello"}), content_type="application/json").json()
+    return Request.objects.get(pk=sent["assistant_message"]["request_id"])
+
+
+def stop(client: Client, request_id: str) -> Any:
+    return client.post(f"/api/live/requests/{request_id}/stop")
+
+
+def test_only_operators_see_the_workers() -> None:
+    assert Client().get("/api/live").status_code == 401
+    refused = operator("change_request").get("/api/live")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+
+
+def test_an_operator_sees_the_service() -> None:
+    seen = operator("view_usagerecord").get("/api/live").json()
+    assert (seen["histories"], seen["now"]["workers"]) == ([], [])
+    assert seen["now"]["site"] == {"num_followed": None, "num_prepare": 0, "num_generate": 0, "num_settle": 0}
+
+
+def test_an_operator_stops_a_users_request_and_the_audit_log_tells_of_it(request_of_alice: Request) -> None:
+    client = operator("view_usagerecord", "change_request")
+    assert stop(client, request_of_alice.pk).status_code == 202
+    request_of_alice.refresh_from_db()
+    assert request_of_alice.status == "stopped"
+    frames = services.event_log().read(request_of_alice.pk)
+    assert [event.by for frame in frames for event in frame.events if isinstance(event, RequestCancelled)] == [
+        "operator"
+    ]
+    entry = listing().entries[0]
+    assert (entry.actor, entry.action, entry.subject_kind, entry.subject) == (
+        "olga",
+        "stopped",
+        "request",
+        request_of_alice.pk,
+    )
+    assert entry.changes == [Change("status", "queued", "stopping"), Change("user", "alice", "alice")]
+
+
+def test_a_request_that_has_ended_is_not_stopped_again(request_of_alice: Request) -> None:
+    client = operator("change_request")
+    assert stop(client, request_of_alice.pk).status_code == 202
+    num_entries = len(listing().entries)
+    again = stop(client, request_of_alice.pk)
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "ended")
+    assert len(listing().entries) == num_entries
+
+
+def test_viewing_is_no_permission_to_stop(request_of_alice: Request) -> None:
+    refused = stop(operator("view_usagerecord"), request_of_alice.pk)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+    request_of_alice.refresh_from_db()
+    assert request_of_alice.status == "queued"
+
+
+def test_an_unknown_request_is_not_found() -> None:
+    assert stop(operator("change_request"), "req_none").status_code == 404

@@ -1,0 +1,42 @@
+"""Operations of the live page: the last fifteen minutes, and the stop of one request."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from webapp.api.operators import checked_operator
+from webapp.api.requests import Stopping
+from webapp.audit.log import record
+from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.operation import answers
+from webapp.lifecycle.stop import stop
+from webapp.live.operators import STOP, VIEW
+from webapp.live.reading import read_histories, read_now
+from webapp.live.view import Live
+from webapp.requests.models import Request
+
+
+def show_live(request: HttpRequest) -> Live:
+    """Show what the workers do now and did in the last 15 minutes, for operators. 403 `forbidden`.
+
+    `WS /live` sends the next moments. 503 `queue_unavailable` while Redis cannot be reached.
+    """
+    checked_operator(request, VIEW, "Only operators see what the workers do.")
+    return Live(now=read_now(), histories=read_histories())
+
+
+@answers(202)
+def stop_any_request(request: HttpRequest, request_id: str) -> Stopping:
+    """Stop a request of any user, for operators with the permission to change requests. 403 `forbidden`.
+
+    404 where there is no such request, 409 `ended` where it has ended already. The audit log tells of the stop.
+    """
+    checked_operator(request, STOP, "Only operators with the permission to change requests stop those of others.")
+    found = Request.objects.filter(pk=request_id).select_related("message", "run", "user").first()
+    if found is None:
+        raise not_found("request")
+    before = {"status": found.status, "user": found.user.get_username()}
+    if not stop(found, by="operator"):
+        raise ApiError(409, "ended", "This request has ended already, or is about to end.")
+    record(found, "stopped", before, before | {"status": "stopping"})
+    return Stopping()
