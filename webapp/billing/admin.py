@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 
 from webapp.billing.models import LedgerEntry, Price
+from webapp.billing.pricing import MAX_UNIT_NANO, last_priced_bill
+
+
+class PriceForm(forms.ModelForm):  # type: ignore[type-arg]
+    """One price, under the rules of the desk: bills that are posted stay as they are."""
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        nano, day = given.get("unit_price_nano"), given.get("effective_from")
+        if nano is not None and not 0 <= nano <= MAX_UNIT_NANO:
+            self.add_error("unit_price_nano", f"Enter 0 to {MAX_UNIT_NANO:,} billionths.")
+        last = last_priced_bill(given.get("model", ""))
+        if day is not None and last is not None and day <= last:
+            self.add_error("effective_from", f"Bills are posted up to {last} and stay. Choose a later day.")
+        return given
 
 
 @admin.register(Price)
 class PriceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = PriceForm
     list_display = ("model", "kind", "unit_price_nano", "currency", "effective_from")
     list_filter = ("model", "kind")
 

@@ -219,3 +219,19 @@ def test_each_operation_needs_its_permission() -> None:
     for path in ("/api/prices", "/api/prices/preview"):
         assert viewer.post(path, body(), "application/json").status_code == 403
     assert viewer.delete(f"/api/prices?model={SERVED}&effective_from={today()}").status_code == 403
+
+
+def test_the_admins_table_keeps_the_rules_of_posted_bills() -> None:
+    root = client_of("root")
+    User.objects.update(is_staff=True, is_superuser=True)
+    post_bill("req_1", User.objects.get().pk, SERVED, Usage(output=3))
+    price = Price.objects.filter(kind="output").get()
+    fields = {"model": SERVED, "kind": "output", "currency": "USD"}
+    for nano, day, words in (
+        (-1, today() + timedelta(days=1), "Enter 0 to"),
+        (5, today(), "stay. Choose a later day."),
+    ):
+        given = fields | {"unit_price_nano": nano, "effective_from": f"{day}"}
+        page = root.post(f"/admin/billing/price/{price.pk}/change/", given).content.decode()
+        assert words in page
+    assert Price.objects.get(pk=price.pk).unit_price_nano == price.unit_price_nano
