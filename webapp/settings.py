@@ -34,6 +34,8 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.limits",
+    "webapp.notices",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [

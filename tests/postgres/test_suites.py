@@ -12,7 +12,7 @@ import psycopg
 ROOT = Path(__file__).parents[2]
 SUITES = [
     f"tests/webapp/{name}"
-    for name in ("api", "billing", "chat", "lifecycle", "metrics", "requests", "reruns", "traces", "usage")
+    for name in ("api", "billing", "chat", "lifecycle", "limits", "metrics", "requests", "reruns", "traces", "usage")
 ]
 """Those whose tests use the database. learn and probes write what these do; stream has a site of its own."""
 

@@ -93,6 +93,7 @@ class SignedIn(Result):
     id: int
     name: str
     is_staff: bool
+    is_superuser: bool
     permissions: list[str]
     """Names such as usage.view_usagerecord, which open an operator's pages."""
 
@@ -168,7 +169,7 @@ def _as_told_to(user: User, workers: list[WorkerStatus]) -> list[WorkerStatus]:
 
 
 def _signed_in(user: User) -> SignedIn:
-    return SignedIn(user.pk, user.get_username(), user.is_staff, sorted(user.get_all_permissions()))
+    return SignedIn(user.pk, user.get_username(), user.is_staff, user.is_superuser, sorted(user.get_all_permissions()))
 
 
 def _tokenizer_url(model: str) -> str:

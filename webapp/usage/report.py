@@ -274,6 +274,22 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
     )
 
 
+def figures_by_user(period: Period, chosen: Filter) -> dict[int, UsageFigures]:
+    """Return the figures of each user with requests in the period."""
+    return {user: _figures(parts) for user, parts in _Reading(period, chosen).by("user_id").items()}
+
+
+def joined(figures: Iterable[UsageFigures]) -> UsageFigures:
+    """Return the sum of some users' figures."""
+    whole, costs, saved = Counter[str](), Counter[str](), Counter[str]()
+    for each in figures:
+        whole.update({name: getattr(each, name) for name in _COUNTS})
+        costs.update({amount.currency: amount.nano for amount in each.cost})
+        saved.update({amount.currency: amount.nano for amount in each.saved})
+    return UsageFigures(**{name: whole[name] for name in _COUNTS}, cost=_amounts(costs), saved=_amounts(saved))
+
+
+_COUNTS = tuple(name for name in UsageFigures.__struct_fields__ if name not in ("cost", "saved"))
 _ENDING = ("status", "currency", "error_code", "verdict")
 
 

@@ -32,10 +32,22 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./DeskPage.svelte"),
   },
   {
+    path: "/admin/users/",
+    label: "Users",
+    permission: "usage.view_usagerecord",
+    load: () => import("./users/UsersPage.svelte"),
+  },
+  {
     path: "/admin/prices/",
     label: "Prices",
     permission: "billing.view_price",
     load: () => import("./prices/PricesPage.svelte"),
+  },
+  {
+    path: "/admin/notices/",
+    label: "Notices",
+    permission: "notices.view_notice",
+    load: () => import("./notices/NoticesPage.svelte"),
   },
   {
     path: "/admin/audit/",

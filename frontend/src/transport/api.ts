@@ -161,6 +161,8 @@ const query = (values: Record<string, string | number>) =>
 
 export const api = {
   session: () => call("GET /api/session"),
+  /** The notices of now. */
+  notices: () => call("GET /api/notices"),
   conversations: (q = "") => call("GET /api/conversations", { query: query({ q }) }),
   /** Check a conversation's settings. */
   checkSettings: (body: Asking & { system_prompt: string }) =>

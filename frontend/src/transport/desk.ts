@@ -1,5 +1,5 @@
 /** Calls of the operator's desk beyond the report of usage. */
-import type { Operations } from "../protocol/api";
+import type { LimitsBody, NoticeBody, Operations } from "../protocol/api";
 import { call } from "./api";
 
 export type PricesBody = Operations["POST /api/prices"]["body"];
@@ -14,4 +14,19 @@ export const desk = {
   setPrices: (body: PricesBody) => call("POST /api/prices", { body }),
   removePrices: (model: string, effective_from: string) =>
     call("DELETE /api/prices", { query: new URLSearchParams({ model, effective_from }) }),
+  people: (query: URLSearchParams) => call("GET /api/users", { query }),
+  person: (target_id: string, query: URLSearchParams) =>
+    call("GET /api/users/{target_id}", { path: { target_id }, query }),
+  stop: (target_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/stop", { path: { target_id }, body: { reason } }),
+  resume: (target_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/resume", { path: { target_id }, body: { reason } }),
+  setUserLimits: (target_id: number, body: LimitsBody) =>
+    call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
+  setGroupLimits: (group_id: number, body: LimitsBody) =>
+    call("PUT /api/groups/{group_id}/limits", { path: { group_id }, body }),
+  plannedNotices: () => call("GET /api/notices/all"),
+  createNotice: (body: NoticeBody) => call("POST /api/notices", { body }),
+  endNotice: (notice_id: number) => call("DELETE /api/notices/{notice_id}", { path: { notice_id } }),
+  setSiteLimits: (body: LimitsBody) => call("PUT /api/limits", { body }),
 };
