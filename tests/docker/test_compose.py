@@ -28,6 +28,7 @@ from tests.webapp.learn.test_learn import QUESTION
 from webapp.api.health import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
+from webapp.metrics.workers import QUEUES
 from webapp.probes import job
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
@@ -227,7 +228,7 @@ def test_the_workers_are_those_of_one_machine(tmp_path: Path) -> None:
 def test_the_queues_that_are_taken_are_those_that_are_filled() -> None:
     taken = {queue for service in OWN.values() for queue in option(service["command"], "-Q").split(",") if queue}
     routes = {route["queue"] for route in app.conf.task_routes.values()} | {app.conf.task_default_queue}
-    assert taken == routes | {job.QUEUE, sender.QUEUE}
+    assert taken == routes | {job.QUEUE, sender.QUEUE} == set(QUEUES)
 
 
 def test_every_setting_is_one_that_the_product_reads() -> None:

@@ -18,6 +18,7 @@ SUITES = [
         "chat",
         "lifecycle",
         "limits",
+        "metrics",
         "privacy",
         "requests",
         "reruns",

@@ -139,8 +139,8 @@ def _cost(total: Total) -> Iterator[tuple[Sequence[str], int]]:
 def _times(use: Use) -> Iterator[Metric]:
     for timed in TIMES:
         family = HistogramMetricFamily(PREFIX + timed.name, timed.description, labels=_KIND)
-        for kind, sketches in use.sketches.items():
-            found = distribution(sketches, timed.metric, [bound * PER_S for bound in timed.bounds])
+        for kind, sketch in use.sketches.items():
+            found = distribution(sketch, timed.metric, [bound * PER_S for bound in timed.bounds])
             if found.num:
                 buckets = [(str(bound), num) for bound, num in zip(timed.bounds, found.up_to, strict=True)]
                 family.add_metric(kind, [*buckets, ("+Inf", found.num)], found.total / PER_S)

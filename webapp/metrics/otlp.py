@@ -102,10 +102,10 @@ def _metric(instrument: _Instrument) -> Metric:
 
 
 def _points(use: Use, instrument: _Instrument, now: datetime) -> Iterator[HistogramDataPoint]:
-    for kind, sketches in use.sketches.items():
+    for kind, sketch in use.sketches.items():
         if instrument.is_streamed and kind.surface != _STREAMED:
             continue
-        found = distribution(sketches, instrument.metric, [bound * instrument.per_unit for bound in instrument.bounds])
+        found = distribution(sketch, instrument.metric, [bound * instrument.per_unit for bound in instrument.bounds])
         if found.num:
             yield _point(kind, instrument, found, use.since or now, now)
 

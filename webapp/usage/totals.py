@@ -14,6 +14,7 @@ from django.db.models import Min, Sum
 
 from webapp.usage.demo import MODELS as DEMO_MODELS
 from webapp.usage.models import SUMMED, SpeedSketch, UsageSum
+from webapp.usage.sketch import merge
 from webapp.usage.sums import Totals
 
 
@@ -48,8 +49,7 @@ class Use:
     since: datetime | None
     """The first day; None: there is no use."""
     totals: list[Total]
-    sketches: dict[Kind, list[bytes]]
-    """One per day."""
+    sketches: dict[Kind, bytes]
 
 
 def all_use() -> Use:
@@ -57,8 +57,10 @@ def all_use() -> Use:
     days = UsageSum.objects.filter(span="day").exclude(model__in=DEMO_MODELS).order_by()
     rows = days.values_list(*UsageSum.GROUPED).annotate(**{f"sum_{name}": Sum(name) for name in SUMMED})
     sketches = defaultdict[Kind, list[bytes]](list)
-    found = SpeedSketch.objects.filter(span="day").exclude(model__in=DEMO_MODELS).order_by("model", "surface")
+    found = SpeedSketch.objects.filter(span="day").exclude(model__in=DEMO_MODELS).order_by()
     for model, surface, each in found.values_list("model", "surface", "sketch"):
         sketches[Kind(model, surface)].append(bytes(each))
     totals = sorted(Total(Kind(*row[:2]), Ending(*row[2:6]), Totals(*map(int, row[6:]))) for row in rows)
-    return Use(days.aggregate(since=Min("start"))["since"], totals, dict(sketches))
+    return Use(
+        days.aggregate(since=Min("start"))["since"], totals, {kind: merge(sketches[kind]) for kind in sorted(sketches)}
+    )

@@ -18,6 +18,8 @@ from webapp.metrics.tasks import push_in_turn
 from webapp.traces.export.otlp import Unavailable
 from webapp.usage.totals import all_use
 
+pytestmark = pytest.mark.django_db
+
 NANO = 10**9
 
 

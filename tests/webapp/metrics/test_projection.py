@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,8 @@ from webapp.metrics.families import TIMES, families
 from webapp.usage import roll_up
 from webapp.usage.models import UsageRecord
 from webapp.usage.totals import all_use
+
+pytestmark = pytest.mark.django_db
 
 ENDINGS = st.sampled_from(
     [("done", ""), ("stopped", ""), ("failed", "worker_lost"), ("blocked", "blocked"), ("refused", "too_many_open")]

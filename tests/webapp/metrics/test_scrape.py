@@ -29,6 +29,8 @@ from tests.webapp.metrics.conftest import TOKEN, Record, samples, scrape
 from webapp.metrics.families import families
 from webapp.usage.totals import Use, all_use
 
+pytestmark = pytest.mark.django_db
+
 GOLDEN = Path(__file__).with_name("golden.txt")
 
 
