@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -20,14 +21,22 @@ def base_of(product: Running) -> str:
     return product.link[: product.link.index("/signin/")]
 
 
-def begin_answer(page: Page, product: Running) -> str:
-    """Send a message whose answer takes minutes; the conversation's id."""
+class Answer(NamedTuple):
+    """An answer that is being written."""
+
+    conversation: str
+    request: str
+
+
+def begin_answer(page: Page, product: Running) -> Answer:
+    """Send a message whose answer takes minutes."""
     base = base_of(product)
     bias = [{"id": token, "bias": -100} for token in _END_IDS]
     conversation = post(page, base, "/api/conversations", {})["id"]
-    message = {"text": "Tell a very long story.", "params": {"max_tokens": 6000, "seed": 1, "logit_bias": bias}}
-    post(page, base, f"/api/conversations/{conversation}/messages", message)
-    return str(conversation)
+    params = {"max_tokens": 6000, "seed": 1, "logit_bias": bias, "stop_on_repetition": False}
+    message = {"text": "Tell a very long story.", "params": params}
+    sent = post(page, base, f"/api/conversations/{conversation}/messages", message)
+    return Answer(conversation, sent["assistant_message"]["request_id"])
 
 
 def figure(part: Page | Locator, name: str) -> Locator:
@@ -52,7 +61,7 @@ def live(page: Page, product: Running) -> Page:
 def test_an_answer_moves_the_figures_and_is_stopped_from_the_live_page(live: Page, product: Running) -> None:
     fleet = live.get_by_role("list", name="All workers together")
     expect(figure(fleet, "Streams now")).to_have_text("0")
-    conversation = begin_answer(live, product)
+    answer = begin_answer(live, product)
     expect(figure(fleet, "Streams now")).to_have_text("1")
     wait_until(live, lambda: number(figure(fleet, "Tokens a second")) > 0)
     worker = live.get_by_role("list", name=re.compile("^Figures of "))
@@ -68,7 +77,7 @@ def test_an_answer_moves_the_figures_and_is_stopped_from_the_live_page(live: Pag
     stop.click()
     expect(live.get_by_text("No request runs here.")).to_be_visible()
     expect(figure(fleet, "Streams now")).to_have_text("0")
-    live.goto(f"{base_of(product)}/c/{conversation}")
+    live.goto(f"{base_of(product)}/c/{answer.conversation}")
     expect(live.get_by_text(re.compile("An operator stopped|stopped", re.IGNORECASE)).first).to_be_visible()
     entry = live.request.get(f"{base_of(product)}/api/audit").json()["entries"][0]
     assert (entry["action"], entry["subject_kind"]) == ("stopped", "request")
@@ -106,7 +115,7 @@ def test_the_wall_has_nothing_but_the_wall(live: Page, product: Running) -> None
 
 @pytest.mark.parametrize(("width", "height"), WIDTHS)
 def test_it_fits_and_is_accessible(live: Page, product: Running, width: int, height: int) -> None:
-    begin_answer(live, product)
+    answer = begin_answer(live, product)
     live.set_viewport_size({"width": width, "height": height})
     row = live.get_by_role("row").filter(has_text="req_")
     expect(row).to_contain_text("answer is written")
@@ -114,8 +123,7 @@ def test_it_fits_and_is_accessible(live: Page, product: Running, width: int, hei
     assert live.locator("html").evaluate(overflow) == 0
     assert live.locator(".scroller").evaluate(overflow) == 0
     assert findings(live) == []
-    row.get_by_role("button").click()
-    row.get_by_role("button").click()
+    post(live, base_of(product), f"/api/requests/{answer.request}/cancel", {})
     expect(live.get_by_text("No request runs here.")).to_be_visible()
     live.set_viewport_size({"width": 1360, "height": 860})
 

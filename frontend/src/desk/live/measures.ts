@@ -55,7 +55,8 @@ const memory = (mib: number) =>
 
 const COUNTS: Form = { form: (value) => count(Math.round(value * 10) / 10), axis, least: 2 };
 const RATES: Form = { form: rate, axis, least: 10 };
-const SHARES: Form = { form: portion, axis: portion, least: 0.1 };
+const onAxis = (share: number) => `${Number((share * 100).toFixed(1))}\u00a0%`;
+const SHARES: Form = { form: portion, axis: onAxis, least: 0.1 };
 const TIMES: Form = { form: ms, axis: ms, least: 1 };
 const MEMORY: Form = { form: memory, axis: memory, least: 128 };
 
