@@ -71,37 +71,37 @@ def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
-    return report(_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
+    return report(asked_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the user's own usage of a period."""
     owner = signed_in_user(request)
     chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
-    return listing(_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
+    return listing(asked_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
 
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
-    reader = _checked_operator(request)
-    chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
+    reader = checked_operator(request)
+    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
     names = dict(User.objects.values_list("pk", "username"))
-    return listing(_period(query), chosen, query.order, query.code, names, reader.pk)
+    return listing(asked_period(query), chosen, query.order, query.code, names, reader.pk)
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    _checked_operator(request)
-    chosen = Filter(query.model, query.surface, _chosen_users(query), query.status)
+    checked_operator(request)
+    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
     users = dict(User.objects.values_list("pk", "username"))
-    return report(_period(query), chosen, query.by, Names(users, _groups_of(users)))
+    return report(asked_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def _checked_operator(request: HttpRequest) -> User:
+def checked_operator(request: HttpRequest) -> User:
     return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
 
 
-def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
+def chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
     """None: all users."""
     users = User.objects.all()
     if query.user is not None:
@@ -121,7 +121,8 @@ def _groups_of(users: Iterable[int]) -> dict[int, list[str]]:
     return names
 
 
-def _period(query: UsageQuery) -> Period:
+def asked_period(query: UsageQuery) -> Period:
+    """The period of a query. Raises ApiError."""
     zone = _zone(query.zone)
     last = query.last or timezone.now().astimezone(zone).date()
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Literal
 
@@ -60,12 +60,15 @@ def listing(
     if code:
         records = records.filter(error_code=code)
     shown = list(_ordered(records, order)[:MAX_LISTED])
-    ids = [record.request_id for record in shown]
+    return UsedRequestList(requests=used_requests(shown, names, reader_id), num_requests=records.count())
+
+
+def used_requests(records: Iterable[UsageRecord], names: Mapping[int, str], reader_id: int) -> list[UsedRequest]:
+    """Return what the reader may know of these requests."""
+    found = list(records)
+    ids = [record.request_id for record in found]
     readable = set(Request.objects.filter(pk__in=ids, user_id=reader_id).values_list("pk", flat=True))
-    return UsedRequestList(
-        requests=[_used(record, names, record.request_id in readable) for record in shown],
-        num_requests=records.count(),
-    )
+    return [_used(record, names, record.request_id in readable) for record in found]
 
 
 def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageRecord]:

@@ -1,0 +1,43 @@
+"""Operations that show what stands out in a period: of the user's own usage, and for operators of all users'."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+
+from webapp.api.usage import (
+    AllUsageQuery,
+    UsageQuery,
+    asked_period,
+    checked_operator,
+    chosen_users,
+    signed_in_user,
+)
+from webapp.findings.find import Findings, findings
+from webapp.findings.reading import Records
+from webapp.gateway.errors import ApiError
+from webapp.usage.period import BadPeriod
+from webapp.usage.sums import Filter
+
+
+def show_own_findings(request: HttpRequest, query: UsageQuery) -> Findings:
+    """Show what stands out in the user's own usage. The days before the period tell what is usual."""
+    owner = signed_in_user(request)
+    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
+    return _findings(query, chosen, Records(chosen, {owner.pk: owner.username}, owner.pk, is_own=True))
+
+
+def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
+    """Show what stands out in the usage of all users, for operators. 403 `forbidden` without the permission."""
+    reader = checked_operator(request)
+    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
+    names = dict(User.objects.values_list("pk", "username"))
+    return _findings(query, chosen, Records(chosen, names, reader.pk, is_own=False))
+
+
+def _findings(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:
+    period = asked_period(query)
+    try:
+        return findings(period, chosen, evidence)
+    except (BadPeriod, OverflowError):
+        raise ApiError(400, "invalid", "Findings need 35 days before the period. Choose later days.", "first") from None
