@@ -102,7 +102,7 @@ urlpatterns = [
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
-    path("admin/", admin.site.admin_view(site.desk), name="desk"),
+    path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

@@ -70,7 +70,7 @@ def show_prices(request: HttpRequest) -> Prices:
     found = prices_in_force(settings.ENVIRONMENT.model_name, timezone.now().date())
     if found is None:
         return Prices(prices=None)
-    unit_prices = KindPrices(**{kind: price.unit_price_nano for kind, price in found.prices.items()})
+    unit_prices = KindPrices(**found.unit_nano)
     return Prices(prices=UnitPrices(currency=found.currency, version=found.version, unit_prices_nano=unit_prices))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from django.conf import settings
+from django.contrib import admin
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,7 +20,6 @@ from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.api.operators import signed_in_user
-from webapp.api.usage import PERMISSION
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
@@ -60,12 +62,14 @@ def shell(request: HttpRequest, **ids: str) -> HttpResponse:
     return render(request, "shell.html", page, status=200 if _is_there(user_id(request), **ids) else 404)
 
 
-@ensure_csrf_cookie
-def desk(request: HttpRequest) -> HttpResponse:
-    """The operator's desk. Staff without the permission to view usage get the admin's tables."""
-    if not signed_in_user(request).has_perm(PERMISSION):
-        return redirect("admin:index")
-    return shell(request)
+def desk_page(permission: str) -> Callable[..., HttpResponse]:
+    """A page of the desk (frontend/src/desk/pages.ts). Staff without its permission get the admin's tables."""
+
+    @ensure_csrf_cookie
+    def page(request: HttpRequest, **_ids: int) -> HttpResponse:
+        return shell(request) if signed_in_user(request).has_perm(permission) else redirect("admin:index")
+
+    return admin.site.admin_view(page)
 
 
 def _is_there(
@@ -90,6 +94,8 @@ class SignedIn(Result):
     id: int
     name: str
     is_staff: bool
+    permissions: list[str]
+    """Names such as usage.view_usagerecord, which open an operator's pages."""
 
 
 class Model(Result):
@@ -131,7 +137,6 @@ class Session(Result):
 
 def show_session(request: HttpRequest) -> Session:
     """Show the signed-in user, the models and the workers."""
-    user = request.user
     environment = settings.ENVIRONMENT
     workers = list_workers() or []
     entry = services.model_entry()
@@ -146,7 +151,7 @@ def show_session(request: HttpRequest) -> Session:
         num_params=entry.num_params,
     )
     return Session(
-        user=SignedIn(id=user_id(request), name=user.get_username(), is_staff=getattr(user, "is_staff", False)),
+        user=_signed_in(signed_in_user(request)),
         models=[model],
         default_model=environment.model_name,
         limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
@@ -154,6 +159,10 @@ def show_session(request: HttpRequest) -> Session:
         workers=workers,
         version=VERSION,
     )
+
+
+def _signed_in(user: User) -> SignedIn:
+    return SignedIn(user.pk, user.get_username(), user.is_staff, sorted(user.get_all_permissions()))
 
 
 def _tokenizer_url(model: str) -> str:

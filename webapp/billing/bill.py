@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
 import msgspec
 from django.utils import timezone
 
 from inference.protocol.events import BillLine, BillPosted
 from inference.protocol.request import Usage
+from webapp.billing.book import KINDS as KINDS
+from webapp.billing.book import Entry, PriceBook, PriceSet
 from webapp.billing.models import LedgerEntry, Price
 
-Kind = Literal["uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output"]
-KINDS: tuple[Kind, ...] = ("uncached_input", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 UNPRICED = "unpriced"
 
 
@@ -52,29 +50,21 @@ def bill_event(entry: LedgerEntry, at: int) -> BillPosted:
     )
 
 
-@dataclass(frozen=True)
-class PricesInForce:
-    """A full set of one model's prices."""
-
-    prices: dict[str, Price]
-    """Prices by kind of token."""
-    currency: str
-    version: str
+def price_book(model: str | None = None) -> PriceBook:
+    """All prices of one model, or of every model."""
+    rows = Price.objects.filter(**({} if model is None else {"model": model})).order_by("effective_from")
+    columns = ("model", "kind", "unit_price_nano", "currency", "effective_from")
+    return PriceBook(tuple(Entry(*row) for row in rows.values_list(*columns)))
 
 
-def prices_in_force(model: str, day: date) -> PricesInForce | None:
-    """The model's prices on a day. None: at least one kind of token has no price that day, so the model is unpriced."""
-    rows = Price.objects.filter(model=model, effective_from__lte=day).order_by("effective_from")
-    prices = {price.kind: price for price in rows}
-    if any(kind not in prices for kind in KINDS):
-        return None
-    version = max(price.effective_from for price in prices.values()).isoformat()
-    return PricesInForce(prices, prices["output"].currency, version)
+def prices_in_force(model: str, day: date) -> PriceSet | None:
+    """The model's prices on a day. None: a kind of token has no price that day, so the model is unpriced."""
+    return price_book(model).in_force(model, day)
 
 
 def _post(request_id: str, user_id: int, model: str, usage: Usage) -> LedgerEntry:
     found = prices_in_force(model, timezone.now().date())
-    unit_prices = {kind: price.unit_price_nano for kind, price in found.prices.items()} if found else {}
+    unit_prices = found.unit_nano if found else {}
     lines = compute_lines(usage, unit_prices) if found else ()
     entry, _ = LedgerEntry.objects.get_or_create(
         request_id=request_id,

@@ -18,7 +18,8 @@ from django.utils import timezone
 from inference.eventlog.keys import PREFIX
 from inference.protocol.events import Dropped, Segment
 from inference.protocol.request import SamplingParams, Usage
-from webapp.billing.bill import compute_lines, prices_in_force
+from webapp.billing.bill import prices_in_force
+from webapp.billing.reprice import amount
 from webapp.chat.models import Conversation, Message
 from webapp.chat.sending import messages_for
 from webapp.gateway.structs import Result
@@ -111,16 +112,11 @@ def _price(model: str, num_prompt: int, cached: int, num_output: int) -> Price |
     found = prices_in_force(model, timezone.now().date())
     if found is None:
         return None
-    unit_prices = {kind: price.unit_price_nano for kind, price in found.prices.items()}
-
-    def total(usage: Usage) -> int:
-        return sum(line.amount_nano for line in compute_lines(usage, unit_prices))
-
     return Price(
         currency=found.currency,
         version=found.version,
-        prompt_nano=total(Usage(uncached_input=num_prompt - cached, cache_read=cached)),
-        most_answer_nano=total(Usage(output=num_output)),
+        prompt_nano=amount(Usage(uncached_input=num_prompt - cached, cache_read=cached), found),
+        most_answer_nano=amount(Usage(output=num_output), found),
     )
 
 

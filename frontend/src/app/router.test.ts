@@ -1,6 +1,9 @@
 // @vitest-environment jsdom
 import { expect, it } from "vitest";
+import { deskPageAt } from "../desk/pages";
 import { keepsPage, ownPath, routeOf } from "./router";
+
+const USAGE = deskPageAt("/admin/")!.page;
 
 it.each([
   ["/", { page: "chat", conversation: null }],
@@ -22,11 +25,11 @@ it.each([
   ["/requests/req_1/events", { page: "unknown" }],
   ["/c/", { page: "unknown" }],
   ["/admin/usage/", { page: "unknown" }],
-  ["/admin/", { page: "desk", isOwn: false, query: "" }],
-  ["/admin/?period=7&by=user", { page: "desk", isOwn: false, query: "period=7&by=user" }],
+  ["/admin/", { page: "desk", entry: USAGE, rest: "", query: "" }],
+  ["/admin/?period=7&by=user", { page: "desk", entry: USAGE, rest: "", query: "period=7&by=user" }],
   ["/admin/tables/", { page: "unknown" }],
   ["/admin", { page: "unknown" }],
-  ["/usage?period=7", { page: "desk", isOwn: true, query: "period=7" }],
+  ["/usage?period=7", { page: "usage", query: "period=7" }],
   ["/usage/7", { page: "unknown" }],
 ])("knows %s", (path, route) => expect(routeOf(path)).toEqual(route));
 

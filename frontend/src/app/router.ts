@@ -1,4 +1,6 @@
 /** Maps an address to a page. Knows nothing of the pages. */
+import { deskPageAt, type DeskPage } from "../desk/pages";
+
 export type Route =
   | { page: "chat"; conversation: string | null }
   | { page: "turns"; conversation: string }
@@ -8,14 +10,16 @@ export type Route =
   | { page: "compare"; ids: string[] }
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
-  | { page: "desk"; isOwn: boolean; query: string }
+  | { page: "usage"; query: string }
+  | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
 
 /** The route of a path, with its query where the page has one. */
 export function routeOf(address: string): Route {
   const [path = "", query = ""] = address.split("?");
   // The admin's other pages are the server's.
-  if (path === "/admin/") return { page: "desk", isOwn: false, query };
+  const desk = deskPageAt(path);
+  if (desk) return { page: "desk", entry: desk.page, rest: desk.rest, query };
   const [first = "", id = "", ...rest] = path.split("/").slice(1);
   if (first === "c" && id && rest[0] === "turns" && rest.length === 1)
     return { page: "turns", conversation: id };
@@ -24,7 +28,7 @@ export function routeOf(address: string): Route {
   if (first === "c" && id) return { page: "chat", conversation: id };
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
-  if (first === "usage" && !id) return { page: "desk", isOwn: true, query };
+  if (first === "usage" && !id) return { page: "usage", query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };
   if (first === "race" && !id) return { page: "race", from: new URLSearchParams(query).get("from") };
@@ -34,7 +38,7 @@ export function routeOf(address: string): Route {
 
 /** True if a page shows another address by itself, without being built anew. */
 export function keepsPage(from: Route, to: Route): boolean {
-  return from.page === "desk" && to.page === "desk" && from.isOwn === to.isOwn;
+  return from.page === to.page && (from.page === "usage" || from.page === "desk");
 }
 
 function idsOf(query: string): string[] {

@@ -33,7 +33,7 @@ function on(pages: Page[], tables: [title: string, where: string, bindings: KeyT
 
 export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
   ...on(
-    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "race", "desk", "unknown"],
+    ["chat", "turns", "request", "library", "learn", "compare", "rerun", "race", "usage", "desk", "unknown"],
     [
       ["Everywhere", "on every page", APP_KEYS],
       ["Conversations", "on a conversation in the list", LIST_KEYS],
@@ -90,7 +90,7 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ],
   ),
   ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
-  ...on(["desk"], [["Charts", "on a bar or a point", CHART_KEYS]]),
+  ...on(["usage", "desk"], [["Charts", "on a bar or a point", CHART_KEYS]]),
   ...on(["race"], [["Race", "in the message field", RACE_KEYS]]),
   ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];

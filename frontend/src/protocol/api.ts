@@ -1050,6 +1050,8 @@ export interface SignedIn {
   id: number;
   name: string;
   is_staff: boolean;
+  /** Names such as usage.view_usagerecord, which open an operator's pages. */
+  permissions: string[];
 }
 
 /** A conversation of a file that was not imported. */

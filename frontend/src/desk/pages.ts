@@ -1,0 +1,49 @@
+/**
+ * The desk's pages, in the order of its navigation. A page joins by an entry here, an address in webapp/urls.py with the
+ * same permission, and a component that takes what `DeskView` holds. Knows nothing of a page's content.
+ */
+import type { Component } from "svelte";
+import type { Session } from "../protocol/api";
+
+/** What a page of the desk is given. */
+export interface DeskView {
+  /** The address's part below the page's own: "" or for example "17". */
+  rest: string;
+  /** The address's query, without "?". */
+  query: string;
+  session: Session | null;
+  onOpen: (address: string) => void;
+}
+
+export interface DeskPage {
+  /** Ends with a slash. */
+  path: string;
+  label: string;
+  /** A user without it does not see the page. */
+  permission: string;
+  load: () => Promise<{ default: Component<DeskView> }>;
+}
+
+export const DESK_PAGES: readonly DeskPage[] = [
+  {
+    path: "/admin/",
+    label: "Usage",
+    permission: "usage.view_usagerecord",
+    load: () => import("./DeskPage.svelte"),
+  },
+];
+
+/** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */
+export function deskPageAt(path: string): { page: DeskPage; rest: string } | null {
+  for (const page of DESK_PAGES) {
+    if (path === page.path) return { page, rest: "" };
+    const rest = path.startsWith(page.path) ? path.slice(page.path.length).replace(/\/$/, "") : "";
+    // The addresses below the first page are those of the other pages.
+    if (page.path !== "/admin/" && rest && !rest.includes("/")) return { page, rest };
+  }
+  return null;
+}
+
+/** The pages that a user may see. */
+export const pagesFor = (permissions: readonly string[]): DeskPage[] =>
+  DESK_PAGES.filter(({ permission }) => permissions.includes(permission));
