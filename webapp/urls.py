@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import findings, audit, comparison, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import audit, comparison, findings, learn, ledger, presets, probes, requests, reruns, site, steps, usage
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces

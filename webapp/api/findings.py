@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
+from webapp.api.operators import signed_in_user
 from webapp.api.usage import (
     AllUsageQuery,
     UsageQuery,
     asked_period,
-    checked_operator,
+    checked_reader,
     chosen_users,
-    signed_in_user,
 )
 from webapp.findings.find import Findings, findings
 from webapp.findings.reading import Records
@@ -29,7 +29,7 @@ def show_own_findings(request: HttpRequest, query: UsageQuery) -> Findings:
 
 def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
     """Show what stands out in the usage of all users, for operators. 403 `forbidden` without the permission."""
-    reader = checked_operator(request)
+    reader = checked_reader(request)
     chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
     names = dict(User.objects.values_list("pk", "username"))
     return _findings(query, chosen, Records(chosen, names, reader.pk, is_own=False))

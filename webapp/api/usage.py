@@ -83,7 +83,7 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
-    reader = checked_operator(request)
+    reader = checked_reader(request)
     chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
     names = dict(User.objects.values_list("pk", "username"))
     return listing(asked_period(query), chosen, query.order, query.code, names, reader.pk)
@@ -91,13 +91,14 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    checked_operator(request)
+    checked_reader(request)
     chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
     users = dict(User.objects.values_list("pk", "username"))
     return report(asked_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
 
-def checked_operator(request: HttpRequest) -> User:
+def checked_reader(request: HttpRequest) -> User:
+    """The signed-in operator who may see the usage of all users. Raises ApiError."""
     return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
 
 

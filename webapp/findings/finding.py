@@ -74,8 +74,10 @@ class Seen:
 class Evidence(Protocol):
     """Reads the requests behind a suspicion."""
 
-    is_own: bool
-    """True: the reader asks for their own usage only."""
+    @property
+    def is_own(self) -> bool:
+        """True: the reader asks for their own usage only."""
+        ...
 
     def name(self, user_id: int) -> str:
         """The user's name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from math import floor, log10
 from zoneinfo import ZoneInfo
 
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
@@ -16,8 +17,7 @@ def money(nano: float, currency: str) -> str:
     if units == 0 or abs(units) >= 1:
         digits = f"{units:,.2f}"
     else:
-        digits = f"{float(f'{units:.2g}'):.12f}".rstrip("0")
-        digits += "0" * (2 - len(digits.partition(".")[2]))
+        digits = f"{units:.{max(2, 1 - floor(log10(abs(units))))}f}"
     sign = _SIGNS.get(currency)
     return f"{sign}{digits}" if sign else f"{digits} {currency}"
 

@@ -313,6 +313,34 @@ export interface FilterChoices {
   choices: Choices;
 }
 
+/** Something that stands out in a period. */
+export interface Finding {
+  /** The same for the same finding, also when it is looked for again later. */
+  key: string;
+  kind: "cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender";
+  severity: "high" | "low" | "medium";
+  /** One sentence with its figures. */
+  title: string;
+  /** Sentences with the causes that the records show; may be empty. */
+  why: string;
+  start: string;
+  end: string;
+  lead: Lead;
+  /** The requests that explain it best. */
+  requests: UsedRequest[];
+}
+
+/** What stands out in a period. */
+export interface Findings {
+  /** First of the covered days: the period's last 35 at most. */
+  first: string;
+  last: string;
+  /** Earlier days with usage, with which the period was compared. */
+  num_days_known: number;
+  /** The weightiest first. */
+  findings: Finding[];
+}
+
 /** The values of each setting; every combination is run. */
 export interface Grid {
   temperature?: number[];
@@ -420,6 +448,16 @@ export interface KindPrices {
   cache_write_5m: number;
   cache_write_1h: number;
   output: number;
+}
+
+/** The choices that show a finding's requests in the charts. */
+export interface Lead {
+  first: string;
+  last: string;
+  user_id: number | null;
+  model: string;
+  status: string;
+  code: string;
 }
 
 /** A user's requests. */
@@ -1409,6 +1447,8 @@ export interface Operations {
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
+  "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
+  "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/presets": { answer: PresetList; };
   "POST /api/presets": { body: NewPreset; answer: Preset; };
