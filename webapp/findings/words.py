@@ -1,4 +1,4 @@
-"""Figures, days and names as the sentences say them. Pure."""
+"""Figures, days and names as the sentences say them. A unit stays on the line of its number. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ _NUM_NAMES = 3
 def money(nano: float, currency: str) -> str:
     """Billionths of a currency's unit: "$3.10", or two digits of a small amount."""
     units = nano / 1e9
-    if units == 0 or abs(units) >= 1:
-        digits = f"{units:,.2f}"
-    else:
-        digits = f"{units:.{max(2, 1 - floor(log10(abs(units))))}f}"
+    num_decimals = 2 if units == 0 or abs(units) >= 1 else max(2, 1 - floor(log10(abs(units))))
+    digits = f"{units:,.{num_decimals}f}"
     sign = _SIGNS.get(currency)
     return f"{sign}{digits}" if sign else f"{digits} {currency}"
 
@@ -25,12 +23,12 @@ def money(nano: float, currency: str) -> str:
 def seconds(us: float) -> str:
     """A time: "7.4 s", "310 ms"."""
     if us >= 995_000:
-        return f"{us / 1e6:.1f} s"
-    return f"{us / 1000:.0f} ms" if us >= 9_950 else f"{us / 1000:.1f} ms"
+        return f"{us / 1e6:.1f}\u00a0s"
+    return f"{us / 1000:.0f}\u00a0ms" if us >= 9_950 else f"{us / 1000:.1f}\u00a0ms"
 
 
 def percent(share: float) -> str:
-    return f"{share * 100:.0f} %"
+    return f"{share * 100:.0f}\u00a0%"
 
 
 def only(share: float) -> str:

@@ -1,11 +1,12 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { UsageReport } from "../protocol/api";
+import type { Findings, UsageReport } from "../protocol/api";
 import DeskPage from "./DeskPage.svelte";
-import { figures, NOTHING, reportOf, REQUEST, usd } from "./fixtures";
+import { FINDING, NOTHING, QUIET, REQUEST, figures, reportOf, usd } from "./fixtures";
 
 const onOpen = vi.fn();
+let standsOut: Findings = QUIET;
 let page: object;
 let asked: string[] = [];
 let listed: string[] = [];
@@ -17,6 +18,7 @@ function answer(found: UsageReport | string): void {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
     }
+    if (address.includes("/findings?")) return Promise.resolve(new Response(JSON.stringify(standsOut)));
     asked.push(address);
     const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
     return Promise.resolve(
@@ -45,6 +47,7 @@ beforeEach(() => {
 afterEach(async () => {
   await unmount(page);
   [asked, listed] = [[], []];
+  standsOut = QUIET;
   onOpen.mockClear();
   vi.unstubAllGlobals();
 });
@@ -175,4 +178,40 @@ it("takes a period by name or by its days, and a zone by a name that there is", 
   expect(onOpen).not.toHaveBeenCalled();
   change(zone, "Asia/Kolkata");
   expect(onOpen).toHaveBeenCalledWith("/admin/?first=2026-10-23&last=2026-10-25&zone=Asia%2FKolkata");
+});
+
+it("says what stands out, with the way to its charts and its requests", async () => {
+  standsOut = {
+    ...QUIET,
+    findings: [FINDING, ...[1, 2, 3, 4, 5].map((n) => ({ ...FINDING, key: String(n) }))],
+  };
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  await vi.waitFor(() => expect(document.querySelector('[aria-label="Findings"]')).not.toBeNull());
+  const items = () => document.querySelectorAll('[aria-label="Findings"] > li');
+  expect(items()).toHaveLength(5);
+  const link = items()[0]!.querySelector("a")!;
+  expect(link.textContent).toContain("3.1 times a usual Saturday");
+  const query = new URLSearchParams(link.getAttribute("href")!.split("?")[1]);
+  expect(Object.fromEntries(query)).toEqual({
+    first: "2026-10-24",
+    last: "2026-10-24",
+    order: "cost",
+    user: "3",
+    zone: "UTC",
+  });
+  items()[0]!.querySelector("button")!.click();
+  await vi.waitFor(() => expect(text()).toContain("$0.0000015"));
+  expect(items()[0]!.querySelector('a[href="/requests/req_1"]')).not.toBeNull();
+  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "1 more")!.click();
+  await vi.waitFor(() => expect(items()).toHaveLength(6));
+});
+
+it("says that too little is known where the days before are few", async () => {
+  standsOut = { ...QUIET, num_days_known: 2 };
+  answer(reportOf());
+  await show("", true);
+  await vi.waitFor(() =>
+    expect(text()).toContain("Too few earlier days have usage to tell what is usual: 2 of"),
+  );
 });

@@ -1,5 +1,5 @@
 /** Reports for tests of the desk. */
-import type { Amount, UsageFigures, UsageReport, UsedRequest } from "../protocol/api";
+import type { Amount, Finding, Findings, UsageFigures, UsageReport, UsedRequest } from "../protocol/api";
 
 export const NOTHING: UsageFigures = {
   num_requests: 0,
@@ -103,4 +103,20 @@ export const REQUEST: UsedRequest = {
   first_token_us: 1200,
   per_token_us: null,
   is_readable: true,
+};
+
+/** A period in which nothing stands out. */
+export const QUIET: Findings = { first: "2026-10-23", last: "2026-10-25", num_days_known: 35, findings: [] };
+
+/** One user's spike. */
+export const FINDING: Finding = {
+  key: "cost:USD:3::2026-10-24T00:00Z",
+  kind: "cost",
+  severity: "high",
+  title: "=alice's cost on Saturday, Oct 24 was 3.1 times a usual Saturday: $4.00 against $1.29.",
+  why: "A usual Saturday has 24 requests, so there were 17 times as many.",
+  start: "2026-10-24T00:00:00Z",
+  end: "2026-10-25T00:00:00Z",
+  lead: { first: "2026-10-24", last: "2026-10-24", user_id: 3, model: "", status: "", code: "" },
+  requests: [REQUEST],
 };

@@ -1,4 +1,4 @@
-"""The demonstration month has an incident and a spike. Both are found with their causes, and the quiet days are quiet."""
+"""The demonstration month has an incident and a spike. Both are found with causes; quiet days are quiet."""
 
 from __future__ import annotations
 

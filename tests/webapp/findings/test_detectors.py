@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,7 +61,12 @@ def use(num: int = 100, nano: int = 1_000_000, cached: float = 0.6, read: int = 
 
 
 def told(given_history: History) -> list[Finding]:
-    return found_in(given_history, NoRecords())
+    found = found_in(given_history, NoRecords())
+    return [msgspec.structs.replace(each, title=plain(each.title), why=plain(each.why)) for each in found]
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
 
 
 uses = st.builds(use, st.integers(0, 500), st.integers(0, 10**7), st.floats(0, 1), st.integers(1, 5000))
@@ -266,10 +272,10 @@ def test_words() -> None:
         "$3.10",
         "$0.097",
         "$0.0000012",
-        "$0.02",
+        "$0.020",
     ]
     assert money(1_500_000_000, "CHF") == "1.50 CHF"
-    assert [seconds(us) for us in (7_400_000, 310_000, 4_800)] == ["7.4 s", "310 ms", "4.8 ms"]
+    assert [plain(seconds(us)) for us in (7_400_000, 310_000, 4_800)] == ["7.4 s", "310 ms", "4.8 ms"]
     assert names(["a"]) == "a"
     assert names(["a", "b"]) == "a and b"
     assert names(["a", "b", "c", "d"]) == "a, b, c and 1 other"

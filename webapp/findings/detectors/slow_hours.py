@@ -103,7 +103,7 @@ def _earlier(hours: Sequence[Hour], place: int) -> list[Hour]:
 
 
 def _is_slow(hour: Hour, earlier: Sequence[Hour]) -> bool:
-    if hour.num_requests < _MIN_REQUESTS or len(earlier) < _MIN_HOURS:
+    if hour.num_requests < _MIN_REQUESTS or hour.first_token < _MIN_MORE_US or len(earlier) < _MIN_HOURS:
         return False
     normal = usual([each.first_token for each in earlier])
     # Few requests have a chance median; three in four of them are slow together only for a reason.
