@@ -8,7 +8,21 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
-from webapp.api import audit, comparison, findings, learn, ledger, presets, probes, requests, reruns, site, steps, usage
+from webapp.api import (
+    audit,
+    comparison,
+    findings,
+    learn,
+    ledger,
+    presets,
+    probes,
+    requests,
+    reruns,
+    site,
+    steps,
+    usage,
+    what_if,
+)
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.traces import collection, imports, retention, saved, shares, traces
@@ -87,6 +101,7 @@ urlpatterns = [
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
     path("api/usage/findings", api(GET=findings.show_own_findings)),
+    path("api/usage/all/what-if", api(GET=what_if.ask_what_if)),
     path("api/usage/all/findings", api(GET=findings.show_all_findings)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/presets", api(GET=presets.list_presets, POST=presets.create_preset)),

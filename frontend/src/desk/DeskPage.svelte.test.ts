@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
 import type { Findings, UsageReport } from "../protocol/api";
 import DeskPage from "./DeskPage.svelte";
-import { FINDING, NOTHING, QUIET, REQUEST, figures, reportOf, usd } from "./fixtures";
+import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
 
 const onOpen = vi.fn();
 let standsOut: Findings = QUIET;
@@ -19,6 +19,7 @@ function answer(found: UsageReport | string): void {
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
     }
     if (address.includes("/findings?")) return Promise.resolve(new Response(JSON.stringify(standsOut)));
+    if (address.includes("/what-if?")) return Promise.resolve(new Response(JSON.stringify(WHAT_IF)));
     asked.push(address);
     const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
     return Promise.resolve(
@@ -213,5 +214,17 @@ it("says that too little is known where the days before are few", async () => {
   await show("", true);
   await vi.waitFor(() =>
     expect(text()).toContain("Too few earlier days have usage to tell what is usual: 2 of"),
+  );
+});
+
+it("says what the period would have cost, under a question that the address keeps", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  await vi.waitFor(() => expect(text()).toContain("+$2.00"));
+  const condition = document.querySelector<HTMLSelectElement>('select[aria-label="Condition"]')!;
+  condition.value = "factor";
+  condition.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(onOpen).toHaveBeenCalledWith(
+    "/admin/?first=2026-10-23&last=2026-10-25&zone=UTC&whatIf=factor%7E%7E2",
   );
 });

@@ -1,5 +1,13 @@
 /** Reports for tests of the desk. */
-import type { Amount, Finding, Findings, UsageFigures, UsageReport, UsedRequest } from "../protocol/api";
+import type {
+  Amount,
+  Finding,
+  Findings,
+  UsageFigures,
+  UsageReport,
+  UsedRequest,
+  WhatIf,
+} from "../protocol/api";
 
 export const NOTHING: UsageFigures = {
   num_requests: 0,
@@ -119,4 +127,17 @@ export const FINDING: Finding = {
   end: "2026-10-25T00:00:00Z",
   lead: { first: "2026-10-24", last: "2026-10-24", user_id: 3, model: "", status: "", code: "" },
   requests: [REQUEST],
+};
+
+/** A period that would have cost half as much again. */
+export const WHAT_IF: WhatIf = {
+  billed: usd(4e9),
+  actual: usd(4e9),
+  changed: usd(6e9),
+  num_requests: 8,
+  num_unpriced_actual: 0,
+  num_unpriced: 0,
+  unknown: "",
+  models: ["large", "small"],
+  used_models: ["large"],
 };

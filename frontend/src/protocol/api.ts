@@ -1388,6 +1388,55 @@ export interface Waiting {
   state: "queued" | "running";
 }
 
+/** A period's cost as it was, and as it would have been. Amounts of several currencies are never added up. */
+export interface WhatIf {
+  /** Cost that was posted at the time. */
+  billed: Amount[];
+  /** Cost of the same tokens by the price list as it stands today, with its days. */
+  actual: Amount[];
+  /** Cost under the condition; null: unknown. */
+  changed: Amount[] | null;
+  /** Requests that used tokens. */
+  num_requests: number;
+  /** Requests without a price in the list. */
+  num_unpriced_actual: number;
+  /** Requests that could not be priced under the condition. Their cost is in no amount. */
+  num_unpriced: number;
+  /** The reason why the cost under the condition is unknown; else empty. */
+  unknown: string;
+  /** Models with prices. */
+  models: string[];
+  /** Models of the period's requests. */
+  used_models: string[];
+}
+
+/** A period, a choice of requests, and a condition that is imagined to have been otherwise. */
+export interface WhatIfQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Id of a user. */
+  user?: number | null;
+  /** Name of a group of users. */
+  group?: string;
+  /** No cache; the prices of another model; prices times a factor; another time to live of the cache. */
+  question?: "factor" | "no_cache" | "prices_of" | "ttl";
+  /** For `prices_of`: the model whose prices apply. */
+  prices_of?: string;
+  /** For `factor`: a decimal number from 0 to 1000. */
+  factor?: string;
+  /** The one model whose requests the condition concerns; empty: every model's. */
+  of?: string;
+}
+
 /** An inference worker's last heartbeat. */
 export interface WorkerStatus {
   state: "failed" | "loading" | "ready";
@@ -1448,6 +1497,7 @@ export interface Operations {
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
+  "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/presets": { answer: PresetList; };

@@ -252,6 +252,7 @@ export const api = {
     call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
   usage: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),
   findings: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage/findings" : "GET /api/usage/all/findings", { query }),
   usedRequests: (query: URLSearchParams, isOwn: boolean) =>
