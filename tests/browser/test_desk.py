@@ -72,10 +72,21 @@ def test_a_bar_leads_to_its_day_and_back_to_the_period(desk: Page, product: Runn
     bars.nth(28).click()
     expect(desk).to_have_url(re.compile(r"first=(\d{4}-\d\d-\d\d)&last=\1&measure=requests&zone=UTC"))
     expect(desk.get_by_role("heading", name="Requests by hour")).to_be_visible()
-    expect(desk.get_by_role("group", name="Bars").get_by_role("img")).to_have_count(24)
+    expect(bars).to_have_count(24)
     desk.go_back()
     expect(desk.get_by_role("heading", name="Requests by day")).to_be_visible()
     expect(bars).to_have_count(30)
+
+
+def test_an_hours_bar_leads_to_its_requests(desk: Page, product: Running) -> None:
+    day = report(desk, product, "zone=UTC")["last"]
+    desk.goto(at(product, f"/admin/?zone=UTC&first={day}&last={day}"))
+    desk.get_by_role("group", name="Bars").get_by_role("link").nth(9).click()
+    expect(desk).to_have_url(re.compile("hour=9"))
+    slot = desk.get_by_text(re.compile("^9:00 to 10:00"))
+    expect(slot).to_be_in_viewport()
+    desk.get_by_role("button", name="Every hour").click()
+    expect(slot).to_have_count(0)
 
 
 def test_keys_lead_from_bar_to_bar(desk: Page, product: Running) -> None:
@@ -88,6 +99,28 @@ def test_keys_lead_from_bar_to_bar(desk: Page, product: Running) -> None:
     expect(bars.nth(28)).to_be_focused()
     desk.keyboard.press("Enter")
     expect(desk.get_by_role("heading", name="Cost by hour")).to_be_visible()
+
+
+def test_a_field_of_the_week_a_cause_and_a_verdict_lead_to_their_requests(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    field = desk.get_by_role("link", name=re.compile("arrow keys lead to other hours"))
+    before = field.get_attribute("aria-label")
+    field.focus()
+    desk.keyboard.press("ArrowLeft")
+    expect(field).not_to_have_attribute("aria-label", before or "")
+    expected = re.search(r", (\d+):00 to \d+:00: ([\d,]+) request", field.get_attribute("aria-label") or "")
+    assert expected is not None
+    desk.keyboard.press("Enter")
+    expect(desk).to_have_url(re.compile(rf"weekday=\d&hour={expected[1]}"))
+    listed = desk.get_by_role("region", name="Requests").get_by_role("status")
+    expect(listed).to_have_text(re.compile(rf"(^| of ){expected[2]} request"))
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    desk.get_by_role("list", name="Verdicts").get_by_role("link", name=re.compile("Flagged")).click()
+    expect(desk.get_by_role("combobox", name="Verdict", exact=True)).to_have_value("flag")
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    desk.get_by_role("list", name="Causes").get_by_role("link").first.click()
+    expect(desk).to_have_url(re.compile("status=.*code=|code=.*status="))
+    expect(desk.get_by_role("combobox", name="Cause", exact=True)).not_to_have_value("")
 
 
 def test_the_address_keeps_filters_groups_and_tables(desk: Page, product: Running) -> None:

@@ -9,6 +9,7 @@ from webapp.api.operators import signed_in_user
 from webapp.api.usage import (
     AllUsageQuery,
     UsageQuery,
+    asked_filter,
     asked_period,
     checked_reader,
     chosen_users,
@@ -23,14 +24,14 @@ from webapp.usage.sums import Filter
 def show_own_findings(request: HttpRequest, query: UsageQuery) -> Findings:
     """Show what stands out in the user's own usage. The days before the period tell what is usual."""
     owner = signed_in_user(request)
-    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
+    chosen = asked_filter(query, (owner.pk,))
     return _findings(query, chosen, Records(chosen, {owner.pk: owner.username}, owner.pk, is_own=True))
 
 
 def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
     """Show what stands out in the usage of all users, for operators. 403 `forbidden` without the permission."""
     reader = checked_reader(request)
-    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
+    chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
     return _findings(query, chosen, Records(chosen, names, reader.pk, is_own=False))
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date, timedelta
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 from django.utils import timezone
+from msgspec import Meta
 
 from webapp.api.operators import checked_operator, signed_in_user
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Query
-from webapp.usage.listing import Order, UsedRequestList, listing
+from webapp.usage.listing import Order, Slot, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
 from webapp.usage.report import By, Names, UsageReport, report
 from webapp.usage.sums import Filter
@@ -38,6 +40,10 @@ class UsageQuery(Query):
     model: str = ""
     surface: str = ""
     status: str = ""
+    code: str = ""
+    """Cause of a failure or refusal."""
+    verdict: str = ""
+    """The worst verdict of the safety checks: allow, flag, rewrite or block."""
 
 
 class AllUsageQuery(UsageQuery):
@@ -54,8 +60,10 @@ class UsedRequestsQuery(UsageQuery):
 
     order: Order = "newest"
     """The newest first, or those with the highest cost, time to the first token, input or output."""
-    code: str = ""
-    """Cause of a failure or refusal."""
+    weekday: Annotated[int, Meta(ge=0, le=6)] | None = None
+    """Only this day of the week in `zone`; 0 is Monday."""
+    hour: Annotated[int, Meta(ge=0, le=23)] | None = None
+    """Only this hour of the day in `zone`."""
 
 
 class AllUsedRequestsQuery(AllUsageQuery):
@@ -63,36 +71,40 @@ class AllUsedRequestsQuery(AllUsageQuery):
 
     order: Order = "newest"
     """The newest first, or those with the highest cost, time to the first token, input or output."""
-    code: str = ""
-    """Cause of a failure or refusal."""
+    weekday: Annotated[int, Meta(ge=0, le=6)] | None = None
+    """Only this day of the week in `zone`; 0 is Monday."""
+    hour: Annotated[int, Meta(ge=0, le=23)] | None = None
+    """Only this hour of the day in `zone`."""
 
 
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
-    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
+    chosen = asked_filter(query, (owner.pk,))
     return report(asked_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the user's own usage of a period."""
     owner = signed_in_user(request)
-    chosen = Filter(query.model, query.surface, (owner.pk,), query.status)
-    return listing(asked_period(query), chosen, query.order, query.code, {owner.pk: owner.username}, owner.pk)
+    chosen = asked_filter(query, (owner.pk,))
+    return listing(
+        asked_period(query), chosen, Slot(query.weekday, query.hour), query.order, {owner.pk: owner.username}, owner.pk
+    )
 
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
     reader = checked_reader(request)
-    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
+    chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    return listing(asked_period(query), chosen, query.order, query.code, names, reader.pk)
+    return listing(asked_period(query), chosen, Slot(query.weekday, query.hour), query.order, names, reader.pk)
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
     checked_reader(request)
-    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
+    chosen = asked_filter(query, chosen_users(query))
     users = dict(User.objects.values_list("pk", "username"))
     return report(asked_period(query), chosen, query.by, Names(users, _groups_of(users)))
 
@@ -100,6 +112,11 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
 def checked_reader(request: HttpRequest) -> User:
     """The signed-in operator who may see the usage of all users. Raises ApiError."""
     return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
+
+
+def asked_filter(query: UsageQuery, user_ids: tuple[int, ...] | None) -> Filter:
+    """The requests of a query."""
+    return Filter(query.model, query.surface, user_ids, query.status, query.code, query.verdict)
 
 
 def chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from webapp.api.usage import AllUsageQuery, asked_period, checked_reader, chosen_users
+from webapp.api.usage import AllUsageQuery, asked_filter, asked_period, checked_reader, chosen_users
 from webapp.gateway.errors import ApiError
-from webapp.usage.sums import Filter
 from webapp.usage.what_if import BadCondition, Condition, Question, WhatIf, what_if
 
 
@@ -26,7 +25,7 @@ class WhatIfQuery(AllUsageQuery):
 def ask_what_if(request: HttpRequest, query: WhatIfQuery) -> WhatIf:
     """Answer what the requests would have cost, from their recorded tokens. 403 `forbidden` without the permission."""
     checked_reader(request)
-    chosen = Filter(query.model, query.surface, chosen_users(query), query.status)
+    chosen = asked_filter(query, chosen_users(query))
     condition = Condition(query.question, query.prices_of, query.factor, query.of)
     try:
         return what_if(asked_period(query), chosen, condition)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from django.db.models import F, QuerySet
+from django.db.models.functions import ExtractHour, ExtractIsoWeekDay
 
 from webapp.gateway.structs import Result
 from webapp.requests.models import Request
@@ -17,6 +19,16 @@ from webapp.usage.sums import Filter
 
 Order = Literal["newest", "cost", "first_token", "input", "output"]
 MAX_LISTED = 50
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A time of the week in the period's zone."""
+
+    weekday: int | None = None
+    """0: Monday. None: every day."""
+    hour: int | None = None
+    """0 to 23. None: every hour."""
 
 
 class UsedRequest(Result):
@@ -51,14 +63,18 @@ class UsedRequestList(Result):
 
 
 def listing(
-    period: Period, chosen: Filter, order: Order, code: str, names: Mapping[int, str], reader_id: int
+    period: Period, chosen: Filter, slot: Slot, order: Order, names: Mapping[int, str], reader_id: int
 ) -> UsedRequestList:
-    """Return the first requests in this order. code: cause of a failure or refusal; empty: any."""
+    """Return the first requests in this order."""
     records = UsageRecord.objects.filter(
         accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions()
     )
-    if code:
-        records = records.filter(error_code=code)
+    if slot.weekday is not None:
+        # ISO counts from Monday as 1.
+        local = ExtractIsoWeekDay("accepted_at", tzinfo=period.zone)
+        records = records.annotate(weekday=local).filter(weekday=slot.weekday + 1)
+    if slot.hour is not None:
+        records = records.annotate(hour=ExtractHour("accepted_at", tzinfo=period.zone)).filter(hour=slot.hour)
     shown = list(_ordered(records, order)[:MAX_LISTED])
     return UsedRequestList(requests=used_requests(shown, names, reader_id), num_requests=records.count())
 

@@ -33,11 +33,15 @@ class Filter:
     user_ids: tuple[int, ...] | None = None
     """None: of all users."""
     status: str = ""
+    error_code: str = ""
+    """Cause of a failure or refusal."""
+    verdict: str = ""
 
     @property
     def columns(self) -> dict[str, tuple[Any, ...]]:
         """The allowed values of each column that is filtered."""
-        named = {"model": self.model, "surface": self.surface, "status": self.status}
+        texts = ("model", "surface", "status", "error_code", "verdict")
+        named = {name: getattr(self, name) for name in texts}
         found: dict[str, tuple[Any, ...]] = {name: (value,) for name, value in named.items() if value}
         if self.user_ids is not None:
             found["user_id"] = self.user_ids

@@ -17,7 +17,7 @@ import {
 } from "../inspector/keys";
 import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
-import { CHART_KEYS } from "../desk/keys";
+import { CHART_KEYS, MAP_KEYS } from "../desk/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
 import { RACE_KEYS } from "../race/keys";
 import { FLOW_KEYS } from "../reruns/keys";
@@ -90,7 +90,13 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     ],
   ),
   ...on(["rerun"], [["Answers as bands", "on a band", FLOW_KEYS]]),
-  ...on(["usage", "desk"], [["Charts", "on a bar or a point", CHART_KEYS]]),
+  ...on(
+    ["usage", "desk"],
+    [
+      ["Charts", "on a bar or a point", CHART_KEYS],
+      ["Map of hours", "on the map", MAP_KEYS],
+    ],
+  ),
   ...on(["race"], [["Race", "in the message field", RACE_KEYS]]),
   ...on(["learn"], [["Exhibits", "on the sentences about your own request", SENTENCE_KEYS]]),
 ];

@@ -3,6 +3,7 @@ import { SvelteMap } from "svelte/reactivity";
 import type { Choice, UsageReport } from "../protocol/api";
 import { api } from "../transport/api";
 import type { FilterName } from "./address/address";
+import { causeText, VERDICTS } from "./figures/words";
 
 export class Desk {
   report = $state.raw<UsageReport | null>(null);
@@ -13,6 +14,8 @@ export class Desk {
     model: new SvelteMap(),
     surface: new SvelteMap(),
     status: new SvelteMap(),
+    code: new SvelteMap(),
+    verdict: new SvelteMap(),
     user: new SvelteMap(),
     group: new SvelteMap(),
   };
@@ -37,13 +40,15 @@ export class Desk {
     this.isLoading = false;
   }
 
-  private learn({ models, surfaces, users, user_groups }: UsageReport): void {
+  private learn({ models, surfaces, users, user_groups, causes, verdicts }: UsageReport): void {
     const found: [FilterName, Choice[]][] = [
       ["model", models],
       ["surface", surfaces],
       ["user", users],
       ["group", user_groups],
     ];
+    for (const { code } of causes) if (code) this.seen.code.set(code, causeText(code));
+    for (const { verdict } of verdicts) this.seen.verdict.set(verdict, VERDICTS[verdict] ?? verdict);
     for (const [name, choices] of found)
       for (const { key, label } of choices) this.seen[name].set(key, label);
   }

@@ -11,3 +11,30 @@ export const CHART_KEYS: readonly Binding<Row>[] = [
   { keys: ["Home"], says: "To the first part", run: ({ go }) => go(0) },
   { keys: ["End"], says: "To the last part", run: ({ last, go }) => go(last) },
 ];
+
+/** A field of the map of weekdays and hours. */
+interface Field {
+  day: number;
+  at: number;
+  go: (to: { day?: number; at?: number }) => void;
+}
+
+/** Keys of the map of weekdays and hours. */
+export const MAP_KEYS: readonly Binding<Field>[] = [
+  { keys: ["ArrowLeft"], says: "To the hour before", run: ({ at, go }) => (at ? go({ at: at - 1 }) : false) },
+  {
+    keys: ["ArrowRight"],
+    says: "To the next hour",
+    run: ({ at, go }) => (at < 23 ? go({ at: at + 1 }) : false),
+  },
+  {
+    keys: ["ArrowUp"],
+    says: "To the weekday before",
+    run: ({ day, go }) => (day ? go({ day: day - 1 }) : false),
+  },
+  {
+    keys: ["ArrowDown"],
+    says: "To the next weekday",
+    run: ({ day, go }) => (day < 6 ? go({ day: day + 1 }) : false),
+  },
+];

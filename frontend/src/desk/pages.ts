@@ -31,6 +31,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "usage.view_usagerecord",
     load: () => import("./DeskPage.svelte"),
   },
+  {
+    path: "/admin/prices/",
+    label: "Prices",
+    permission: "billing.view_price",
+    load: () => import("./prices/PricesPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */

@@ -40,6 +40,10 @@ export interface AllUsageQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
   /** Id of a user. */
   user?: number | null;
   /** Name of a group of users. */
@@ -59,14 +63,20 @@ export interface AllUsedRequestsQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
   /** Id of a user. */
   user?: number | null;
   /** Name of a group of users. */
   group?: string;
   /** The newest first, or those with the highest cost, time to the first token, input or output. */
   order?: "cost" | "first_token" | "input" | "newest" | "output";
-  /** Cause of a failure or refusal. */
-  code?: string;
+  /** Only this day of the week in `zone`; 0 is Monday. */
+  weekday?: number | null;
+  /** Only this hour of the day in `zone`. */
+  hour?: number | null;
 }
 
 /** Money of one currency. */
@@ -441,6 +451,15 @@ export interface ImportedRequests {
   requests: ImportedRequest[];
 }
 
+/** The price of one token of each kind, in billionths of the currency's unit: 150 is 0.15 per million tokens. */
+export interface KindAmounts {
+  uncached_input: number;
+  cache_read: number;
+  cache_write_5m: number;
+  cache_write_1h: number;
+  output: number;
+}
+
 /** The price of one token of each kind, in billionths of the currency's unit. */
 export interface KindPrices {
   uncached_input: number;
@@ -625,6 +644,22 @@ export interface Model {
   num_params: number | null;
 }
 
+/** A model with its prices. */
+export interface ModelPrices {
+  model: string;
+  /** The name that users see. */
+  name: string;
+  is_served: boolean;
+  /** False: requests of today have no cost. */
+  is_priced: boolean;
+  /** The earliest first; empty: it never had a price. */
+  spans: PriceSpan[];
+  /** Requests of the last 30 days without a price. */
+  num_unpriced: number;
+  /** The first day from which new prices may apply: the day after the last priced bill. */
+  earliest: string;
+}
+
 /** The settings of a new conversation. A field that is left out takes its value from the model's entry. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
 export interface NewConversation {
   model?: string | null;
@@ -806,9 +841,64 @@ export interface Price {
   most_answer_nano: number;
 }
 
+/** Prices of all models that are served, priced or were used. */
+export interface PriceList {
+  /** The day in UTC, by which bills take their prices. */
+  today: string;
+  models: ModelPrices[];
+}
+
+/** Cost of a model's last days with new prices. */
+export interface PricePreview {
+  model: string;
+  first: string;
+  /** The last day, included. Days are those of UTC. */
+  last: string;
+  /** Requests that used tokens. */
+  num_requests: number;
+  /** Such of them as had no price. Their part of `would_cost` stands against no bill. */
+  num_unpriced: number;
+  /** As billed, by currency. Currencies are never added up. */
+  billed: Amount[];
+  would_cost: Amount;
+  /** Users whose cost changes most, the largest change first. */
+  users: UserChange[];
+  /** Day from which the prices after these apply; null: none are set. */
+  applies_until: string | null;
+  /** Sentences on figures that are unusual, though allowed. */
+  doubts: string[];
+}
+
+/** Prices of one model in a span of days of UTC. */
+export interface PriceSpan {
+  first: string;
+  /** The last day; null: no later prices are set. */
+  last: string | null;
+  /** past, now or to_come. */
+  state: string;
+  /** null: a kind has no price, or currencies differ, so the model is unpriced. */
+  currency: string | null;
+  unit_nano: KindAmounts | null;
+}
+
 /** Today's prices; null: the model is unpriced. */
 export interface Prices {
   prices: UnitPrices | null;
+}
+
+/** Prices of one model from a day of UTC on. */
+export interface PricesBody {
+  model: string;
+  effective_from: string;
+  /** A code of three letters, such as USD. It is that of all kinds. */
+  currency: string;
+  unit_nano: KindAmounts;
+}
+
+/** Prices of one model from a day of UTC on. */
+export interface PricesQuery {
+  model: string;
+  effective_from: string;
 }
 
 /** The probe's kind and token. */
@@ -1266,6 +1356,10 @@ export interface UsageQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
 }
 
 /** Usage of a period, compared with the period before. */
@@ -1350,10 +1444,25 @@ export interface UsedRequestsQuery {
   model?: string;
   surface?: string;
   status?: string;
-  /** The newest first, or those with the highest cost, time to the first token, input or output. */
-  order?: "cost" | "first_token" | "input" | "newest" | "output";
   /** Cause of a failure or refusal. */
   code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
+  /** The newest first, or those with the highest cost, time to the first token, input or output. */
+  order?: "cost" | "first_token" | "input" | "newest" | "output";
+  /** Only this day of the week in `zone`; 0 is Monday. */
+  weekday?: number | null;
+  /** Only this hour of the day in `zone`. */
+  hour?: number | null;
+}
+
+/** One user's cost with the prices of then and with the new ones. */
+export interface UserChange {
+  user_id: number;
+  name: string;
+  /** As billed, in the currency of the new prices. */
+  billed_nano: number;
+  would_cost_nano: number;
 }
 
 /** Requests whose safety checks had the same worst verdict. */
@@ -1423,6 +1532,10 @@ export interface WhatIfQuery {
   model?: string;
   surface?: string;
   status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
   /** Id of a user. */
   user?: number | null;
   /** Name of a group of users. */
@@ -1493,6 +1606,10 @@ export interface Operations {
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
+  "GET /api/prices": { answer: PriceList; };
+  "POST /api/prices": { body: PricesBody; answer: PriceList; };
+  "DELETE /api/prices": { query: PricesQuery; answer: PriceList; };
+  "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };

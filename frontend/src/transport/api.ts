@@ -78,7 +78,10 @@ interface Given<Key extends Call> {
   outlivesPage?: boolean;
 }
 
-async function call<Key extends Call>(key: Key, given: Given<Key> = {}): Promise<Operations[Key]["answer"]> {
+export async function call<Key extends Call>(
+  key: Key,
+  given: Given<Key> = {},
+): Promise<Operations[Key]["answer"]> {
   return (await answered(key, given)).data;
 }
 

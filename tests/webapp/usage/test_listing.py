@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
@@ -60,6 +61,18 @@ def test_a_filter_and_a_cause_narrow_the_list(operator: Client, some: list[Usage
     assert get(operator, ALL, **OCTOBER, user=bob.pk)["num_requests"] == 2
     assert get(operator, ALL, first="2026-09-01", last="2026-09-30")["requests"] == []
     assert operator.get(ALL, {"order": "colour"}).status_code == 400
+
+
+def test_a_slot_of_the_week_is_counted_in_the_periods_zone(operator: Client, some: list[UsageRecord]) -> None:
+    local = FIRST.astimezone(ZoneInfo("Asia/Kolkata"))
+    asked = {**OCTOBER, "zone": "Asia/Kolkata", "hour": local.hour}
+    assert [each["request_id"] for each in get(operator, ALL, **asked)["requests"]] == ["req_1"]
+    asked["weekday"] = local.weekday()
+    assert get(operator, ALL, **asked)["num_requests"] == 1
+    asked["weekday"] = (local.weekday() + 1) % 7
+    assert get(operator, ALL, **asked)["num_requests"] == 0
+    assert operator.get(ALL, {**asked, "weekday": 7}).status_code == 400
+    assert operator.get(ALL, {**asked, "hour": -1}).status_code == 400
 
 
 def test_users_list_their_own_and_may_read_what_has_a_trace(some: list[UsageRecord], alice: User, bob: User) -> None:

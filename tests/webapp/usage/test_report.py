@@ -235,3 +235,16 @@ def test_a_period_without_requests_is_empty(operator: Client) -> None:
     assert found["now"]["num_requests"] == 0
     assert (found["groups"], found["causes"], found["speed"]["queue_us"]["now"]) == ([], [], None)
     assert len(found["starts"]) == 30
+
+
+def test_a_cause_and_a_verdict_narrow_the_report(operator: Client, alice: User) -> None:
+    save(
+        make_record(1, alice, FIRST, status="refused", error_code="queue_full", verdict=""),
+        make_record(2, alice, FIRST, verdict="flag"),
+        make_record(3, alice, FIRST, verdict="allow"),
+    )
+    by_cause = get(operator, "/api/usage/all", **OCTOBER, code="queue_full")
+    assert (by_cause["now"]["num_requests"], by_cause["leaders"][0]["now"]["num_requests"]) == (1, 1)
+    by_verdict = get(operator, "/api/usage/all", **OCTOBER, verdict="flag")
+    assert [each["verdict"] for each in by_verdict["verdicts"] if each["num"]] == ["flag"]
+    assert by_verdict["speed"]["queue_us"]["now"]["num"] == 1

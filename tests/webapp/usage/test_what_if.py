@@ -76,9 +76,7 @@ def test_a_price_doubles_for_one_model_or_all(day: User) -> None:
     assert what_if(DAY, Filter(), Condition("factor", factor="2")).changed == usd(2 * 4 * 330)
     assert what_if(DAY, Filter(), Condition("factor", factor="2", of="a")).changed == usd(2 * 330 + 3 * 330)
     assert what_if(DAY, Filter(), Condition("factor", factor="0")).changed == usd(0)
-    assert what_if(DAY, Filter(model="a"), Condition("factor", factor="1,5")).changed == usd(
-        15 * 10 + 2 * 30 + 60 * 5
-    )
+    assert what_if(DAY, Filter(model="a"), Condition("factor", factor="1,5")).changed == usd(15 * 10 + 2 * 30 + 60 * 5)
 
 
 def test_another_time_to_live_is_unknown_and_says_why(day: User) -> None:

@@ -32,6 +32,10 @@ const choices: fc.Arbitrary<Choices> = fc.record({
   model: fc.string(),
   surface: fc.string(),
   status: fc.string(),
+  code: fc.string(),
+  verdict: fc.string(),
+  weekday: fc.constantFrom("", "0", "6"),
+  hour: fc.constantFrom("", "0", "9", "23"),
   user: fc.nat().map(String),
   group: fc.string({ unit: "grapheme" }),
   tables: fc.subarray([...TABLES]),
@@ -61,6 +65,9 @@ describe("the address", () => {
     "by=toString",
     "zone=Mars/Olympus",
     "user=1;2",
+    "weekday=7",
+    "hour=24",
+    "hour=03",
     "first=2026-02-30&last=2026-03-01",
   ])("leaves out %s", (query) => expect(choicesOf(query)).toEqual(USUAL));
 });

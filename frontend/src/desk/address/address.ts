@@ -43,7 +43,7 @@ export type Order = keyof typeof ORDERS;
 export const TABLES = ["use", "speed", "when", "users", "causes", "safety", "tokens"] as const;
 export type TableName = (typeof TABLES)[number];
 
-export const FILTERS = ["model", "surface", "status", "user", "group"] as const;
+export const FILTERS = ["model", "surface", "status", "code", "verdict", "user", "group"] as const;
 export type FilterName = (typeof FILTERS)[number];
 
 /** A user's own usage has no other users and no groups to choose from. */
@@ -59,6 +59,10 @@ export interface Choices extends Record<FilterName, string> {
   currency: string;
   time: TimeName;
   order: Order;
+  /** A weekday of the listed requests, from 0 for Monday; empty: every day. */
+  weekday: string;
+  /** An hour of the day of the listed requests, from 0 to 23; empty: every hour. */
+  hour: string;
   /** IANA name; empty: the browser's. */
   zone: string;
   tables: readonly TableName[];
@@ -73,10 +77,14 @@ export const USUAL: Choices = {
   currency: "",
   time: "first_token_us",
   order: "newest",
+  weekday: "",
+  hour: "",
   zone: "",
   model: "",
   surface: "",
   status: "",
+  code: "",
+  verdict: "",
   user: "",
   group: "",
   tables: [],
@@ -99,10 +107,14 @@ export function choicesOf(query: string): Choices {
     currency: text("currency"),
     time: one("time", TIMES, USUAL.time),
     order: one("order", ORDERS, USUAL.order),
+    weekday: /^[0-6]$/.test(text("weekday")) ? text("weekday") : "",
+    hour: /^(1?\d|2[0-3])$/.test(text("hour")) ? text("hour") : "",
     zone: isZone(zone) ? zone : "",
     model: text("model"),
     surface: text("surface"),
     status: text("status"),
+    code: text("code"),
+    verdict: text("verdict"),
     user: /^\d+$/.test(text("user")) ? text("user") : "",
     group: text("group"),
     tables: TABLES.filter((name) => opened.includes(name)),
@@ -140,6 +152,13 @@ export function ownOf(choices: Choices): Choices {
 /** The days that are asked for. */
 export function daysAsked({ period }: Choices, today: string): Days {
   return typeof period === "string" ? daysOf(period, today) : period;
+}
+
+/** The query of the list of requests, which begins as the report's does. */
+export function listQuery(asked: string, { order, weekday, hour }: Choices): string {
+  const query = new URLSearchParams(asked);
+  for (const [name, text] of Object.entries({ order, weekday, hour })) if (text) query.set(name, text);
+  return query.toString();
 }
 
 /** The API's query. */

@@ -1,6 +1,7 @@
 /** The parts of a period: their names, and the period that one of them narrows to. Pure. */
 import type { UsageReport } from "../../protocol/api";
-import { dayIn, monthOf, type Days } from "./period";
+import type { Choices } from "./address";
+import { dayIn, monthOf } from "./period";
 
 type Cut = Pick<UsageReport, "unit" | "starts" | "counted_in" | "first" | "last">;
 
@@ -29,15 +30,40 @@ export function fullNames({ unit, starts, counted_in }: Cut): string[] {
   return starts.map((start) => full.format(new Date(start)));
 }
 
-/** The days of one part, within the period; null: the period is no longer than them. */
-export function narrowed({ unit, starts, counted_in, first, last }: Cut, part: number): Days | null {
-  const day = dayIn(counted_in, new Date(starts[part]!));
-  if (unit !== "month") return first === last ? null : { first: day, last: day };
+/** The choices that one part leads to: its days within the period, and its hour. */
+export function narrowed(cut: Cut, part: number): Pick<Choices, "period" | "weekday" | "hour"> {
+  const { unit, counted_in, first, last } = cut;
+  const start = new Date(cut.starts[part]!);
+  const day = dayIn(counted_in, start);
+  if (unit !== "month")
+    return {
+      period: { first: day, last: day },
+      weekday: "",
+      hour: unit === "hour" ? hourIn(counted_in, start) : "",
+    };
   const month = monthOf(day);
-  return { first: month.first < first ? first : month.first, last: month.last > last ? last : month.last };
+  const days = {
+    first: month.first < first ? first : month.first,
+    last: month.last > last ? last : month.last,
+  };
+  return { period: days, weekday: "", hour: "" };
+}
+
+function hourIn(zone: string, at: Date): string {
+  const hour = new Intl.DateTimeFormat("en-US", { hour: "numeric", hourCycle: "h23", timeZone: zone });
+  return String(Number(hour.format(at)));
 }
 
 /** "hour", "day" or "month" as the beginning of a title. */
 export function byUnit({ unit }: Pick<Cut, "unit">): string {
   return { hour: "by hour", day: "by day", month: "by month" }[unit];
+}
+
+/** A part's press in words. */
+export function pressText({ unit }: Pick<Cut, "unit">): string {
+  return {
+    hour: "Press for the requests of this hour.",
+    day: "Press for the hours of this day.",
+    month: "Press for this month.",
+  }[unit];
 }

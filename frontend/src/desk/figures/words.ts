@@ -24,6 +24,14 @@ export const VERDICTS: Record<string, string> = {
   block: "Blocked",
 };
 
+export const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/** A time of the week: "Mondays, 15:00 to 16:00", "Mondays", "15:00 to 16:00"; empty: every time. */
+export function slotText(weekday: string, hour: string): string {
+  const day = weekday && `${WEEKDAYS[Number(weekday)]!}s`;
+  return [day, hour && `${hour}:00 to ${Number(hour) + 1}:00`].filter(Boolean).join(", ");
+}
+
 /** A cause as words: "queue_full" is "queue full". */
 export function causeText(code: string): string {
   return code ? code.replaceAll("_", " ") : "no cause recorded";

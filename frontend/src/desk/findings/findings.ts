@@ -18,7 +18,7 @@ const CHARTS: Record<Finding["kind"], Partial<Choices>> = {
 
 /** The choices that lead to the finding. */
 export function choicesFor({ kind, lead }: Finding, isOwn: boolean): Partial<Choices> {
-  const { first, last, user_id, model, status } = lead;
+  const { first, last, user_id, model, status, code } = lead;
   const by = CHARTS[kind].by === "user" && (isOwn || user_id !== null) ? "model" : CHARTS[kind].by;
   return {
     ...CHARTS[kind],
@@ -27,6 +27,7 @@ export function choicesFor({ kind, lead }: Finding, isOwn: boolean): Partial<Cho
     ...(user_id !== null && !isOwn && { user: String(user_id) }),
     ...(model && { model }),
     ...(status && { status }),
+    ...(code && { code }),
   };
 }
 

@@ -38,11 +38,17 @@ it("has every group of every part, with a column per currency", () => {
 it("leaves an unknown time empty", () =>
   expect(csvOf(speedTable(reportOf(), "queue_us")).split("\r\n")[1]).toBe('"Fri, Oct 23",0,,,'));
 
-it("narrows a bar to its day or month, and an hour of one day to nothing", () => {
+it("narrows a bar to its day or month, or to an hour of its day", () => {
   const report = reportOf();
-  expect(narrowed(report, 1)).toEqual({ first: "2026-10-24", last: "2026-10-24" });
-  const hours = { ...report, unit: "hour" as const, first: "2026-10-24", last: "2026-10-24" };
-  expect(narrowed(hours, 1)).toBeNull();
+  const whole = { weekday: "", hour: "" };
+  expect(narrowed(report, 1)).toEqual({ ...whole, period: { first: "2026-10-24", last: "2026-10-24" } });
+  const starts = ["2026-10-23T22:00:00Z", "2026-10-23T23:00:00Z"];
+  const hours = { ...report, unit: "hour" as const, counted_in: "Europe/Berlin", starts };
+  expect(narrowed(hours, 1)).toEqual({
+    ...whole,
+    period: { first: "2026-10-24", last: "2026-10-24" },
+    hour: "1",
+  });
   const months = {
     ...report,
     unit: "month" as const,
@@ -50,7 +56,7 @@ it("narrows a bar to its day or month, and an hour of one day to nothing", () =>
     last: "2026-11-05",
     starts: ["2026-09-10T00:00:00Z", "2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z"],
   };
-  expect([0, 1, 2].map((part) => narrowed(months, part))).toEqual([
+  expect([0, 1, 2].map((part) => narrowed(months, part).period)).toEqual([
     { first: "2026-09-10", last: "2026-09-30" },
     { first: "2026-10-01", last: "2026-10-31" },
     { first: "2026-11-01", last: "2026-11-05" },

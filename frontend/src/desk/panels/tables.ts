@@ -14,10 +14,9 @@ import {
   SURFACES,
   valueOf,
   VERDICTS,
+  WEEKDAYS,
 } from "../figures/words";
 import { amount, quantity, type Cell, type Table } from "../tables/table";
-
-export const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 const number = (name: string) => ({ name, isNumber: true });
 const whole = (value: number) => quantity(value, count);
