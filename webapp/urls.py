@@ -9,6 +9,7 @@ from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
 from webapp.api import (
+    alerts,
     audit,
     comparison,
     findings,
@@ -104,6 +105,13 @@ urlpatterns = [
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
     path("api/usage/findings", api(GET=findings.show_own_findings)),
+    path("api/alerts", api(GET=alerts.list_alerts)),
+    path("api/alerts/rules", api(POST=alerts.create_alert_rule)),
+    path(
+        "api/alerts/rules/<int:rule_id>",
+        api(PATCH=alerts.change_alert_rule, DELETE=alerts.delete_alert_rule),
+    ),
+    path("api/alerts/rules/<int:rule_id>/test", api(POST=alerts.try_alert_rule)),
     path("api/usage/all/what-if", api(GET=what_if.ask_what_if)),
     path("api/usage/all/findings", api(GET=findings.show_all_findings)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
@@ -121,6 +129,7 @@ urlpatterns = [
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
+    path("admin/alerts/", site.desk_page("alerts.change_alertrule")),
     path("admin/prices/", site.desk_page("billing.view_price")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),

@@ -27,6 +27,50 @@ import type {
   Usage,
 } from "./events";
 
+/** One alert and what became of it. */
+export interface AlertDelivery {
+  id: number;
+  rule_name: string;
+  title: string;
+  is_test: boolean;
+  status: "failed" | "sent" | "waiting";
+  num_attempts: number;
+  answer: string;
+  created_at: string;
+  attempted_at: string | null;
+  /** Time of the next attempt; null: there is none. */
+  due_at: string | null;
+}
+
+/** Findings that are sent to one address. */
+export interface AlertRule {
+  id: number;
+  name: string;
+  channel: "email" | "webhook";
+  /** Of a webhook only scheme and host: the rest can be a secret. */
+  address: string;
+  kinds: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[];
+  least_severity: "high" | "low" | "medium";
+  is_enabled: boolean;
+  created_at: string;
+}
+
+/** Changes of a rule; null: no change. */
+export interface AlertRuleChange {
+  name?: string | null;
+  kinds?: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[] | null;
+  least_severity?: "high" | "low" | "medium" | null;
+  is_enabled?: boolean | null;
+}
+
+/** The rules, and the newest deliveries. */
+export interface Alerts {
+  rules: AlertRule[];
+  deliveries: AlertDelivery[];
+  /** Sender of the e-mails; empty: e-mail is not set up. */
+  email_sender: string;
+}
+
 /** A period and a choice of requests of all users. */
 export interface AllUsageQuery {
   /** Default: 29 days before `last`. */
@@ -266,6 +310,13 @@ export interface Costs {
   /** Null: not known, as where no price was in force. */
   cost_nano: number | null;
   currency: string | null;
+}
+
+/** A new rule, with the secret of its webhook. */
+export interface CreatedAlertRule {
+  rule: AlertRule;
+  /** Verifies the signatures, as the Standard Webhooks specification says. Shown only now; empty for e-mail. */
+  secret: string;
 }
 
 /** A draft of the next message. */
@@ -658,6 +709,17 @@ export interface ModelPrices {
   num_unpriced: number;
   /** The first day from which new prices may apply: the day after the last priced bill. */
   earliest: string;
+}
+
+/** A rule to make. */
+export interface NewAlertRule {
+  name: string;
+  channel: "email" | "webhook";
+  /** An e-mail address, or the URL of a webhook. */
+  address: string;
+  /** Kinds of findings; empty: all. */
+  kinds?: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[];
+  least_severity?: "high" | "low" | "medium";
 }
 
 /** The settings of a new conversation. A field that is left out takes its value from the model's entry. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
@@ -1614,6 +1676,11 @@ export interface Operations {
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
+  "GET /api/alerts": { answer: Alerts; };
+  "POST /api/alerts/rules": { body: NewAlertRule; answer: CreatedAlertRule; };
+  "PATCH /api/alerts/rules/{rule_id}": { body: AlertRuleChange; answer: AlertRule; };
+  "DELETE /api/alerts/rules/{rule_id}": { answer: void; };
+  "POST /api/alerts/rules/{rule_id}/test": { answer: AlertDelivery; };
   "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
