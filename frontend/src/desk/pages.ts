@@ -37,6 +37,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "billing.view_price",
     load: () => import("./prices/PricesPage.svelte"),
   },
+  {
+    path: "/admin/alerts/",
+    label: "Alerts",
+    permission: "alerts.change_alertrule",
+    load: () => import("./alerts/AlertsPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */
