@@ -28,7 +28,7 @@ const DELIVERY: AlertDelivery = {
 it("says what a rule tells of", () => {
   expect(ruleText(RULE)).toBe("Every kind of finding");
   expect(ruleText({ ...RULE, kinds: ["cost", "slow_hours"], least_severity: "high" })).toBe(
-    "Cost far above the usual, Slow hours: only the weightiest",
+    "Cost far above the usual, Slow hours: only the most important",
   );
 });
 

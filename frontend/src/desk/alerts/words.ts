@@ -16,8 +16,8 @@ export const KINDS: Record<Kind, string> = {
 };
 
 export const SEVERITIES: Record<Severity, string> = {
-  high: "only the weightiest",
-  medium: "weighty ones",
+  high: "only the most important",
+  medium: "important ones",
   low: "all",
 };
 
