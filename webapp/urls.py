@@ -131,6 +131,7 @@ urlpatterns = [
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/alerts/", site.desk_page("alerts.change_alertrule")),
     path("admin/prices/", site.desk_page("billing.view_price")),
+    path("admin/audit/", site.desk_page("auditlog.view_logentry")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),
     path("admin/", (_TABLES, "admin", admin.site.name)),
     path("", site.shell),

@@ -237,3 +237,21 @@ def test_a_webhook_to_this_machine_is_refused_with_the_reason(
     expect(desk.get_by_role("alert")).to_contain_text("is not a public address")
     assert findings(desk) == []
     desk.set_viewport_size({"width": 1360, "height": 860})
+
+
+def test_the_audit_log_tells_each_action_and_is_searched(desk: Page, product: Running) -> None:
+    make = "from django.contrib.auth.models import User; User.objects.create_user('<b>eve</b>', first_name='Eve')"
+    manage(product, "shell", "-c", make)
+    desk.goto(at(product, "/admin/"))
+    desk.get_by_role("navigation", name="Desk").get_by_role("link", name="Audit").click()
+    desk.get_by_role("searchbox", name="User or thing").fill("<b>eve")
+    desk.keyboard.press("Enter")
+    expect(desk).to_have_url(re.compile(r"/admin/audit/\?text="))
+    entry = desk.get_by_role("listitem").filter(has_text="created user")
+    expect(entry).to_have_count(1)
+    expect(entry).to_contain_text("The product created user <b>eve</b>")
+    expect(entry).to_contain_text(re.compile(r"first name\s*– → Eve"))
+    assert findings(desk) == []
+    desk.get_by_role("searchbox", name="User or thing").fill("no such thing")
+    desk.get_by_role("button", name="Search").click()
+    expect(desk.get_by_text("No entry has this text.")).to_be_visible()

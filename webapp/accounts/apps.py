@@ -10,5 +10,5 @@ class AccountsConfig(AppConfig):
 
         from webapp.audit.log import audited
 
-        audited(User, without=["last_login"], secret=["password"], many=["groups", "user_permissions"])
+        audited(User, without=["last_login", "date_joined"], secret=["password"], many=["groups", "user_permissions"])
         audited(Group, many=["permissions"])

@@ -78,9 +78,14 @@ def _entry(row: Any) -> AuditEntry:
         subject_kind=row.content_type.name,
         subject_id=row.object_pk,
         subject=row.object_repr,
-        changes=[_change(name, values) for name, values in (row.changes or {}).items()],
+        changes=[change for name, values in (row.changes or {}).items() if _tells(change := _change(name, values))],
         note=more.get("note", ""),
     )
+
+
+def _tells(change: Change) -> bool:
+    """False for an empty field of a new row."""
+    return change.before is not None or change.after not in (None, "")
 
 
 def _change(name: str, values: Any) -> Change:

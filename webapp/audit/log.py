@@ -20,11 +20,17 @@ def audited(
     """
     auditlog.register(
         model,
-        exclude_fields=list(without),
+        include_fields=_own_fields(model, without),
         mask_fields=list(secret),
         mask_callable="webapp.audit.log.hidden",
         m2m_fields=set(many),
     )
+
+
+def _own_fields(model: type[Model], without: Sequence[str]) -> list[str]:
+    """The model's own columns. The library would also compare the rows of other models that point here."""
+    columns = model._meta.concrete_fields
+    return [field.name for field in columns if not field.primary_key and field.name not in without]
 
 
 def record(

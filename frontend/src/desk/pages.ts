@@ -43,6 +43,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     permission: "alerts.change_alertrule",
     load: () => import("./alerts/AlertsPage.svelte"),
   },
+  {
+    path: "/admin/audit/",
+    label: "Audit",
+    permission: "auditlog.view_logentry",
+    load: () => import("./audit/AuditPage.svelte"),
+  },
 ];
 
 /** The page at a path, and the part of the path below it; null: the path is of no page of the desk. */

@@ -7,6 +7,10 @@ export type AlertRuleChange = Operations["PATCH /api/alerts/rules/{rule_id}"]["b
 export type PricesBody = Operations["POST /api/prices"]["body"];
 
 export const desk = {
+  audit: (text: string, before?: number) => {
+    const asked = { text, ...(before !== undefined && { before: String(before) }) };
+    return call("GET /api/audit", { query: new URLSearchParams(asked) });
+  },
   prices: () => call("GET /api/prices"),
   previewPrices: (body: PricesBody) => call("POST /api/prices/preview", { body }),
   setPrices: (body: PricesBody) => call("POST /api/prices", { body }),

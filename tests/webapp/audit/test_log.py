@@ -45,8 +45,16 @@ def test_a_change_in_the_admins_tables_names_its_actor(client: Client) -> None:
 
 
 def test_a_command_has_no_actor() -> None:
-    User.objects.create_user("anna")
+    User.objects.create_user("anna", first_name="Anna")
     assert (newest().actor, newest().action, newest().subject) == (None, "created", "anna")
+    assert {change.name: change.after for change in newest().changes} == {
+        "username": "anna",
+        "first_name": "Anna",
+        "password": "(hidden)",
+        "is_active": "true",
+        "is_staff": "false",
+        "is_superuser": "false",
+    }
 
 
 def test_a_password_never_enters_the_log() -> None:
