@@ -11,7 +11,8 @@ import psycopg
 
 ROOT = Path(__file__).parents[2]
 SUITES = [
-    f"tests/webapp/{name}" for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces", "usage")
+    f"tests/webapp/{name}"
+    for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces", "usage", "findings", "alerts")
 ]
 """Those whose tests use the database. learn and probes write what these do; stream has a site of its own."""
 
