@@ -19,6 +19,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 _NUM_REQUESTS = 1_000_000
+_MADE = 1_000_000
+"""Records that are made one by one; a larger number consists of their copies."""
 _NUM_USERS = 200
 _DAYS = 365
 _LAST = date(2026, 10, 31)
@@ -63,14 +65,30 @@ def _fill(num_requests: int) -> None:
     User.objects.bulk_create(User(username=f"user-{number}") for number in range(_NUM_USERS))
     users = list(User.objects.values_list("pk", flat=True))
     random, batch, start = Random(1), list[UsageRecord](), time.perf_counter()
-    for number in range(num_requests):
+    for number in range(min(num_requests, _MADE)):
         batch.append(_record(random, number, users))
         if len(batch) == 10_000:
             UsageRecord.objects.bulk_create(batch, batch_size=1_000)
             batch.clear()
     UsageRecord.objects.bulk_create(batch, batch_size=1_000)
+    for copy in range(1, num_requests // _MADE):
+        _copy(copy)
     print(f"filled in {time.perf_counter() - start:.0f} s", flush=True)
     print(f"recount: {_ms(recount) / 1000:.0f} s", flush=True)
+
+
+def _copy(number: int) -> None:
+    """Add each made record once more under another name."""
+    from django.db import connection
+
+    from webapp.usage.models import UsageRecord
+
+    columns = [field.column for field in UsageRecord._meta.concrete_fields if not field.primary_key]
+    given = [f"request_id || '.{number}'" if column == "request_id" else column for column in columns]
+    table = UsageRecord._meta.db_table
+    insert = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {', '.join(given)} FROM {table}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{insert} WHERE request_id NOT LIKE '%.%'")
 
 
 def _record(random: Random, number: int, users: list[int]) -> Any:
@@ -80,7 +98,7 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
     at = first + timedelta(days=random.randrange(_DAYS), hours=min(23.99, max(0, random.gauss(13, 4))))
     first_token = round(random.lognormvariate(12, 0.6))
     return UsageRecord(
-        request_id=f"bench_{number}",
+        request_id=f"bench-{number}",
         user_id=users[min(len(users) - 1, int(random.expovariate(0.03)))],
         surface=random.choice(["chat", "chat", "chat", "replay"]),
         model=random.choice(["small", "small", "large", "embedded"]),
@@ -99,15 +117,18 @@ def _record(random: Random, number: int, users: list[int]) -> Any:
         first_token_us=first_token,
         first_text_us=first_token + 3_000,
         per_token_us=round(random.lognormvariate(9, 0.3)),
+        duration_us=first_token + round(random.lognormvariate(14, 0.7)),
     )
 
 
 def _questions() -> dict[str, Callable[[], Any]]:
     from django.contrib.auth.models import User
 
+    from webapp.metrics.families import families
     from webapp.usage.period import Period
     from webapp.usage.report import Names, report
     from webapp.usage.sums import Filter
+    from webapp.usage.totals import all_use
 
     names, zone = Names(dict(User.objects.values_list("pk", "username")), {}), ZoneInfo("Europe/Berlin")
     busiest = User.objects.order_by("pk").values_list("pk", flat=True)[0]
@@ -117,6 +138,7 @@ def _questions() -> dict[str, Callable[[], Any]]:
         return lambda: report(period, Filter(**chosen), by, names)
 
     return {
+        "a scrape's projection of all time": lambda: list(families(all_use())),
         "one day by the hour": ask(1),
         "30 days by model": ask(30),
         "30 days by user": ask(30, "user"),

@@ -14,7 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from django.conf import settings
 from django.db import close_old_connections
 
-from inference.queue.app import make_app, set_up_worker
+from inference.queue.app import make_app, set_up_log, set_up_worker
 
 app = make_app(
     Celery,
@@ -26,6 +26,7 @@ app = make_app(
 )
 # Celery itself closes database connections before and after each task, or never.
 app.conf.update(CELERY_DB_REUSE_MAX=sys.maxsize)
+set_up_log(settings.ENVIRONMENT.log_format)
 set_up_worker()
 app.autodiscover_tasks(["webapp.lifecycle", "webapp.learn", "webapp.reruns"])
 

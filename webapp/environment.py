@@ -8,29 +8,32 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from inference.logs.lines import LogFormat, parse_log_format
 from inference.tokenization.bundled import bundled_model
 
 ROOT = Path(__file__).resolve().parent.parent
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 (addresses to connect to, not to listen on)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name, a token of RFC 9110."""
+_TRACES = "/v1/traces"
+_MIN_TOKEN = 16
 _PUBLIC_URL = re.compile(r"(https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:(?!:443/?$):[1-9][0-9]{0,4})?)(?::443)?/?")
 """The group has no port where it is 443: browsers spell an origin this way (RFC 6454)."""
 
 
 @dataclass(frozen=True)
 class OtlpEndpoint:
-    """The endpoint that receives traces as OpenTelemetry spans."""
+    """The endpoint that receives traces as OpenTelemetry spans, and metrics."""
 
     url: str
     """`SIGHTGLASS_OTLP_ENDPOINT`, default none. An OTLP/HTTP endpoint, such as `http://localhost:4318`.
 
-    Each settled request's trace goes there as OpenTelemetry spans.
+    Each settled request's trace goes there as OpenTelemetry spans, and once a minute the metrics of all requests.
     """
     headers: dict[str, str]
     """`SIGHTGLASS_OTLP_HEADERS`, default none. Headers for that endpoint.
@@ -39,6 +42,11 @@ class OtlpEndpoint:
     """
     has_texts: bool
     """`SIGHTGLASS_OTLP_TEXTS`, default `0`. With `1`, prompts and answers go with the spans."""
+
+    @property
+    def metrics_url(self) -> str:
+        """Where the same endpoint takes metrics."""
+        return f"{self.url.removesuffix(_TRACES)}/v1/metrics"
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class EmailServer:
     """
     port: int
     user: str
-    password: str
+    password: str = field(repr=False)
     security: str
     """Empty, `starttls` or `tls`."""
     sender: str
@@ -100,6 +108,11 @@ class Environment:
 
     Other webhooks must have a public address.
     """
+    metrics_token: str | None = field(repr=False)
+    """`SIGHTGLASS_METRICS_TOKEN`, default none. The bearer token of `GET /metrics`, of at least 16 characters.
+
+    Without it the address does not exist.
+    """
     public_url: str | None
     """`SIGHTGLASS_PUBLIC_URL`, default none. The site's address behind a proxy that ends TLS.
 
@@ -110,6 +123,11 @@ class Environment:
     """`SIGHTGLASS_ALLOWED_HOSTS`, default the local names and `HOST`. The site's own names, separated by commas."""
     log_level: str
     """`SIGHTGLASS_LOG_LEVEL`, default `INFO`. The lowest level that the site logs."""
+    log_format: LogFormat
+    """`SIGHTGLASS_LOG_FORMAT`, default `line`. With `json`, each process logs one JSON object a line.
+
+    Its fields are time, level, logger, message and process, and the request's id where one is at hand.
+    """
     secret_key: str
     """`SIGHTGLASS_SECRET_KEY`, default made once in the data folder. The key that signs sessions and forms."""
 
@@ -143,9 +161,11 @@ def read_environment() -> Environment:
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
         webhook_hosts=[host.strip() for host in env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").split(",") if host.strip()],
+        metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
+        log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
     )
 
@@ -216,7 +236,7 @@ def _otlp(endpoint: str | None) -> OtlpEndpoint | None:
         is_usable = False
     if not is_usable:
         raise SystemExit("sightglass: SIGHTGLASS_OTLP_ENDPOINT has the form http://host:4318.")
-    path = "" if endpoint.rstrip("/").endswith("/v1/traces") else "/v1/traces"
+    path = "" if endpoint.rstrip("/").endswith(_TRACES) else _TRACES
     return OtlpEndpoint(
         url=endpoint.rstrip("/") + path,
         headers=_otlp_headers(os.environ.get("SIGHTGLASS_OTLP_HEADERS", "")),
@@ -234,6 +254,15 @@ def _otlp_headers(text: str) -> dict[str, str]:
             raise SystemExit("sightglass: SIGHTGLASS_OTLP_HEADERS has the form name=value,name=value.")  # it is secret
         headers[name] = decoded
     return headers
+
+
+def _metrics_token(token: str | None) -> str | None:
+    if not token:
+        return None
+    if len(token) < _MIN_TOKEN or not (token.isascii() and token.isprintable() and " " not in token):
+        form = f"at least {_MIN_TOKEN} visible ASCII characters"  # it is secret
+        raise SystemExit(f"sightglass: SIGHTGLASS_METRICS_TOKEN needs {form}: openssl rand -hex 24")
+    return token
 
 
 def _switch(name: str) -> bool:

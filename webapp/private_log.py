@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+from typing import Any
 from urllib.parse import quote, unquote
+
+from inference.logs.lines import JsonFormatter
 
 _SECRET = re.compile(r"(/(?:shared|signin)/)[^\s'\"<>]+")
 """Such an address alone opens a trace or signs a user in: webapp/urls.py."""
@@ -27,3 +30,11 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return without_secrets(super().format(record))
+
+
+class PrivateJsonFormatter(JsonFormatter):
+    """Removes the same secrets from each field, before it becomes JSON."""
+
+    def fields(self, record: logging.LogRecord) -> dict[str, Any]:
+        found = super().fields(record)
+        return {name: without_secrets(value) if isinstance(value, str) else value for name, value in found.items()}

@@ -35,9 +35,13 @@ INSTALLED_APPS = [
     "webapp.billing",
     "webapp.usage",
     "webapp.alerts",
+    "webapp.limits",
+    "webapp.notices",
     "webapp.supervisor",
 ]
 MIDDLEWARE = [
+    "webapp.metrics.http.count_requests",
+    "webapp.gateway.request_id.NameRequest",
     "webapp.gateway.headers.SecurityHeadersMiddleware",
     "webapp.gateway.nul_check.refuse_nul",
     "django.middleware.security.SecurityMiddleware",
@@ -144,8 +148,9 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "line": {"()": "webapp.private_log.LineFormatter", "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s"}
+        "line": {"()": "webapp.private_log.LineFormatter", "fmt": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "json": {"()": "webapp.private_log.PrivateJsonFormatter"},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
     "root": {"handlers": ["console"], "level": ENVIRONMENT.log_level},
 }

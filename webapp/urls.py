@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import path
 from django.views.generic import RedirectView
 
@@ -13,8 +13,13 @@ from webapp.api import (
     audit,
     comparison,
     findings,
+    health,
     learn,
     ledger,
+    limits,
+    metrics,
+    notices,
+    people,
     presets,
     prices,
     probes,
@@ -42,8 +47,9 @@ _TABLES = [
 """The admin's pages. Its index makes room for the desk."""
 
 urlpatterns = [
-    path("healthz", site.healthz),
-    path("readyz", site.readyz),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("api/docs", docs.viewer),
     path("api/openapi.json", docs.document),
     path("api/session", api(GET=site.show_session)),
@@ -98,7 +104,18 @@ urlpatterns = [
     path("api/shares", api(GET=shares.list_shares)),
     path("api/shares/<int:share_id>", api(DELETE=shares.delete_share)),
     path("api/retention", api(GET=retention.show_retention, PUT=retention.change_retention)),
+    path("api/health", api(GET=health.show_health)),
     path("api/audit", api(GET=audit.show_audit_log)),
+    path("api/users", api(GET=people.list_people)),
+    path("api/users/<int:target_id>", api(GET=people.show_person)),
+    path("api/users/<int:target_id>/stop", api(POST=people.stop_person)),
+    path("api/users/<int:target_id>/resume", api(POST=people.resume_person)),
+    path("api/users/<int:target_id>/limits", api(PUT=limits.change_user_limits)),
+    path("api/groups/<int:group_id>/limits", api(PUT=limits.change_group_limits)),
+    path("api/limits", api(PUT=limits.change_site_limits)),
+    path("api/notices", api(GET=notices.list_notices, POST=notices.create_notice)),
+    path("api/notices/all", api(GET=notices.list_planned_notices)),
+    path("api/notices/<int:notice_id>", api(DELETE=notices.end_notice)),
     path("api/prices", api(GET=prices.list_prices, POST=prices.create_prices, DELETE=prices.remove_prices)),
     path("api/prices/preview", api(POST=prices.preview_prices)),
     path("api/usage", api(GET=usage.show_own_usage)),
@@ -124,12 +141,15 @@ urlpatterns = [
     path("api/learn/checks", api(POST=learn.check_text)),
     path("api/learn/simulations", api(POST=learn.simulate)),
     path("api/learn/experiments", api(POST=learn.experiment)),
-    path("accounts/login/", LoginView.as_view(template_name="login.html"), name="login"),
+    path("accounts/login/", notices.SignInPage.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),
     path("admin/", site.desk_page("usage.view_usagerecord"), name="desk"),
     path("admin/alerts/", site.desk_page("alerts.change_alertrule")),
+    path("admin/users/", site.desk_page("usage.view_usagerecord")),
+    path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
+    path("admin/notices/", site.desk_page("notices.view_notice")),
     path("admin/prices/", site.desk_page("billing.view_price")),
     path("admin/audit/", site.desk_page("auditlog.view_logentry")),
     path("admin/usage/", RedirectView.as_view(pattern_name="desk", query_string=False)),

@@ -16,6 +16,7 @@ from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape
 from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
+from inference.protocol.snapshot import Work, WorkerRequest, WorkState
 
 
 class AlreadyRunning(Exception):
@@ -41,6 +42,19 @@ class Job:
     outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
     is_first_out: threading.Event = field(default_factory=threading.Event)
     """Set by the reader once it has dealt with the first token."""
+
+    def account(self, state: WorkState | None, num_computed: int | None, num_output: int = 0) -> WorkerRequest:
+        """Return the job as its worker's snapshot shows it."""
+        request = self.request
+        return WorkerRequest(
+            request_id=request.request_id,
+            attempt=request.attempt,
+            accepted_unix_us=request.accepted_unix_us,
+            state=state,
+            num_prompt_tokens=len(request.prompt_ids) + len(request.kept_ids),
+            num_computed_tokens=num_computed,
+            num_output_tokens=num_output,
+        )
 
 
 @dataclass(frozen=True)
@@ -76,6 +90,9 @@ class Backend(Protocol):
 
     def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int | None:
         """Return the number of this prompt's tokens that are in a cache now; None: not known."""
+
+    def work(self) -> Work:
+        """Return what the back end does now, and its counters."""
 
     def submit(self, job: Job) -> None:
         """Raises AlreadyRunning."""

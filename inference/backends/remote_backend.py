@@ -18,6 +18,7 @@ from inference.backends.remote_stream import Patience, RemoteStream
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable
 from inference.protocol.request import FinishReason, StepCommand, Usage
+from inference.protocol.snapshot import Work
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,9 @@ class RemoteBackend(threading.Thread):
         self._loop = asyncio.new_event_loop()
         self._jobs: dict[str, Job] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._streams: dict[str, RemoteStream] = {}
+        self._num_ended_tokens = 0
+        """Tokens received for requests that have ended."""
         self._endings: dict[str, FinishReason] = {}
         self._is_stopping = threading.Event()
         self._is_over = asyncio.Event()
@@ -79,6 +83,23 @@ class RemoteBackend(threading.Thread):
 
     def num_ahead(self, request_id: str) -> None:
         """Return None: the server does not report it."""
+
+    def work(self) -> Work:
+        """Return the requests at the server and the tokens received. The server does not tell the rest."""
+        with self._lock:
+            streams = list(self._streams.values())
+            num_tokens = self._num_ended_tokens + sum(stream.num_tokens for stream in streams)
+        return Work(
+            num_running=len(streams),
+            num_waiting=None,
+            num_paused=0,
+            num_prefill_tokens=None,
+            num_decode_tokens=num_tokens,
+            steps=None,
+            blocks=None,
+            cache=None,
+            requests=tuple(stream.account() for stream in streams),
+        )
 
     def submit(self, job: Job) -> None:
         """Any thread may call this. Raises AlreadyRunning."""
@@ -140,6 +161,8 @@ class RemoteBackend(threading.Thread):
     def _start_stream(self, job: Job) -> None:
         request_id = job.request.request_id
         stream = RemoteStream(job, self._server, self._vocabulary, self._table, self._patience)
+        with self._lock:
+            self._streams[request_id] = stream
         task = asyncio.create_task(stream.run(self._client))
         self._tasks[request_id] = task
         task.add_done_callback(lambda done: self._on_done(request_id, stream, done))
@@ -153,6 +176,8 @@ class RemoteBackend(threading.Thread):
         """Deliver a stream's one end if it has not: one from outside, or that of an error in our own code."""
         with self._lock:
             del self._jobs[request_id]
+            del self._streams[request_id]
+            self._num_ended_tokens += stream.num_tokens
         del self._tasks[request_id]
         reason = self._endings.pop(request_id, None)
         if task.cancelled():

@@ -21,6 +21,7 @@ from inference.engine.step_output import StepOutput
 from inference.protocol.events import AnyEvent, PrefillAdvanced, TokenSampled
 from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, Usage
+from inference.protocol.snapshot import WorkerRequest, WorkState
 
 _REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
@@ -56,6 +57,16 @@ class RemoteStream:
         self._admitted_at: int | None = None
         self._prefill_us: int | None = None
         self._decode_us: int | None = None
+
+    @property
+    def num_tokens(self) -> int:
+        """Return the number of tokens received."""
+        return self._num_tokens
+
+    def account(self) -> WorkerRequest:
+        """Return the request as the worker's snapshot shows it. A server does not tell what waits."""
+        state: WorkState | None = "decode" if self._num_tokens else "prefill" if self._num_prefilled else None
+        return self._job.account(state, num_computed=None, num_output=self._num_tokens)
 
     async def run(self, client: httpx.AsyncClient) -> None:
         """Deliver the answer and its end, an error's included. A cancelled run delivers no end: see `end`."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from inference.engine import record, stepping
 from inference.engine.advancing import Advance
 from inference.engine.computing import Results, StepComputer
+from inference.engine.counters import Counters
 from inference.engine.drafting.draft_model import DraftModel
 from inference.engine.drafting.drafting import Drafting
 from inference.engine.drafting.step_costs import StepCosts
@@ -30,6 +31,7 @@ from inference.eventlog.clock import Clock
 from inference.models.blocks import BYTES_PER_VALUE
 from inference.protocol.events import CacheShape
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
+from inference.protocol.snapshot import Work
 from inference.sampling import vocabulary
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.processors import Grammar
@@ -68,6 +70,7 @@ class Engine:
         self._summarise = summarise
         self._times = ReadingTimes(runner.block_size)
         self._slots = Slots()
+        self._counters = Counters()
         costs, memory_errors = StepCosts(), MemoryErrors(self._scheduler)
         self._computer = StepComputer(runner, self._slots, summarise, memory_errors, costs, self._times, now_ns)
         # Where a row's result depends on how many are computed beside it, a guess could change the answer.
@@ -111,6 +114,10 @@ class Engine:
     def num_running(self) -> int:
         return len(self._scheduler.running)
 
+    def work(self) -> Work:
+        """Return what the engine does now, and its counters. Any thread may call this."""
+        return self._counters.work(self._scheduler)
+
     def has_work(self) -> bool:
         """Return whether a step would do anything. A sequence that waits for a person's choice needs no step."""
         slots = list(self._slots.values())
@@ -120,7 +127,9 @@ class Engine:
         """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
         slot = self._slots.get(request_id)
         if slot is not None and slot.sequence.request.is_stepped:
+            num_before = len(slot.sequence.output_ids)
             stepping.take(slot, command, self._pieces)
+            self._counters.num_decode_tokens += len(slot.sequence.output_ids) - num_before
 
     def submit(
         self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock, grammar: Grammar | None = None
@@ -190,13 +199,16 @@ class Engine:
         self._note(step)
         if step.shares:
             self._note_batches(step)
-            self._compute(step, StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns()))
+            facts = StepFacts(len(step.shares), step.num_rows, start_ns or time.perf_counter_ns())
+            self._compute(step, facts)
+            self._counters.stepped(facts)
         return ended + self._report() + self.take_finished()
 
     def _note(self, step: Step) -> None:
         for note in step.notes:
             event = record.noted(note, self.runner.block_size, self._times)
             self._slots.of(note.sequence).events.append(event)
+            self._counters.noted(note)
             if isinstance(note, Preempted):
                 self._drafting.forget(note.sequence)
 
@@ -229,7 +241,9 @@ class Engine:
 
     def _advance(self, results: Results, facts: StepFacts) -> None:
         sequence = results.share.sequence
-        slot = self._slots.of(sequence)
+        slot, num_before = self._slots.of(sequence), len(sequence.output_ids)
+        if sequence.is_prefilling:
+            self._counters.num_prefill_tokens += results.share.num_tokens
         try:
             Advance(slot, results, facts, self._pieces, self._drafting.source).apply()
             slot.events += [record.stored(sequence, change) for change in self._scheduler.store(sequence)]
@@ -238,6 +252,7 @@ class Engine:
         except Exception:  # an error in one request must not end the others
             logger.exception("%s failed in a step", sequence.request.request_id)
             sequence.finish("error", _FAILED)
+        self._counters.num_decode_tokens += len(sequence.output_ids) - num_before
 
     def _report(self) -> list[StepOutput]:
         slots = self._slots.values()

@@ -31,6 +31,21 @@ def worker_key(name: str) -> str:
     return f"{PREFIX}worker:{name}"
 
 
+def snapshot_key(worker: str) -> str:
+    """String: the worker's last WorkerSnapshot as JSON. Expires when the worker falls silent."""
+    return f"{PREFIX}snapshot:{worker}"
+
+
+def snapshot_history_key(worker: str) -> str:
+    """Stream: the worker's snapshots of the last 15 minutes without their requests, in the field `snapshot`."""
+    return f"{PREFIX}snapshots:{worker}"
+
+
+def snapshot_workers_key() -> str:
+    """Sorted set: the workers that published in the last 15 minutes, by unix time of their last snapshot."""
+    return f"{PREFIX}snapshots"
+
+
 def peeks_key(worker: str) -> str:
     """List: the questions to this worker about its prefix cache, oldest first."""
     return f"{PREFIX}peeks:{worker}"

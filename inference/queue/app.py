@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from celery import Celery
-from celery.signals import worker_shutdown
+from celery.signals import celeryd_init, task_prerun, worker_shutdown
 
+from inference.logs.lines import LogFormat, log_as_json
+from inference.logs.request import name_request
 from inference.queue.broker import celery_url
 from inference.queue.process_end import end_process
 
 App = TypeVar("App", bound=Celery)
 
+_REQUEST_ID = re.compile(r"req_[0-9A-Za-z]+")
 _MANY_AT_ONCE = 4
 """Messages that a worker takes ahead per thread: Celery's default."""
 
@@ -63,3 +67,21 @@ def set_up_worker() -> None:
     """Log one line per task of this process, at its end, and exit at once when the worker stops."""
     logging.getLogger("celery.worker.strategy").setLevel(logging.WARNING)
     worker_shutdown.connect(end_process)
+
+
+def set_up_log(log_format: LogFormat) -> None:
+    """Let a worker of this process log in this format. Celery's own format stays where nothing else sets one."""
+
+    def begin(instance: Any, **_: Any) -> None:
+        instance.quiet = True  # its banner is no JSON
+        log_as_json()
+
+    if log_format == "json":
+        celeryd_init.connect(begin, weak=False)
+
+
+@task_prerun.connect
+def _name_request(args: Any = (), **_: Any) -> None:
+    """Name the request in the task's lines. Most tasks of a request take its id first."""
+    first = args[0] if args else None
+    name_request(first if isinstance(first, str) and _REQUEST_ID.fullmatch(first) else None)

@@ -14,10 +14,11 @@ from redis.exceptions import RedisError
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced
 from inference.grammar.source import GrammarError
+from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
 from inference.protocol.failures import SERVICE_STOPPED, Failure
 from inference.protocol.request import GenerationRequest
-from inference.queue.app import make_app, set_up_worker
+from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
@@ -32,6 +33,7 @@ class InferenceApp(Celery):
 
 
 app = make_app(InferenceApp, "inference", read_settings().redis_url, "generate", num_taken_ahead=1)
+set_up_log(read_settings().log_format)
 set_up_worker()
 
 
@@ -51,6 +53,7 @@ def generate(payload: str) -> None:
     """Run one GenerationRequest, as JSON, and hand its request to settle. A second delivery does nothing."""
     assert app.host is not None
     request = decode_generation(payload)
+    name_request(request.request_id)
     try:
         if app.host.log.claim(request.request_id, request.attempt):
             _run(app.host, request, time.monotonic_ns())

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
+from msgspec.structs import replace
+
 from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduling.scheduler import EngineOverloaded
@@ -16,6 +18,7 @@ from inference.eventlog.event_log import EventLog
 from inference.protocol.events import TokenSampled
 from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, StepCommand, Usage
+from inference.protocol.snapshot import Work
 from inference.worker.cancel_flags import CancelFlags
 
 logger = logging.getLogger(__name__)
@@ -75,6 +78,14 @@ class EngineThread(threading.Thread):
     def num_cached(self, ids: tuple[int, ...], principal: str, model: str) -> int:
         """Return the number of this prompt's tokens in the prefix cache now. Any thread may call this."""
         return self.engine.num_cached(ids, principal, model)
+
+    def work(self) -> Work:
+        """Return what the engine does now, jobs that it has not seen yet included. Any thread may call this."""
+        work = self.engine.work()
+        known = {request.request_id for request in work.requests}
+        jobs = [job for request_id, job in list(self._jobs.items()) if request_id not in known]
+        unseen = tuple(job.account("waiting", num_computed=0) for job in jobs)
+        return replace(work, num_waiting=(work.num_waiting or 0) + len(unseen), requests=work.requests + unseen)
 
     def submit(self, job: Job) -> None:
         """Queue a job for the engine. Any thread may call this. Raises AlreadyRunning."""

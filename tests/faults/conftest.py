@@ -84,7 +84,7 @@ class Processes:
 
     def workers(self) -> list[dict[str, str]]:
         """What the site knows of its inference workers."""
-        found: list[dict[str, str]] = self.client.get("/readyz").json()["workers"]
+        found: list[dict[str, str]] = self.client.get("/api/health").json()["workers"]
         return found
 
     def _keep(self, child: Child) -> Child:

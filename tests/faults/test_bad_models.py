@@ -86,9 +86,10 @@ def site(request: pytest.FixtureRequest, files: dict[str, Path], tmp_path: Path)
 def test_a_running_site_says_it_by_its_status_and_by_each_request(site: tuple[Processes, str]) -> None:
     processes, said = site
     ready = processes.client.get("/readyz")
-    assert ready.status_code == 503
-    assert ready.json()["checks"] == {"database": True, "redis": True, "worker": False}
-    assert said in ready.json()["workers"][0]["message"]
+    assert (ready.status_code, ready.json()) == (503, {"status": "not ready"})
+    health = processes.client.get("/api/health").json()
+    assert health["checks"] == {"database": True, "redis": True, "worker": False}
+    assert said in health["workers"][0]["message"]
     assert processes.client.get("/api/session").json()["models"][0]["is_ready"] is False
     events = list(processes.events(processes.send("Hello")))
     assert (events[-1]["type"], events[-1]["code"]) == ("request.failed", "model_unavailable")

@@ -12,7 +12,19 @@ import psycopg
 ROOT = Path(__file__).parents[2]
 SUITES = [
     f"tests/webapp/{name}"
-    for name in ("api", "billing", "chat", "lifecycle", "requests", "reruns", "traces", "usage", "findings", "alerts")
+    for name in (
+        "alerts",
+        "api",
+        "billing",
+        "chat",
+        "findings",
+        "lifecycle",
+        "limits",
+        "requests",
+        "reruns",
+        "traces",
+        "usage",
+    )
 ]
 """Those whose tests use the database. learn and probes write what these do; stream has a site of its own."""
 

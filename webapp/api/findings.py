@@ -10,9 +10,9 @@ from webapp.api.usage import (
     AllUsageQuery,
     UsageQuery,
     asked_filter,
-    asked_period,
     checked_reader,
     chosen_users,
+    period_of,
 )
 from webapp.findings.find import Findings, findings
 from webapp.findings.reading import Records
@@ -37,7 +37,7 @@ def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
 
 
 def _findings(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:
-    period = asked_period(query)
+    period = period_of(query)
     try:
         return findings(period, chosen, evidence)
     except (BadPeriod, OverflowError):

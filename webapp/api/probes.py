@@ -15,6 +15,7 @@ from webapp.gateway.answer import Answer
 from webapp.gateway.errors import ApiError, not_found
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body
+from webapp.limits.rules import check_flag
 from webapp.probes import models
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.probes.subject import CannotProbe, build
@@ -42,9 +43,10 @@ def probe(request: HttpRequest, request_id: str, body: ProbeBody) -> Answer[Prob
     """Look into the model at one token: the probe's event. 202: ask again.
 
     400 `unknown_position`; 409 `no_ids`, `no_weights` (a remote back end made the tokens), `too_long`, `other_model`,
-    `model_unavailable`; 503 `no_worker`, `worker_lost`, `overloaded`.
+    `model_unavailable`; 403 `switched_off`; 503 `no_worker`, `worker_lost`, `overloaded`.
     """
     found = find(request, request_id)
+    check_flag(found.user_id, "may_probe")
     if found.is_settled and not hasattr(found, "trace"):
         raise not_found("saved trace")
     if not 0 <= body.position < 1 << 31:

@@ -21,6 +21,8 @@ from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.lifecycle.admission import lock_user
+from webapp.limits.refusal import Refused
+from webapp.limits.rules import check_flag, check_sending
 from webapp.requests import services
 from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
@@ -31,6 +33,7 @@ from webapp.reruns.advance import stop, will_run_again
 from webapp.reruns.plan import Grid, PlanError, PlannedRun, plan
 from webapp.reruns.saved_prompt import PromptCheck
 from webapp.traces import store
+from webapp.usage.record import record_refusal
 
 _MAX_WAITING = 256
 """Waiting runs that one user may have: hours of the bundled model's work."""
@@ -106,9 +109,10 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> Reru
     """Begin a set of runs of a saved request.
 
     409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `other_model`, `other_tokenizer`;
-    429 `too_many_requests` (256 waiting runs).
+    429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
     """
     found = find(request, request_id)
+    _check_allowed(found)
     given = _saved(found)
     check = saved_prompt.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
     runs = _planned(given, body)
@@ -140,6 +144,16 @@ def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> Reru
     with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker also checks every few seconds
         app.send_task("reruns.advance", args=[rerun.pk])
     return _shown(rerun)
+
+
+def _check_allowed(found: Request) -> None:
+    """Raises Refused, which the record of use keeps."""
+    try:
+        check_sending(found.user_id)
+        check_flag(found.user_id, "may_rerun")
+    except Refused as refused:
+        record_refusal(found.user_id, "replay", found.model, refused.code)
+        raise
 
 
 def _input(found: Request, given: saved_prompt.SavedPrompt) -> SavedInput:

@@ -1,17 +1,16 @@
-"""The page shell, the session, the browser's tokenizer, and health."""
+"""The page shell, the session and the browser's tokenizer."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
+import msgspec
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import ensure_csrf_cookie
@@ -20,8 +19,8 @@ from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.api.operators import signed_in_user
+from webapp.api.usage import PERMISSION as USAGE
 from webapp.chat.models import MAX_ANSWERS, Conversation
-from webapp.gateway.answer import json_response
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
 from webapp.gateway.structs import Query, Result
@@ -94,6 +93,7 @@ class SignedIn(Result):
     id: int
     name: str
     is_staff: bool
+    is_superuser: bool
     permissions: list[str]
     """Names such as usage.view_usagerecord, which open an operator's pages."""
 
@@ -137,8 +137,8 @@ class Session(Result):
 
 def show_session(request: HttpRequest) -> Session:
     """Show the signed-in user, the models and the workers."""
-    environment = settings.ENVIRONMENT
-    workers = list_workers() or []
+    user, environment = signed_in_user(request), settings.ENVIRONMENT
+    workers = _as_told_to(user, list_workers() or [])
     entry = services.model_entry()
     model = Model(
         id=environment.model_name,
@@ -151,7 +151,7 @@ def show_session(request: HttpRequest) -> Session:
         num_params=entry.num_params,
     )
     return Session(
-        user=_signed_in(signed_in_user(request)),
+        user=_signed_in(user),
         models=[model],
         default_model=environment.model_name,
         limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
@@ -161,8 +161,15 @@ def show_session(request: HttpRequest) -> Session:
     )
 
 
+def _as_told_to(user: User, workers: list[WorkerStatus]) -> list[WorkerStatus]:
+    """The cause of a failure may name files of the server, so only operators read it."""
+    if not any(worker.message for worker in workers) or user.has_perm(USAGE):
+        return workers
+    return [msgspec.structs.replace(worker, message="") for worker in workers]
+
+
 def _signed_in(user: User) -> SignedIn:
-    return SignedIn(user.pk, user.get_username(), user.is_staff, sorted(user.get_all_permissions()))
+    return SignedIn(user.pk, user.get_username(), user.is_staff, user.is_superuser, sorted(user.get_all_permissions()))
 
 
 def _tokenizer_url(model: str) -> str:
@@ -203,53 +210,3 @@ def show_tokenizer(request: HttpRequest, model: str, query: TokenizerQuery) -> H
     is_this = query.v == built.version
     response["Cache-Control"] = "private, max-age=31536000, immutable" if is_this else "private, no-cache"
     return response
-
-
-class Health(Result):
-    """The web process answers."""
-
-    status: Literal["ok"] = "ok"
-
-
-class ReadinessChecks(Result):
-    """The parts of the service that a message needs."""
-
-    database: bool
-    redis: bool
-    worker: bool
-    """A worker has loaded the model."""
-
-
-class Readiness(Result):
-    """The state of the service."""
-
-    status: Literal["ready", "not ready"]
-    checks: ReadinessChecks
-    workers: list[WorkerStatus]
-
-
-def healthz(_request: HttpRequest) -> HttpResponse:
-    """200 as long as the web process answers."""
-    return json_response(Health())
-
-
-def readyz(_request: HttpRequest) -> HttpResponse:
-    """200 when the database, the queue and a worker with a loaded model are available; else 503."""
-    workers = list_workers()
-    checks = ReadinessChecks(
-        database=_is_database_up(),
-        redis=workers is not None,
-        worker=any(worker.state == "ready" for worker in workers or ()),
-    )
-    is_ready = checks.database and checks.redis and checks.worker
-    body = Readiness(status="ready" if is_ready else "not ready", checks=checks, workers=workers or [])
-    return json_response(body, status=200 if is_ready else 503)
-
-
-def _is_database_up() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return False
-    return True

@@ -26,8 +26,8 @@ PERMISSION = "usage.view_usagerecord"
 """Allows an operator to see the usage of all users."""
 
 
-class UsageQuery(Query):
-    """A period and a choice of requests."""
+class PeriodQuery(Query):
+    """A period of days."""
 
     first: date | None = None
     """Default: 29 days before `last`."""
@@ -35,6 +35,11 @@ class UsageQuery(Query):
     """The last day, included. Default: today."""
     zone: str = "UTC"
     """IANA name of the time zone whose days are counted, such as Europe/Berlin."""
+
+
+class UsageQuery(PeriodQuery):
+    """A period and a choice of requests."""
+
     by: By = "model"
     """Column by which the chart is stacked."""
     model: str = ""
@@ -81,7 +86,7 @@ def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
     chosen = asked_filter(query, (owner.pk,))
-    return report(asked_period(query), chosen, query.by, Names({owner.pk: owner.username}, _groups_of([owner.pk])))
+    return report(period_of(query), chosen, query.by, Names({owner.pk: owner.username}, groups_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
@@ -89,7 +94,7 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
     owner = signed_in_user(request)
     chosen = asked_filter(query, (owner.pk,))
     return listing(
-        asked_period(query), chosen, Slot(query.weekday, query.hour), query.order, {owner.pk: owner.username}, owner.pk
+        period_of(query), chosen, Slot(query.weekday, query.hour), query.order, {owner.pk: owner.username}, owner.pk
     )
 
 
@@ -98,7 +103,7 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
     reader = checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    return listing(asked_period(query), chosen, Slot(query.weekday, query.hour), query.order, names, reader.pk)
+    return listing(period_of(query), chosen, Slot(query.weekday, query.hour), query.order, names, reader.pk)
 
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
@@ -106,7 +111,7 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     users = dict(User.objects.values_list("pk", "username"))
-    return report(asked_period(query), chosen, query.by, Names(users, _groups_of(users)))
+    return report(period_of(query), chosen, query.by, Names(users, groups_of(users)))
 
 
 def checked_reader(request: HttpRequest) -> User:
@@ -131,7 +136,7 @@ def chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
     return None if query.user is None and not query.group else tuple(users.values_list("pk", flat=True))
 
 
-def _groups_of(users: Iterable[int]) -> dict[int, list[str]]:
+def groups_of(users: Iterable[int]) -> dict[int, list[str]]:
     names = defaultdict[int, list[str]](list)
     rows = User.groups.through.objects.filter(user_id__in=list(users)).order_by("group__name")
     for pk, name in rows.values_list("user_id", "group__name"):
@@ -139,8 +144,7 @@ def _groups_of(users: Iterable[int]) -> dict[int, list[str]]:
     return names
 
 
-def asked_period(query: UsageQuery) -> Period:
-    """The period of a query. Raises ApiError."""
+def period_of(query: PeriodQuery) -> Period:
     zone = _zone(query.zone)
     last = query.last or timezone.now().astimezone(zone).date()
     try:

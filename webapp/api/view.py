@@ -21,6 +21,7 @@ from webapp.gateway.operation import Operation
 from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
+from webapp.limits.refusal import Refused
 from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
 
@@ -58,6 +59,9 @@ def refusal_of(error: Exception) -> ApiError | None:
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
         case TooManyOpen():
             return errors.too_many_open(str(error))
+        case Refused():
+            status = 429 if error.code in ("rate_limited", "day_used_up") else 403
+            return ApiError(status, error.code, str(error), retry_after_s=error.retry_after_s)
         case AnswerOpen():
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)

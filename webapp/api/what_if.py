@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from webapp.api.usage import AllUsageQuery, asked_filter, asked_period, checked_reader, chosen_users
+from webapp.api.usage import AllUsageQuery, asked_filter, checked_reader, chosen_users, period_of
 from webapp.gateway.errors import ApiError
 from webapp.usage.what_if import BadCondition, Condition, Question, WhatIf, what_if
 
@@ -28,6 +28,6 @@ def ask_what_if(request: HttpRequest, query: WhatIfQuery) -> WhatIf:
     chosen = asked_filter(query, chosen_users(query))
     condition = Condition(query.question, query.prices_of, query.factor, query.of)
     try:
-        return what_if(asked_period(query), chosen, condition)
+        return what_if(period_of(query), chosen, condition)
     except BadCondition as error:
         raise ApiError(400, "invalid", str(error), error.field) from None

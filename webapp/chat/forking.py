@@ -61,7 +61,7 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
 
 
 def start_fork(parent: Request, fork: Fork, params: SamplingParams, arrival: Arrival) -> Message:
-    """Begin the new answer, a branch beside its parent's. Raises TooManyOpen, QueueUnavailable."""
+    """Begin the new answer, a branch beside its parent's. Raises Refused, QueueUnavailable."""
     answer: Message = parent.message
     assert answer.parent is not None
     request = Request(

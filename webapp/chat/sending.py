@@ -17,8 +17,9 @@ from webapp.chat.branches import open_answer, path_to, without_blocked
 from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
-from webapp.lifecycle.admission import TooManyOpen, admit
+from webapp.lifecycle.admission import admit
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
+from webapp.limits.refusal import Refused
 from webapp.requests import services
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
@@ -58,7 +59,7 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises AnswerOpen, TooManyOpen, QueueUnavailable, KeyReused.
+    Raises AnswerOpen, Refused, QueueUnavailable, KeyReused.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
     if key is None:
@@ -95,7 +96,7 @@ def _has_begun(answer: Message) -> bool:
 def regenerate(answer: Message, params: list[SamplingParams], arrival: Arrival) -> list[Message]:
     """Answer the same question again, as siblings, once for each of params.
 
-    Raises AnswerOpen, TooManyOpen, QueueUnavailable.
+    Raises AnswerOpen, Refused, QueueUnavailable.
     """
     assert answer.parent is not None
     return _answer(answer.conversation, answer.parent, params, arrival)
@@ -122,7 +123,7 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises TooManyOpen, QueueUnavailable, AlreadySent.
+    Raises Refused, QueueUnavailable, AlreadySent.
 
     A new question is saved with them. Reads come before the write lock.
     """
@@ -140,13 +141,13 @@ def begin(
             Request.objects.bulk_create(requests)
             Message.objects.bulk_create(created)
             conversation.save(update_fields=["leaf_id", "title", "updated_at"])
-    except TooManyOpen:
-        _record_refusals(requests, "too_many_open")
+    except Refused as refused:
+        _record_refusals(requests, refused.code)
         raise
     started: list[Request] = []
     try:
         for request, each, limit in zip(requests, params, limits, strict=True):
-            start(request, each, arrival, (limit,))
+            start(request, each, arrival, limit)
             started.append(request)
     except Exception:
         logger.exception("%s could not be started", requests[len(started)].pk)

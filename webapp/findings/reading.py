@@ -118,7 +118,7 @@ def _sketches(period: Period, chosen: Filter) -> Iterable[tuple[datetime, bytes]
     if found is not None:
         return found
     rows = times(period, chosen)
-    return [(at, sketch.sketch_of(dict(zip(sketch.METRICS, each, strict=True)))) for at, *each in rows]
+    return [(at, sketch.sketch_of(dict(zip(sketch.TIMES, each, strict=True)))) for at, *each in rows]
 
 
 def _hour(start: datetime, merged: bytes) -> Hour | None:

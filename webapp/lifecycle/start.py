@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from inference.eventlog.clock import RequestClock
+from inference.logs.request import name_request
 from inference.protocol.events import ClientTiming, GatewayChecked, Limit, RequestAccepted, Surface
 from inference.protocol.request import SamplingParams
 from webapp.lifecycle import dispatch
@@ -42,6 +43,7 @@ def start(
     replay_of: str | None = None,
 ) -> None:
     """Open the log of a saved request and queue its preparation. Raises QueueUnavailable, Fenced."""
+    name_request(request.pk)
     clock = RequestClock(request.accepted_unix_us)
     accepted = RequestAccepted(
         at=0,

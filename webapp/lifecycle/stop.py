@@ -1,6 +1,9 @@
-"""Stops a request for its user. Knows nothing of HTTP."""
+"""Stops a request for its user or for an operator. Knows nothing of HTTP."""
 
 from __future__ import annotations
+
+import time
+from typing import Literal
 
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced
@@ -14,7 +17,12 @@ from webapp.requests.outcome import is_started
 _STOPPED_EARLY = Failure("gateway", "cancelled", "The request was stopped before it reached the model.")
 
 
-def stop(request: Request) -> None:
+_BEGIN_S = 2.0
+"""Longest wait for a request that was admitted and whose log is about to begin. Its usual time is 20 ms."""
+_POLL_S = 0.02
+
+
+def stop(request: Request, by: Literal["user", "operator"] = "user") -> None:
     """Stop within one engine step, or at once when no worker has begun; a second stop does nothing.
 
     Raises RedisError.
@@ -25,8 +33,24 @@ def stop(request: Request) -> None:
         return
     try:
         log.cancel(request.pk)
-        log.append(request.pk, [RequestCancelled(at=clock.at(), by="user")], request.attempt)
+        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt)
         if not is_started(events):
             end(request, _STOPPED_EARLY)
     except Fenced:
         return  # another process is ending it
+
+
+def stop_all(user_id: int) -> int:
+    """Stop the user's open requests for an operator; return their number. The user's sending is stopped before.
+
+    Raises RedisError.
+    """
+    found = list(Request.objects.filter(user_id=user_id, finished_at=None).defer("input"))
+    deadline = time.monotonic() + _BEGIN_S
+    for request in found:
+        # A request with a row alone is being started just now. Where its process died, the watchdog ends it.
+        while not services.event_log().last_seq(request.pk) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        if services.event_log().last_seq(request.pk):
+            stop(request, "operator")
+    return len(found)

@@ -18,7 +18,7 @@ class WorkerStatus(Result):
     state: Literal["loading", "ready", "failed"]
     progress: str
     message: str
-    """The cause of a failure."""
+    """The cause of a failure; empty for users who are no operators."""
     model: str
 
 

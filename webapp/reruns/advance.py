@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
-from inference.protocol.events import Limit
 from inference.protocol.request import SamplingParams
-from webapp.lifecycle.admission import concurrency_limits, lock_user, num_free
+from webapp.lifecycle.admission import Limits, admit_some, lock_user, num_free
 from webapp.lifecycle.start import Arrival, QueueUnavailable, start
 from webapp.lifecycle.stop import stop as stop_request
+from webapp.limits.rules import effective_of
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.workers import workers
@@ -67,30 +67,30 @@ def _may_begin(rerun_id: str) -> bool:
 
 
 def _begin(rerun_id: str) -> None:
-    for run, limit in _claim(rerun_id):
-        _start(run, limit)
+    for run, limits in _claim(rerun_id):
+        _start(run, limits)
 
 
 @transaction.atomic
-def _claim(rerun_id: str) -> list[tuple[Run, Limit]]:
+def _claim(rerun_id: str) -> list[tuple[Run, Limits]]:
     """Give the next runs their requests, under the user's lock."""
     user_id = Rerun.objects.filter(pk=rerun_id).values_list("user_id", flat=True).first()
     if user_id is None:
         return []
     lock_user(user_id)
-    free = num_free(user_id)
     rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # the set may have been stopped before the lock
-    if rerun is None:
+    if rerun is None or not effective_of(user_id).may_rerun:
         return []
     _lost_long_ago(rerun).update(request=None)
-    num_new = max(0, min(free, MAX_AT_ONCE - _num_open(rerun)))
-    runs = list(rerun.runs.filter(request=None)[:num_new])
+    runs = list(rerun.runs.filter(request=None)[: max(0, MAX_AT_ONCE - _num_open(rerun))])
+    limits = admit_some(user_id, len(runs))
+    runs = runs[: len(limits)]
     for run in runs:
         run.request = _request(rerun, run)
         run.num_tries += 1
         run.request.save(force_insert=True)
         run.save(update_fields=["request", "num_tries"])
-    return list(zip(runs, concurrency_limits(free, num_new), strict=False))
+    return list(zip(runs, limits, strict=True))
 
 
 def _num_open(rerun: Rerun) -> int:
@@ -125,13 +125,13 @@ def _request(rerun: Rerun, run: Run) -> Request:
     )
 
 
-def _start(run: Run, limit: Limit) -> None:
+def _start(run: Run, limits: Limits) -> None:
     """Start a claimed run. If the process dies before this, the watchdog fails the open request and it runs again."""
     request = run.request
     assert request is not None
     arrival = Arrival(received_unix_us=request.accepted_unix_us, surface=request.surface)
     try:
-        start(request, msgspec.convert(run.params, SamplingParams), arrival, (limit,), replay_of=run.rerun.original_id)
+        start(request, msgspec.convert(run.params, SamplingParams), arrival, limits, replay_of=run.rerun.original_id)
     except Fenced:
         return  # the watchdog was quicker
     except QueueUnavailable as error:
@@ -141,6 +141,14 @@ def _start(run: Run, limit: Limit) -> None:
         return
     if Rerun.objects.filter(pk=run.rerun_id, stopped_at__isnull=False).exists():
         stop_request(request)
+
+
+def stop_all(user_id: int) -> int:
+    """Stop all sets of the user that still have runs to start; return their number. Raises RedisError."""
+    sets = list(unfinished().filter(user_id=user_id))
+    for rerun in sets:
+        stop(rerun)
+    return len(sets)
 
 
 def stop(rerun: Rerun) -> None:

@@ -81,3 +81,9 @@ def delete_untraced(conversation_id: str) -> None:
     """Delete a conversation's settled requests without a trace, before it is deleted: nothing would show them then."""
     answers = Request.objects.filter(message__conversation=conversation_id)
     answers.filter(finished_at__isnull=False, trace=None).delete()
+
+
+def conversation_of(request_id: str) -> str | None:
+    """Id of the conversation that the request's answer is in; None: it is in none."""
+    found = Request.objects.filter(pk=request_id).values_list("message__conversation_id", flat=True)
+    return found.first()

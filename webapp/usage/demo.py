@@ -44,6 +44,8 @@ _PRICES = {
     },
 }
 """Billionths of a dollar per token."""
+MODELS = tuple(_PRICES)
+"""Names of the demonstration's models."""
 _BY_HOUR = (1, 1, 0, 0, 0, 1, 2, 6, 14, 20, 22, 20, 15, 18, 22, 21, 19, 14, 9, 6, 5, 4, 3, 2)
 """Relative traffic of each hour of the day in UTC."""
 _WEEKEND = 0.2

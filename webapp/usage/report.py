@@ -16,7 +16,7 @@ from webapp.gateway.structs import Result
 from webapp.requests.outcome import VERDICTS
 from webapp.usage import sketch
 from webapp.usage.period import Period, Unit
-from webapp.usage.sketch import METRICS
+from webapp.usage.sketch import TIMES
 from webapp.usage.sums import Buckets, Filter, Row, Totals, by_hour, sketches, sums, times
 
 By = Literal["model", "user", "group", "surface", "status"]
@@ -274,6 +274,22 @@ def report(period: Period, chosen: Filter, by: By, names: Names) -> UsageReport:
     )
 
 
+def figures_by_user(period: Period, chosen: Filter) -> dict[int, UsageFigures]:
+    """Return the figures of each user with requests in the period."""
+    return {user: _figures(parts) for user, parts in _Reading(period, chosen).by("user_id").items()}
+
+
+def joined(figures: Iterable[UsageFigures]) -> UsageFigures:
+    """Return the sum of some users' figures."""
+    whole, costs, saved = Counter[str](), Counter[str](), Counter[str]()
+    for each in figures:
+        whole.update({name: getattr(each, name) for name in _COUNTS})
+        costs.update({amount.currency: amount.nano for amount in each.cost})
+        saved.update({amount.currency: amount.nano for amount in each.saved})
+    return UsageFigures(**{name: whole[name] for name in _COUNTS}, cost=_amounts(costs), saved=_amounts(saved))
+
+
+_COUNTS = tuple(name for name in UsageFigures.__struct_fields__ if name not in ("cost", "saved"))
 _ENDING = ("status", "currency", "error_code", "verdict")
 
 
@@ -419,7 +435,7 @@ def _speed(period: Period, earlier: Period, chosen: Filter, starts: Sequence[dat
         name: Timing(
             _percentiles(whole, name), _percentiles(whole_before, name), [_percentiles(part, name) for part in merged]
         )
-        for name in METRICS
+        for name in TIMES
     }
     return Speed(**timings, error=sketch.RELATIVE_ERROR)
 
@@ -428,7 +444,7 @@ def _sketches(period: Period, chosen: Filter) -> list[tuple[datetime, bytes]]:
     found = sketches(period, chosen)
     if found is not None:
         return found
-    return [(at, sketch.sketch_of(dict(zip(METRICS, each, strict=True)))) for at, *each in times(period, chosen)]
+    return [(at, sketch.sketch_of(dict(zip(TIMES, each, strict=True)))) for at, *each in times(period, chosen)]
 
 
 def _percentiles(found: bytes, metric: str) -> Percentiles | None:

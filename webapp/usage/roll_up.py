@@ -6,7 +6,7 @@ A record and its sums are written in one transaction, so they agree after a cras
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +20,8 @@ from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, User
 
 SPANS = ("hour", "day")
 _SUMS: tuple[type[UsageSum] | type[UserSum], ...] = (UsageSum, UserSum)
+_SKETCHED = (*sketch.TIMES, "duration_us", *KINDS)
+"""Columns of a record that its sketch is made of."""
 _SPEED_KEY = ("span", "start", "model", "surface")
 _TABLES = (*_SUMS, SpeedSketch)
 
@@ -37,7 +39,7 @@ def add(record: UsageRecord) -> None:
         added = ", ".join(f"{name} = {table._meta.db_table}.{name} + excluded.{name}" for name in SUMMED)
         rows = [[span, _adapted(start), *group, *values] for span, start in zip(SPANS, starts, strict=True)]
         _upsert(table, ("span", "start", *table.GROUPED), SUMMED, rows, added)
-    if new := sketch.sketch_of({name: getattr(record, name) for name in sketch.METRICS}):
+    if new := sketch.sketch_of(_sketched({name: getattr(record, name) for name in _SKETCHED})):
         _merge(record, starts, new)
 
 
@@ -47,6 +49,16 @@ def _values(record: UsageRecord) -> list[int]:
     tokens = [getattr(record, kind) for kind in KINDS]
     num_unpriced = int(record.price_version == UNPRICED)
     return [1, num_unpriced, *tokens, unknown, record.cost_nano or 0, record.saved_nano or 0]
+
+
+def _sketched(record: Mapping[str, Any]) -> dict[str, int | None]:
+    """The values of a record's sketch. A request that used no token has no number of tokens."""
+    used = {kind: record[kind] for kind in KINDS}
+    has_tokens = any(used.values())
+    return {name: record[name] for name in (*sketch.TIMES, "duration_us")} | {
+        "input_tokens": sum(used.values()) - used["output"] if has_tokens else None,
+        "output_tokens": used["output"] if has_tokens else None,
+    }
 
 
 def _adapted(start: datetime) -> Any:
@@ -152,9 +164,9 @@ def _sketches(day: datetime, records: QuerySet[UsageRecord]) -> list[SpeedSketch
     """The sketches of the day and of its hours."""
     hours = defaultdict[tuple[datetime, str, str], list[bytes]](list)
     rows = records.annotate(hour=TruncHour(F("accepted_at"), tzinfo=UTC))
-    for hour, model, surface, *times in rows.values_list("hour", "model", "surface", *sketch.METRICS):
-        if new := sketch.sketch_of(dict(zip(sketch.METRICS, times, strict=True))):
-            hours[hour, model, surface].append(new)
+    for row in rows.values("hour", "model", "surface", *_SKETCHED):
+        if new := sketch.sketch_of(_sketched(row)):
+            hours[row["hour"], row["model"], row["surface"]].append(new)
     days = defaultdict[tuple[str, str], list[bytes]](list)
     found = []
     for (hour, model, surface), each in hours.items():

@@ -1,4 +1,4 @@
-"""Mergeable sketches of times: a count of values per logarithmic bucket, for percentiles with a known error.
+"""Mergeable sketches of times and tokens: a count of values per logarithmic bucket, with a known error.
 
 The buckets are DDSketch's (arXiv 1908.10693): a percentile lies within 1 % of an exact one. Counts of two sketches
 add up, so a merged sketch equals one of all values. Knows nothing of the database.
@@ -6,24 +6,29 @@ add up, so a merged sketch equals one of all values. Knows nothing of the databa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from ddsketch.mapping import LogarithmicMapping
 
 RELATIVE_ERROR = 0.01
-METRICS = ("queue_us", "first_token_us", "first_text_us", "per_token_us")
-"""Times that are sketched, all in µs. A metric's place is its number in the stored bytes: append only."""
+TIMES = ("queue_us", "first_token_us", "first_text_us", "per_token_us")
+"""Times of the usage report, in µs."""
+METRICS = (*TIMES, "duration_us", "input_tokens", "output_tokens")
+"""Values that are sketched. A metric's place is its number in the stored bytes: append only."""
 
 _MAPPING = LogarithmicMapping(RELATIVE_ERROR)
+_LEAST = _MAPPING.key(1)
+"""Key of the least value."""
 _BUCKET = np.dtype([("metric", "u1"), ("key", "<i2"), ("count", "<u4")])
 """One bucket as it is stored, 7 bytes."""
 
 
-def sketch_of(times: Mapping[str, int | None]) -> bytes:
-    """Return the sketch of one request's times in µs. Unknown times are left out."""
-    known = [(METRICS.index(name), us) for name, us in times.items() if us is not None]
-    buckets = [(metric, _MAPPING.key(max(us, 1)), 1) for metric, us in known]
+def sketch_of(values: Mapping[str, int | None]) -> bytes:
+    """Return the sketch of one request's values. Unknown values are left out."""
+    known = [(METRICS.index(name), value) for name, value in values.items() if value is not None]
+    buckets = [(metric, _MAPPING.key(max(value, 1)), 1) for metric, value in known]
     return np.array(sorted(buckets), _BUCKET).tobytes()
 
 
@@ -47,6 +52,29 @@ def percentiles(sketch: bytes, metric: str, quantiles: Iterable[float]) -> list[
         return None
     ranks = [quantile * (int(up_to[-1]) - 1) for quantile in quantiles]
     return [_MAPPING.value(int(buckets["key"][place])) for place in np.searchsorted(up_to, ranks, side="right")]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The number of values up to each bound, as a histogram needs it."""
+
+    up_to: tuple[int, ...]
+    """One per bound. A value within 2 % of a bound may count on the bound's other side."""
+    num: int
+    total: int
+    """Sum of the values, within 1 %."""
+
+
+def distribution(sketches: Iterable[bytes], metric: str, bounds: Sequence[float]) -> Distribution:
+    """Return how the metric's values of these sketches are distributed. The bounds ascend."""
+    buckets = np.frombuffer(b"".join(sketches), _BUCKET)
+    buckets = buckets[buckets["metric"] == METRICS.index(metric)]
+    keys = buckets["key"].astype(np.int64)
+    counts = np.bincount(keys - _LEAST, buckets["count"], minlength=1).astype(np.int64)
+    places = [min(_MAPPING.key(bound) - _LEAST + 1, len(counts)) for bound in bounds]
+    up_to = np.concatenate([[0], np.cumsum(counts)])
+    values = sum(_MAPPING.value(int(place) + _LEAST) * int(counts[place]) for place in np.flatnonzero(counts))
+    return Distribution(tuple(int(up_to[place]) for place in places), int(up_to[-1]), round(values))
 
 
 def num_values(sketch: bytes, metric: str) -> int:

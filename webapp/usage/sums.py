@@ -14,7 +14,7 @@ from django.db.models import QuerySet, Sum
 from webapp.billing.bill import UNPRICED
 from webapp.usage.models import SUMMED, SpeedSketch, UsageRecord, UsageSum, UserSum
 from webapp.usage.period import Period
-from webapp.usage.sketch import METRICS
+from webapp.usage.sketch import TIMES
 
 _OF_RECORDS = {
     "num_requests": "COUNT(*)",
@@ -204,7 +204,7 @@ def sketches(period: Period, chosen: Filter) -> list[tuple[datetime, bytes]] | N
 
 def times(period: Period, chosen: Filter) -> list[tuple[Any, ...]]:
     """Return time of arrival and each metric's value of every request."""
-    return list(_records(period, chosen).values_list("accepted_at", *METRICS))
+    return list(_records(period, chosen).values_list("accepted_at", *TIMES))
 
 
 def by_hour(period: Period, chosen: Filter) -> list[tuple[datetime, int]]:

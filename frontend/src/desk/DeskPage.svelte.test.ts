@@ -20,6 +20,10 @@ function answer(found: UsageReport | string): void {
     }
     if (address.includes("/findings?")) return Promise.resolve(new Response(JSON.stringify(standsOut)));
     if (address.includes("/what-if?")) return Promise.resolve(new Response(JSON.stringify(WHAT_IF)));
+    if (address === "/api/health") {
+      const checks = { database: true, redis: true, worker: true };
+      return Promise.resolve(new Response(JSON.stringify({ status: "ready", checks, workers: [] })));
+    }
     asked.push(address);
     const body = typeof found === "string" ? { error: { code: "invalid", message: found } } : found;
     return Promise.resolve(

@@ -32,6 +32,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./DeskPage.svelte"),
   },
   {
+    path: "/admin/users/",
+    label: "Users",
+    permission: "usage.view_usagerecord",
+    load: () => import("./users/UsersPage.svelte"),
+  },
+  {
     path: "/admin/prices/",
     label: "Prices",
     permission: "billing.view_price",
@@ -42,6 +48,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     label: "Alerts",
     permission: "alerts.change_alertrule",
     load: () => import("./alerts/AlertsPage.svelte"),
+  },
+  {
+    path: "/admin/notices/",
+    label: "Notices",
+    permission: "notices.view_notice",
+    load: () => import("./notices/NoticesPage.svelte"),
   },
   {
     path: "/admin/audit/",

@@ -553,6 +553,29 @@ export interface Limits {
   limits: Limit[];
 }
 
+/** All limits and flags of one subject; null: its groups decide, then the site, then the product. */
+export interface LimitsBody {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  tokens_per_day: number | null;
+  may_share: boolean | null;
+  may_probe: boolean | null;
+  may_rerun: boolean | null;
+}
+
+/** The limits and flags in force for a user; null: there is no limit. */
+export interface LimitsInForce {
+  max_open: number;
+  requests_per_minute: number | null;
+  /** Tokens of all kinds on one day of UTC. A request that begins below it may end above it. */
+  tokens_per_day: number | null;
+  may_share: boolean;
+  may_probe: boolean;
+  may_rerun: boolean;
+  /** Per name the rule that decided: user, group, site or product. */
+  sources: Record<string, string>;
+}
+
 /** Filters, which hold together, and the order of the list. Times are in µs, costs in billionths, days in UTC. */
 export interface ListQuery {
   /** Words in the title, the message or the answer. */
@@ -787,6 +810,26 @@ export interface NewView {
   query: string;
 }
 
+/** A notice to show to all people who use the site, also on the page where they sign in. */
+export interface NoticeBody {
+  /** Plain, at most 300 characters. */
+  text: string;
+  severity: "info" | "urgent" | "warning";
+  /** With its time zone, such as 2026-11-24T08:00:00+01:00. */
+  starts_at: string;
+  ends_at: string;
+}
+
+/** The notices that are shown now, the newest first. */
+export interface NoticeList {
+  notices: ShownNotice[];
+}
+
+/** Notices of now, to come and of the last 90 days, the latest first. */
+export interface NoticePlan {
+  notices: PlannedNotice[];
+}
+
 /** The prompts of a chat, turn by turn. */
 export interface PackedChat {
   turns: PackedTurn[];
@@ -804,6 +847,29 @@ export interface PackedTurn {
   answer_ids: number[];
 }
 
+/** Users and groups: those with the most requests first. */
+export interface People {
+  /** At most 100. */
+  users: Person[];
+  /** Users that match, also those that are not listed. */
+  num_users: number;
+  groups: PersonGroup[];
+  /** Limits of users for whom no other rule decides. */
+  site_limits: RuleValues;
+}
+
+/** A period, and a choice of users. */
+export interface PeopleQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** A part of the name of a user or of a group. Default: all. */
+  text?: string;
+}
+
 /** Times of some requests in µs: the median and the slowest twentieth and hundredth. */
 export interface Percentiles {
   /** Requests whose time is known. */
@@ -811,6 +877,60 @@ export interface Percentiles {
   p50: number;
   p95: number;
   p99: number;
+}
+
+/** A period of days. */
+export interface PeriodQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+}
+
+/** A user and their use of a period. */
+export interface Person {
+  id: number;
+  name: string;
+  groups: string[];
+  /** False: the account is closed. */
+  is_active: boolean;
+  is_superuser: boolean;
+  /** An operator has stopped the user's sending. */
+  is_stopped: boolean;
+  has_own_limits: boolean;
+  /** Arrival of the user's last request; null: none is recorded. */
+  last_seen: string | null;
+  use: UsageFigures;
+}
+
+/** A group and its members' use of a period. */
+export interface PersonGroup {
+  id: number;
+  name: string;
+  num_users: number;
+  limits: RuleValues;
+  use: UsageFigures;
+}
+
+/** One user: what the user may do, does now, and did. */
+export interface PersonState {
+  person: Person;
+  email: string;
+  joined_at: string;
+  /** Shown to the user; null: the user may send. */
+  stop_reason: string | null;
+  limits: LimitsInForce;
+  own_limits: RuleValues;
+  /** Requests that are open now. */
+  num_open: number;
+  /** Requests that the rate allows now; null: there is no rate. */
+  left_this_minute: number | null;
+  /** Tokens of today in UTC; null: they have no limit. */
+  tokens_today: number | null;
+  /** The newest of the period. */
+  requests: UsedRequest[];
 }
 
 /** A request with its place in a chat or in a set of runs. A place is null where there is none, or none any more. */
@@ -856,6 +976,16 @@ export interface PlacedRequest {
   run: RunPlace | null;
   /** Null: not known, as of an imported trace. */
   seed: number | null;
+}
+
+/** A notice with its times. */
+export interface PlannedNotice {
+  id: number;
+  text: string;
+  severity: "info" | "urgent" | "warning";
+  starts_at: string;
+  ends_at: string;
+  state: "now" | "over" | "to_come";
 }
 
 /** A user's named settings for answers. */
@@ -979,6 +1109,14 @@ export interface PromptCheck {
   first_difference: number | null;
   /** True if the tokenizer's definition has changed, though these ids still mean the same. */
   is_tokenizer_changed: boolean;
+}
+
+/** The parts of the service that a message needs. */
+export interface ReadinessChecks {
+  database: boolean;
+  redis: boolean;
+  /** A worker has loaded the model. */
+  worker: boolean;
 }
 
 /** The settings of another answer. Without settings the conversation's hold. */
@@ -1111,6 +1249,16 @@ export interface RetentionQuery {
   keep_days?: string;
 }
 
+/** The limits and flags that one rule names; null: it does not. */
+export interface RuleValues {
+  max_open: number | null;
+  requests_per_minute: number | null;
+  tokens_per_day: number | null;
+  may_share: boolean | null;
+  may_probe: boolean | null;
+  may_rerun: boolean | null;
+}
+
 /** One run of a set. A deleted run, and one that never began in a stopped set, has no request. */
 export interface Run {
   index: number;
@@ -1235,11 +1383,19 @@ export interface ShareList {
   shares: Share[];
 }
 
+/** A notice that is shown now. */
+export interface ShownNotice {
+  id: number;
+  text: string;
+  severity: "info" | "urgent" | "warning";
+}
+
 /** The signed-in user. */
 export interface SignedIn {
   id: number;
   name: string;
   is_staff: boolean;
+  is_superuser: boolean;
   /** Names such as usage.view_usagerecord, which open an operator's pages. */
   permissions: string[];
 }
@@ -1283,9 +1439,30 @@ export interface StepCommand {
   num_tokens?: number | null;
 }
 
+/** The operator's reason. */
+export interface StopBody {
+  /** Shown to the user where the user is stopped; at most 300 characters. */
+  reason?: string;
+}
+
+/** A user's sending is stopped. */
+export interface Stopped {
+  /** Open requests that were stopped. */
+  num_requests: number;
+  /** Sets of runs that were stopped. */
+  num_sets: number;
+}
+
 /** The request ends within one engine step. */
 export interface Stopping {
   status: "stopping";
+}
+
+/** The state of the service, part by part. */
+export interface SystemHealth {
+  status: "not ready" | "ready";
+  checks: ReadinessChecks;
+  workers: WorkerStatus[];
 }
 
 /** The selected traces, the tags that they get and the tags that they lose. */
@@ -1616,7 +1793,7 @@ export interface WhatIfQuery {
 export interface WorkerStatus {
   state: "failed" | "loading" | "ready";
   progress: string;
-  /** The cause of a failure. */
+  /** The cause of a failure; empty for users who are no operators. */
   message: string;
   model: string;
 }
@@ -1667,7 +1844,19 @@ export interface Operations {
   "DELETE /api/shares/{share_id}": { answer: void; };
   "GET /api/retention": { query: RetentionQuery; answer: Retention; };
   "PUT /api/retention": { body: RetentionChange; answer: Retention; };
+  "GET /api/health": { answer: SystemHealth; };
   "GET /api/audit": { query: AuditQuery; answer: AuditLog; };
+  "GET /api/users": { query: PeopleQuery; answer: People; };
+  "GET /api/users/{target_id}": { query: PeriodQuery; answer: PersonState; };
+  "POST /api/users/{target_id}/stop": { body: StopBody; answer: Stopped; };
+  "POST /api/users/{target_id}/resume": { body: StopBody; answer: void; };
+  "PUT /api/users/{target_id}/limits": { body: LimitsBody; answer: RuleValues; };
+  "PUT /api/groups/{group_id}/limits": { body: LimitsBody; answer: RuleValues; };
+  "PUT /api/limits": { body: LimitsBody; answer: RuleValues; };
+  "GET /api/notices": { answer: NoticeList; };
+  "POST /api/notices": { body: NoticeBody; answer: NoticePlan; };
+  "GET /api/notices/all": { answer: NoticePlan; };
+  "DELETE /api/notices/{notice_id}": { answer: NoticePlan; };
   "GET /api/prices": { answer: PriceList; };
   "POST /api/prices": { body: PricesBody; answer: PriceList; };
   "DELETE /api/prices": { query: PricesQuery; answer: PriceList; };

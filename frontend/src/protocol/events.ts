@@ -414,7 +414,7 @@ export interface LensLayer {
 
 /** One limit and its state before this request. */
 export interface Limit {
-  name: "budget" | "concurrency" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
+  name: "budget" | "concurrency" | "daily_tokens" | "input_tokens" | "message_bytes" | "output_tokens" | "requests";
   limit: number;
   /** Amount left before this request took its share. */
   remaining: number;
@@ -692,12 +692,12 @@ export interface RequestAccepted {
   replay_of: string | null;
 }
 
-/** A user or the worker stopped the request. The generation ends within one engine step. */
+/** A user, an operator or the worker stopped the request. The generation ends within one engine step. */
 export interface RequestCancelled {
   type: "request.cancelled";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** `user`, or the reason why the worker stopped it. */
+  /** `user`, `operator`, or the reason why the worker stopped it. */
   by: string;
 }
 

@@ -41,7 +41,10 @@ export class SessionState {
     if (!session || session.models.every((model) => model.is_ready)) return "";
     const worker = session.workers[0];
     if (!worker) return "No inference worker is running. Messages will wait in the queue.";
-    if (worker.state === "failed") return `The model did not load: ${worker.message}`;
+    if (worker.state === "failed")
+      return worker.message
+        ? `The model did not load: ${worker.message}`
+        : "The model did not load. An operator can see the cause.";
     return `Loading the model: ${Math.round(Number(worker.progress) * 100)} %`;
   }
 

@@ -161,6 +161,8 @@ const query = (values: Record<string, string | number>) =>
 
 export const api = {
   session: () => call("GET /api/session"),
+  /** The notices of now. */
+  notices: () => call("GET /api/notices"),
   conversations: (q = "") => call("GET /api/conversations", { query: query({ q }) }),
   /** Check a conversation's settings. */
   checkSettings: (body: Asking & { system_prompt: string }) =>
@@ -253,6 +255,7 @@ export const api = {
     call("POST /api/learn/simulations", { body }),
   experiment: <Result extends object>(request: ExperimentBody["request"]) =>
     call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
+  health: () => call("GET /api/health"),
   usage: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
   whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),

@@ -1,5 +1,5 @@
 /** Calls of the operator's desk beyond the report of usage. */
-import type { Operations } from "../protocol/api";
+import type { LimitsBody, NoticeBody, Operations } from "../protocol/api";
 import { call } from "./api";
 
 export type AlertRuleBody = Operations["POST /api/alerts/rules"]["body"];
@@ -22,4 +22,19 @@ export const desk = {
     call("PATCH /api/alerts/rules/{rule_id}", { path: { rule_id }, body }),
   deleteAlertRule: (rule_id: number) => call("DELETE /api/alerts/rules/{rule_id}", { path: { rule_id } }),
   tryAlertRule: (rule_id: number) => call("POST /api/alerts/rules/{rule_id}/test", { path: { rule_id } }),
+  people: (query: URLSearchParams) => call("GET /api/users", { query }),
+  person: (target_id: string, query: URLSearchParams) =>
+    call("GET /api/users/{target_id}", { path: { target_id }, query }),
+  stop: (target_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/stop", { path: { target_id }, body: { reason } }),
+  resume: (target_id: number, reason: string) =>
+    call("POST /api/users/{target_id}/resume", { path: { target_id }, body: { reason } }),
+  setUserLimits: (target_id: number, body: LimitsBody) =>
+    call("PUT /api/users/{target_id}/limits", { path: { target_id }, body }),
+  setGroupLimits: (group_id: number, body: LimitsBody) =>
+    call("PUT /api/groups/{group_id}/limits", { path: { group_id }, body }),
+  plannedNotices: () => call("GET /api/notices/all"),
+  createNotice: (body: NoticeBody) => call("POST /api/notices", { body }),
+  endNotice: (notice_id: number) => call("DELETE /api/notices/{notice_id}", { path: { notice_id } }),
+  setSiteLimits: (body: LimitsBody) => call("PUT /api/limits", { body }),
 };

@@ -70,6 +70,11 @@ class BlockManager:
         """Blocks that can be allocated now, those of the prefix cache included."""
         return len(self._free) + self._cache.num_idle
 
+    @property
+    def num_cached(self) -> int:
+        """Blocks that no sequence uses and the prefix cache keeps."""
+        return self._cache.num_idle
+
     def num_blocks_for(self, num_tokens: int) -> int:
         return -(-num_tokens // self.block_size)
 

@@ -11,7 +11,7 @@ from inference.protocol.events.shown import Shown
 class Limit(Value, frozen=True, kw_only=True):
     """One limit and its state before this request."""
 
-    name: Literal["requests", "input_tokens", "output_tokens", "concurrency", "budget", "message_bytes"]
+    name: Literal["requests", "input_tokens", "output_tokens", "daily_tokens", "concurrency", "budget", "message_bytes"]
     limit: int
     remaining: int
     """Amount left before this request took its share."""

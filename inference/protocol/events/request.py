@@ -91,10 +91,10 @@ class RequestAccepted(Event, frozen=True, kw_only=True, tag="request.accepted"):
 
 
 class RequestCancelled(Event, frozen=True, kw_only=True, tag="request.cancelled"):
-    """A user or the worker stopped the request. The generation ends within one engine step."""
+    """A user, an operator or the worker stopped the request. The generation ends within one engine step."""
 
     by: str
-    """`user`, or the reason why the worker stopped it."""
+    """`user`, `operator`, or the reason why the worker stopped it."""
 
     unredacted: ClassVar = "by"
     shown: ClassVar = Shown(

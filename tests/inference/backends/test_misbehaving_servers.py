@@ -109,6 +109,26 @@ def test_silence_before_the_first_token_has_its_own_patience(
     assert "silent for 0.2 s" in refusal_of(failed).message
 
 
+def test_the_back_end_tells_its_requests_and_no_more_than_it_knows(
+    stub: str, script: Script, start: Start, tokenizer: Tokenizer, flags: Flags
+) -> None:
+    script.stream(vllm_chunk({5: -1.0}), ends="wait")
+    running, backend = job(tokenizer), start(server_at(stub))
+    backend.submit(running)
+    running.outputs.get(timeout=120)
+    work = backend.work()
+    assert (work.num_running, work.num_decode_tokens) == (1, 1)
+    assert [(each.request_id, each.state, each.num_computed_tokens) for each in work.requests] == [
+        ("a", "decode", None)
+    ]
+    assert (work.num_waiting, work.num_prefill_tokens, work.steps, work.blocks, work.cache) == (None,) * 5
+    flags.ids.add("a")
+    outputs_of(running)
+    backend.stop("over")
+    backend.join(5)
+    assert (backend.work().num_running, backend.work().num_decode_tokens) == (0, 1)
+
+
 def test_cancel_closes_the_connection(
     stub: str, script: Script, start: Start, tokenizer: Tokenizer, flags: Flags
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.usage.sketch import METRICS, RELATIVE_ERROR, merge, num_values, percentiles, sketch_of
+from webapp.usage.sketch import METRICS, RELATIVE_ERROR, distribution, merge, num_values, percentiles, sketch_of
 
 US = st.integers(min_value=0, max_value=10**12)
 TIMES = st.fixed_dictionaries({name: st.none() | US for name in METRICS})
@@ -36,3 +36,22 @@ def test_a_metric_without_values_has_no_percentile() -> None:
     assert percentiles(sketch_of({"queue_us": 5}), "first_text_us", [0.5]) is None
     assert percentiles(b"", "queue_us", [0.5]) is None
     assert sketch_of({"queue_us": None}) == merge([]) == b""
+
+
+BOUNDS = (1, 4, 16, 50, 1000, 10**6, 10**9)
+
+
+@given(st.lists(st.integers(min_value=1, max_value=10**12), max_size=50), st.sampled_from(METRICS))
+def test_a_distribution_counts_the_values_up_to_each_bound(values: list[int], metric: str) -> None:
+    found = distribution([sketch_of({metric: each}) for each in values], metric, BOUNDS)
+    near = 1 + 2.1 * RELATIVE_ERROR
+    for bound, num in zip(BOUNDS, found.up_to, strict=True):
+        assert sum(each <= bound for each in values) <= num <= sum(each <= bound * near for each in values)
+    assert found.num == len(values)
+    assert found.total == pytest.approx(sum(values), abs=RELATIVE_ERROR * sum(values) + 0.5)
+
+
+@given(st.lists(st.integers(min_value=0, max_value=50)))
+def test_a_distribution_of_small_numbers_is_exact(values: list[int]) -> None:
+    found = distribution([sketch_of({"output_tokens": each}) for each in values], "output_tokens", BOUNDS)
+    assert found.up_to == tuple(sum(each <= bound for each in values) for bound in BOUNDS)

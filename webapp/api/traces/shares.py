@@ -16,6 +16,7 @@ from webapp.api.requests import find
 from webapp.gateway.errors import ApiError, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
+from webapp.limits.rules import check_flag, effective_of
 from webapp.traces import models, store
 from webapp.traces.export.redact import redact, redact_summary
 from webapp.traces.file.archive import TraceFileError
@@ -79,8 +80,9 @@ def list_request_shares(request: HttpRequest, request_id: str) -> ShareList:
 
 @answers(201)
 def create_share(request: HttpRequest, request_id: str, body: ShareBody) -> NewShare:
-    """Make a link to a request's trace. 409 `too_many`."""
+    """Make a link to a request's trace. 403 `switched_off`; 409 `too_many`."""
     found, now = find(request, request_id), timezone.now()
+    check_flag(found.user_id, "may_share")
     lifetime = _checked_lifetime(body.expires_in_s)
     trace = Trace.objects.filter(pk=found.pk).defer("blob").first()
     if trace is None:
@@ -122,6 +124,8 @@ def _fields(row: models.Share) -> dict[str, Any]:
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """GET /shared/<token>: the inspector with this one trace inside; it sends no request to the server."""
     found = sharing.opened(token, timezone.now())
+    if found is not None and not effective_of(found.trace.request.user_id).may_share:
+        found = None
     response = render(request, "share_gone.html", status=404) if found is None else _page(request, found)
     for name, value in _PRIVATE.items():
         response[name] = value

@@ -230,6 +230,6 @@ def send_spans(request: HttpRequest, request_id: str) -> SentSpans:
         frames = store.load_frames(found.pk)
         if not frames:
             raise not_found("saved trace")
-        return SentSpans(num_spans=otlp.send(endpoint, frames, _SEND_TIMEOUT_S))
+        return SentSpans(num_spans=otlp.send(endpoint, frames, _SEND_TIMEOUT_S, store.conversation_of(found.pk)))
     except otlp.OtlpError as error:
         raise ApiError(502, "otlp_failed", f"{error.said}.") from None

@@ -35,7 +35,7 @@ from webapp.requests.outcome import Outcome, fold
 from webapp.traces.export.spans import Log, Span, kind, spans
 from webapp.traces.file.archive import TraceFileError
 
-_PROVIDER = "sightglass"
+PROVIDER = "sightglass"
 _INTERNAL, _CLIENT = 1, 3
 _ERROR = 2
 _TRACE_ID_BYTES, _SPAN_ID_BYTES = 16, 8
@@ -56,17 +56,18 @@ _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
 Attributes = dict[str, Any]
 
 
-def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
+def to_otlp(frames: Sequence[Frame], has_texts: bool = False, conversation: str | None = None) -> bytes:
     """Return the body of a `POST /v1/traces`. The same log gives the same ids: a second sending makes no second trace.
 
-    has_texts: include the prompt's messages, the answer, the seed and the stop texts. Raises TraceFileError when the
-    log lacks request.accepted, which holds the name and the time of the whole.
+    has_texts: include the prompt's messages, the answer, the seed and the stop texts. conversation: its id, which the
+    log lacks. Raises TraceFileError when the log lacks request.accepted, which holds name and time of the whole.
     """
     log = Log(frames)
     accepted = log.first(RequestAccepted)
     if accepted is None:
         raise TraceFileError("The trace does not hold request.accepted.")
-    found = _Spans(log, accepted, _texts(log, accepted.params) if has_texts else {}).all()
+    texts = _texts(log, accepted.params) if has_texts else {}
+    found = _Spans(log, accepted, texts, conversation).all()
     scope = {"scope": {"name": "sightglass"}, "spans": found}
     resource = {"attributes": _attributes({"service.name": "sightglass"})}
     return msgspec.json.encode({"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]})
@@ -75,10 +76,11 @@ def to_otlp(frames: Sequence[Frame], has_texts: bool = False) -> bytes:
 class _Spans:
     """The spans of one request: one for the whole, with children for the work of its stages."""
 
-    def __init__(self, log: Log, accepted: RequestAccepted, texts: Attributes) -> None:
+    def __init__(self, log: Log, accepted: RequestAccepted, texts: Attributes, conversation: str | None) -> None:
         self._log = log
         self._accepted = accepted
         self._texts = texts
+        self._conversation = conversation
         self._trace_id = _hash(accepted.request_id, _TRACE_ID_BYTES)
 
     def all(self) -> list[dict[str, Any]]:
@@ -91,6 +93,7 @@ class _Spans:
         start = min(0, self._accepted.received_at, *(span.start for span in below))
         over = self._log.terminal or self._log.events[-1]
         known = _of_request(self._log, self._accepted) | self._texts
+        known |= {"gen_ai.conversation.id": self._conversation}
         span = self._span("request", f"chat {self._accepted.model}", start, over.at, _CLIENT, known)
         span["events"] = [
             {"timeUnixNano": self._nano(event.at), "name": kind(event), "attributes": _attributes(_of_event(event))}
@@ -141,9 +144,11 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
     started, finished = log.first(GenerationStarted), log.first(GenerationFinished)
     known: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDER,
+        "gen_ai.provider.name": PROVIDER,
         "gen_ai.request.model": accepted.model,
+        "gen_ai.request.stream": True if accepted.surface == "chat" else None,
         "gen_ai.response.id": accepted.request_id,
+        "sightglass.surface": accepted.surface,
     } | _of_params(accepted.params)
     if started:
         known |= {
@@ -157,16 +162,18 @@ def _of_request(log: Log, accepted: RequestAccepted) -> Attributes:
         known |= _of_usage(finished.usage, finished.is_cache_known)
     if failure := _error(log):
         known |= {"error.type": failure.code}
-    known |= _of_times(fold([Frame(seq=1, events=tuple(log.events))]))
+    known |= _of_times(fold([Frame(seq=1, events=tuple(log.events))]), accepted)
     if bill := log.first(BillPosted):
         known |= {"sightglass.cost_nano": bill.total_nano, "sightglass.currency": bill.currency}
     return known
 
 
-def _of_times(outcome: Outcome) -> Attributes:
-    """The latencies, without a person's time for choosing tokens."""
-    between = outcome.between_tokens_us or {}
+def _of_times(outcome: Outcome, accepted: RequestAccepted) -> Attributes:
+    """The latencies, without a person's time for choosing tokens. Only the page is known to take a stream."""
+    between, first_us = outcome.between_tokens_us or {}, outcome.first_text_us
+    is_streamed = accepted.surface == "chat" and first_us is not None
     return {
+        "gen_ai.response.time_to_first_chunk": first_us / 10**6 if is_streamed and first_us is not None else None,
         "sightglass.time_to_first_token_us": outcome.first_token_us,
         "sightglass.time_to_first_text_us": outcome.first_text_us,
         "sightglass.time_per_output_token_us": between.get("mean"),
@@ -220,7 +227,7 @@ def _of_usage(usage: Usage, is_cache_known: bool) -> Attributes:
         "gen_ai.usage.input_tokens": usage.uncached_input + usage.cache_read + written,
         "gen_ai.usage.output_tokens": usage.output,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read if is_cache_known else None,
-        "gen_ai.usage.cache_creation.input_tokens": written if is_cache_known else None,
+        "gen_ai.usage.cache_write.input_tokens": written if is_cache_known else None,
     }
 
 

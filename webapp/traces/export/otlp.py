@@ -1,4 +1,4 @@
-"""Sends a trace to the operator's OTLP/HTTP endpoint (opentelemetry.io/docs/specs/otlp, binary protobuf).
+"""Sends traces and other messages to the operator's OTLP/HTTP endpoint (opentelemetry.io/docs/specs/otlp, protobuf).
 
 The address is a setting, and no user's input becomes part of it.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -34,7 +34,7 @@ _MAX_SAID = 200
 
 
 class OtlpError(Exception):
-    """The endpoint did not take the trace; the message gives the operator the reason.
+    """The endpoint did not take the message; the message gives the operator the reason.
 
     said: the message for other users, without the endpoint's own words.
     """
@@ -45,19 +45,25 @@ class OtlpError(Exception):
 
 
 class Unavailable(OtlpError):
-    """The endpoint may take the trace later."""
+    """The endpoint may take the message later."""
 
     def __init__(self, said: str, words: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(said, words)
         self.retry_after_s = retry_after_s
 
 
-def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> int:
+def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float, conversation: str | None = None) -> int:
     """Send the trace and return the number of spans. Raises Unavailable, OtlpError; TraceFileError as to_otlp does."""
-    message = to_protobuf(to_otlp(frames, endpoint.has_texts))
-    headers = endpoint.headers | {"Content-Type": "application/x-protobuf"}
+    message = to_protobuf(to_otlp(frames, endpoint.has_texts, conversation))
+    _check_all_taken(post(endpoint.url, endpoint.headers, message.SerializeToString(), timeout_s))
+    return sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
+
+
+def post(url: str, headers: Mapping[str, str], message: bytes, timeout_s: float) -> bytes:
+    """Post a protobuf message and return the answer's body. Raises Unavailable, OtlpError."""
+    sent = {**headers, "Content-Type": "application/x-protobuf"}
     try:
-        answer = httpx.post(endpoint.url, content=message.SerializeToString(), headers=headers, timeout=timeout_s)
+        answer = httpx.post(url, content=message, headers=sent, timeout=timeout_s)
     except httpx.HTTPError as error:
         raise Unavailable("The OTLP endpoint cannot be reached", f"{type(error).__name__} {error}") from error
     if answer.status_code in _TRY_AGAIN:
@@ -65,8 +71,7 @@ def send(endpoint: OtlpEndpoint, frames: Sequence[Frame], timeout_s: float) -> i
         raise Unavailable(*_said(answer), float(after) if after.isascii() and after.isdigit() else None)
     if not answer.is_success:
         raise OtlpError(*_said(answer))
-    _check_all_taken(answer)
-    return sum(len(scope.spans) for resource in message.resource_spans for scope in resource.scope_spans)
+    return answer.content
 
 
 def to_protobuf(otlp_json: bytes) -> ExportTraceServiceRequest:
@@ -85,10 +90,10 @@ def _said(answer: httpx.Response) -> tuple[str, str]:
     return f"The OTLP endpoint answered {answer.status_code}", answer.text[:_MAX_SAID]
 
 
-def _check_all_taken(answer: httpx.Response) -> None:
+def _check_all_taken(answer: bytes) -> None:
     """Check for a partial success: rejected spans must not be sent again."""
     try:
-        partial = ExportTraceServiceResponse.FromString(answer.content).partial_success
+        partial = ExportTraceServiceResponse.FromString(answer).partial_success
     except DecodeError:
         return  # an unknown form of success
     if partial.rejected_spans or partial.error_message:

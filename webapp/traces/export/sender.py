@@ -1,4 +1,4 @@
-"""The Celery app that sends traces to the operator's OTLP endpoint.
+"""The Celery app that sends traces and metrics to the operator's OTLP endpoint.
 
 It runs as `celery -A webapp.traces.export.sender worker -Q otlp`.
 
@@ -18,12 +18,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 from django.conf import settings
 from django.db import close_old_connections
 
-from inference.queue.app import make_app
+from inference.queue.app import make_app, set_up_log
 
 QUEUE = "otlp"
 
 app = make_app(Celery, "otlp", settings.ENVIRONMENT.redis_url, QUEUE, fails_fast=True, is_current=False)
-app.autodiscover_tasks(["webapp.traces"])
+set_up_log(settings.ENVIRONMENT.log_format)
+app.autodiscover_tasks(["webapp.traces", "webapp.metrics"])
 
 
 @task_prerun.connect

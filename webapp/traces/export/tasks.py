@@ -41,7 +41,7 @@ def send_trace(self: Task, request_id: str) -> None:  # type: ignore[type-arg]
         return
     try:
         if frames := store.load_frames(request_id):  # else deleted meanwhile
-            send(endpoint, frames, TIMEOUT_S)
+            send(endpoint, frames, TIMEOUT_S, store.conversation_of(request_id))
     except Unavailable as error:
         pause_s = error.retry_after_s or 2.0**self.request.retries
         raise self.retry(exc=error, countdown=min(pause_s, _LONGEST_PAUSE_S)) from error

@@ -40,8 +40,8 @@ function outcome(view: TraceView): Finding[] {
         {
           kind: "stopped",
           sentence:
-            cancelledBy === "user"
-              ? `The user stopped it ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
+            cancelledBy === "user" || cancelledBy === "operator"
+              ? `${cancelledBy === "user" ? "The user" : "An operator"} stopped it ${tokens.length ? `after ${counted(tokens.length, "token")}` : "before the first token"}.`
               : `It was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`,
           weight: WHOLE,
           at: cancelledAt!,

@@ -37,11 +37,13 @@ const STORIES: Record<Outcome, (view: TraceView) => string> = {
   },
   repetition: (view) => `${sentence(view, "sampling")} Then the worker ended it, because it repeated itself.`,
   stopped: ({ tokens, cancelledBy }) =>
-    cancelledBy !== "user"
-      ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
-      : tokens.length
-        ? `You stopped the answer after ${counted(tokens.length, "token")}.`
-        : "You stopped the request before the first token.",
+    cancelledBy === "operator"
+      ? `An operator stopped the answer after ${counted(tokens.length, "token")}.`
+      : cancelledBy !== "user"
+        ? `The answer was ended after ${counted(tokens.length, "token")}: ${cancelledBy}.`
+        : tokens.length
+          ? `You stopped the answer after ${counted(tokens.length, "token")}.`
+          : "You stopped the request before the first token.",
   withheld: ({ withheld }) =>
     `The output check withheld ${counted(withheld!.num_tokens, "token")} (${categoryWords(withheld!.category)}); they never left the worker.`,
   blocked: (view) => `${sentence(view, "safety")} It did not reach the model.`,

@@ -277,3 +277,15 @@ def test_a_setting_that_cannot_be_used_ends_the_start_with_one_line(
     monkeypatch.setenv(f"SIGHTGLASS_OTLP_{name}", text)
     with pytest.raises(SystemExit, match=f"SIGHTGLASS_OTLP_{name}"):
         environment.read_environment()
+
+
+def test_the_spans_have_the_conventions_first_chunk_conversation_and_cache(receiver: Receiver) -> None:
+    send(endpoint(receiver), recorded("finished"), 5, "conv_1")
+    told = attributes(spans(receiver.taken[0][2])[0])
+    assert told["gen_ai.conversation.id"].string_value == "conv_1"
+    assert told["gen_ai.request.stream"].bool_value
+    first_text_us = told["sightglass.time_to_first_text_us"].int_value
+    assert told["gen_ai.response.time_to_first_chunk"].double_value == first_text_us / 10**6 > 0
+    assert {"gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_write.input_tokens"} <= told.keys()
+    send(endpoint(receiver), recorded("finished"), 5)
+    assert "gen_ai.conversation.id" not in attributes(spans(receiver.taken[1][2])[0])

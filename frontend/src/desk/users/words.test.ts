@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import type { LimitsBody, LimitsInForce } from "../../protocol/api";
+import { figures, usd } from "../fixtures";
+import { amountOf, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
+
+const NOTHING: LimitsBody = {
+  max_open: null,
+  requests_per_minute: null,
+  tokens_per_day: null,
+  may_share: null,
+  may_probe: null,
+  may_rerun: null,
+};
+
+it("says what a rule names, and nothing of the rest", () => {
+  expect(ruleText(NOTHING)).toBe("");
+  expect(ruleText({ ...NOTHING, requests_per_minute: 6000, may_share: false })).toBe(
+    "6,000 requests a minute, share traces by links: no",
+  );
+});
+
+it("says each limit in force with the rule that decided", () => {
+  const limits: LimitsInForce = {
+    max_open: 8,
+    requests_per_minute: 5,
+    tokens_per_day: null,
+    may_share: true,
+    may_probe: false,
+    may_rerun: true,
+    sources: { max_open: "product", requests_per_minute: "user", may_probe: "group" },
+  };
+  expect(inForce(limits).slice(0, 3)).toEqual([
+    { name: "Requests at once", value: "8", from: "default" },
+    { name: "Requests a minute", value: "5", from: "set for this user" },
+    { name: "Tokens a day", value: "no limit", from: "" },
+  ]);
+  expect(inForce(limits)[4]).toEqual({
+    name: "Look into the model",
+    value: "switched off",
+    from: "from a group",
+  });
+});
+
+it.each([
+  ["", null],
+  [" 12 ", 12],
+  ["10,000", 10_000],
+])("reads “%s”", (written, value) => expect(amountOf("requests_per_minute", written)).toBe(value));
+
+it.each(["0", "-1", "1.5", "10001", "1e3", "many", "999999999999999999999"])("refuses “%s”", (written) =>
+  expect(amountOf("requests_per_minute", written)).toBe("Enter a whole number from 1 to 10,000, or nothing."),
+);
+
+it("never shows an unknown cost as nothing", () => {
+  expect(costText(figures())).toBe("–");
+  expect(costText(figures({ num_unpriced: 2 }))).toBe("unpriced");
+  expect(costText(figures({ num_unpriced: 2, cost: usd(1e9) }))).toBe("$1.00 + 2 unpriced");
+  expect(tokensText(figures({ uncached_input: 1000, cache_read: 200, output: 34 }))).toBe("1,234");
+});
+
+it("tells how many requests were stopped", () => {
+  expect(stoppedText("anna", 1, 0)).toBe("anna is stopped. 1 running request was stopped.");
+  expect(stoppedText("anna", 0, 0)).toBe("anna is stopped. 0 running requests were stopped.");
+  expect(stoppedText("anna", 3, 1)).toBe(
+    "anna is stopped. 3 running requests and 1 set of runs were stopped.",
+  );
+});

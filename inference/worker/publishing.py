@@ -1,0 +1,89 @@
+"""Publishes a worker's snapshot once a second, beside the engine, and the last 15 minutes of them. Knows no reader."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+import msgspec
+import redis
+
+from inference.backends.backend import Backend
+from inference.eventlog.clock import unix_us
+from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
+from inference.protocol.snapshot import HISTORY_S, SILENT_S, WorkerSnapshot, encode_snapshot
+
+logger = logging.getLogger(__name__)
+
+_SOCKET_TIMEOUT_S = 2
+_STATM = Path("/proc/self/statm")
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Makes and publishes the snapshots of one worker."""
+
+    name: str
+    model: str
+    backend: Backend
+    started_unix_us: int
+
+    def run(self, redis_url: str, is_stopping: Event) -> None:
+        """Publish until the worker stops, and a last time then. Trouble with Redis is logged once."""
+        client = redis.Redis.from_url(redis_url, socket_timeout=_SOCKET_TIMEOUT_S)
+        is_lost, is_over = False, False
+        while not is_over:
+            # Whole seconds, so that the snapshots of several workers can be added up.
+            is_over = is_stopping.wait(1 - time.time() % 1)
+            try:
+                publish(client, self.snapshot(is_over))
+                is_lost = False
+            except redis.RedisError as error:
+                if not is_lost:
+                    logger.warning("the worker's snapshot cannot be published: %s", error)
+                is_lost = True
+
+    def snapshot(self, is_stopping: bool = False) -> WorkerSnapshot:
+        """Return the worker's state now."""
+        description = self.backend.description
+        return WorkerSnapshot(
+            worker=self.name,
+            started_unix_us=self.started_unix_us,
+            unix_us=unix_us(),
+            is_stopping=is_stopping,
+            model=self.model,
+            device=description.device,
+            architecture=description.architecture,
+            quantization=description.quantization,
+            compute=description.compute,
+            server=description.server,
+            rss_bytes=resident_bytes(),
+            work=self.backend.work(),
+        )
+
+
+def publish(client: redis.Redis, snapshot: WorkerSnapshot) -> None:
+    """Write the snapshot as the worker's last, and add it to the history without its requests. Raises RedisError."""
+    name, now_s = snapshot.worker, time.time()
+    brief = msgspec.structs.replace(snapshot, work=msgspec.structs.replace(snapshot.work, requests=()))
+    pipeline = client.pipeline()
+    pipeline.zadd(snapshot_workers_key(), {name: now_s})
+    pipeline.zremrangebyscore(snapshot_workers_key(), "-inf", now_s - HISTORY_S)
+    pipeline.expire(snapshot_workers_key(), HISTORY_S)
+    pipeline.set(snapshot_key(name), encode_snapshot(snapshot), ex=SILENT_S)
+    pipeline.xadd(snapshot_history_key(name), {"snapshot": encode_snapshot(brief)}, maxlen=HISTORY_S)
+    pipeline.expire(snapshot_history_key(name), HISTORY_S)
+    pipeline.execute()
+
+
+def resident_bytes() -> int | None:
+    """Return the process's resident memory; None where the system does not tell."""
+    try:
+        num_pages = int(_STATM.read_text("ascii").split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return num_pages * os.sysconf("SC_PAGE_SIZE")

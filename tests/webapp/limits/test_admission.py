@@ -1,0 +1,163 @@
+"""Requests are admitted by the limits in force: each refusal says when to try again, and is recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone
+
+from inference.protocol.events import GatewayChecked
+from tests.webapp.usage.test_report import make_record, save
+from webapp.lifecycle.admission import admit, admit_some
+from webapp.limits.models import Rule
+from webapp.limits.refusal import Refused
+from webapp.requests import services
+from webapp.requests.models import Request
+from webapp.usage.models import UsageRecord
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _redis(redis_client: object) -> None:
+    """Every request is logged and queued in a real server; no worker takes it."""
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice")
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def send(user: User, **more: Any) -> Any:
+    """A message in a new conversation."""
+    client, kind = client_of(user), "application/json"
+    conversation = client.post("/api/conversations", "{}", kind).json()["id"]
+    body = json.dumps({"text": "Hello", **more})
+    return client.post(f"/api/conversations/{conversation}/messages", body, kind)
+
+
+def refusal(answer: Any) -> dict[str, Any]:
+    found: dict[str, Any] = answer.json()["error"]
+    return found
+
+
+def test_a_rate_admits_so_many_and_says_when_to_try_again(alice: User) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=2)
+    assert [send(alice).status_code for _ in range(2)] == [201, 201]
+    refused = send(alice)
+    assert (refused.status_code, refusal(refused)["code"]) == (429, "rate_limited")
+    assert 0 < int(refused["Retry-After"]) <= 30
+    assert f"Try again in {refused['Retry-After']} s." in refusal(refused)["message"]
+    record = UsageRecord.objects.get()
+    assert (record.status, record.error_code, record.user) == ("refused", "rate_limited", alice)
+
+
+def test_a_deleted_request_gives_nothing_back(alice: User) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=1)
+    assert send(alice).status_code == 201
+    Request.objects.all().delete()
+    assert send(alice).status_code == 429
+
+
+def test_more_answers_than_the_rate_are_never_admitted(alice: User) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=2)
+    refused = send(alice, n=3)
+    assert "Retry-After" not in refused
+    assert refusal(refused)["message"].endswith("Ask for fewer.")
+    assert send(alice, n=2).status_code == 201
+
+
+def test_the_log_holds_each_limit_as_it_was_before_the_request(alice: User) -> None:
+    Rule.objects.create(user=alice, max_open=5, requests_per_minute=6, tokens_per_day=1000)
+    assert send(alice, n=2).status_code == 201
+    found = {}
+    for request in Request.objects.all():
+        events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+        checked = next(event for event in events if isinstance(event, GatewayChecked))
+        found[request.pk] = {limit.name: (limit.limit, limit.remaining) for limit in checked.limits}
+    assert sorted(found.values(), key=str) == [
+        {"concurrency": (5, 4), "requests": (6, 5), "daily_tokens": (1000, 1000)},
+        {"concurrency": (5, 5), "requests": (6, 6), "daily_tokens": (1000, 1000)},
+    ]
+
+
+def test_a_users_own_limit_of_open_requests_holds(alice: User) -> None:
+    Rule.objects.create(user=alice, max_open=1)
+    assert send(alice).status_code == 201
+    refused = send(alice)
+    assert (refused.status_code, refusal(refused)["code"]) == (429, "too_many_requests")
+
+
+def test_the_tokens_of_today_are_counted_in_utc(alice: User) -> None:
+    Rule.objects.create(user=alice, tokens_per_day=50)
+    now = timezone.now()
+    save(make_record(1, alice, now), make_record(2, alice, now - timezone.timedelta(days=1), output=10**6))
+    assert send(alice).status_code == 201
+    save(make_record(3, alice, now, uncached_input=1))
+    refused = send(alice)
+    assert (refused.status_code, refusal(refused)["code"]) == (429, "day_used_up")
+    assert "81 of your 50 tokens for today" in refusal(refused)["message"]
+    assert 0 < int(refused["Retry-After"]) <= 86_401
+
+
+def test_a_stopped_user_is_told_the_reason(alice: User) -> None:
+    Rule.objects.create(user=alice, is_stopped=True, stop_reason="<b>Budget</b> spent")
+    refused = send(alice)
+    assert (refused.status_code, refusal(refused)["code"]) == (403, "sending_stopped")
+    assert "<b>Budget</b> spent" in refusal(refused)["message"]
+    assert UsageRecord.objects.get().error_code == "sending_stopped"
+
+
+def test_a_group_and_the_site_decide_where_no_nearer_rule_does(alice: User) -> None:
+    Rule.objects.create(is_site=True, requests_per_minute=1)
+    assert [send(alice).status_code for _ in range(2)] == [201, 429]
+    alice.groups.add(group := Group.objects.create(name="research"))
+    Rule.objects.create(group=group, requests_per_minute=3)
+    assert [send(alice).status_code for _ in range(3)] == [201, 201, 429]  # one is taken already
+
+
+def test_as_many_runs_are_admitted_as_fit(alice: User) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=3)
+    with transaction.atomic():
+        assert len(admit_some(alice.pk, 2)) == 2
+        assert len(admit_some(alice.pk, 2)) == 1
+        assert admit_some(alice.pk, 2) == []
+
+
+def test_a_transaction_that_fails_takes_nothing(alice: User) -> None:
+    Rule.objects.create(user=alice, requests_per_minute=1)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        admit(alice.pk, 1, False)
+        raise ZeroDivisionError
+    with transaction.atomic():
+        admit(alice.pk, 1, False)
+        with pytest.raises(Refused):
+            admit(alice.pk, 1, False)
+
+
+@pytest.mark.parametrize(("flag", "path"), [("may_share", "shares"), ("may_rerun", "reruns"), ("may_probe", "probes")])
+def test_a_flag_switches_its_action_off(alice: User, flag: str, path: str) -> None:
+    request = Request.objects.create(user=alice, surface="chat", model="m", title="", finished_at=timezone.now())
+    bodies = {
+        "shares": {"expires_in_s": 300, "is_redacted": True},
+        "reruns": {},
+        "probes": {"kind": "lens", "position": 0},
+    }
+    client = client_of(alice)
+    answer = client.post(f"/api/requests/{request.pk}/{path}", bodies[path], "application/json")
+    assert answer.status_code == 404
+    Rule.objects.create(user=alice, **{flag: False})
+    answer = client.post(f"/api/requests/{request.pk}/{path}", bodies[path], "application/json")
+    assert (answer.status_code, refusal(answer)["code"]) == (403, "switched_off")
+    assert UsageRecord.objects.filter(error_code="switched_off").count() == (1 if flag == "may_rerun" else 0)

@@ -1,0 +1,130 @@
+"""Operations on limits and flags of a user, of a group and of the whole site, for operators."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.http import HttpRequest
+
+from webapp.api.operators import checked_operator
+from webapp.audit.log import record
+from webapp.gateway.errors import ApiError, all_of, not_found
+from webapp.gateway.structs import Body, Result
+from webapp.limits import rules
+from webapp.limits.effective import Effective
+from webapp.limits.models import AMOUNTS, FLAGS, Rule
+from webapp.limits.rules import Subject
+
+CHANGE = "limits.change_rule"
+_RANGES = {"max_open": 32, "requests_per_minute": 10_000, "tokens_per_day": 1_000_000_000_000}
+_WORDS = {"max_open": "Requests at once", "requests_per_minute": "Requests a minute", "tokens_per_day": "Tokens a day"}
+
+
+class LimitsBody(Body):
+    """All limits and flags of one subject; null: its groups decide, then the site, then the product."""
+
+    max_open: int | None
+    requests_per_minute: int | None
+    tokens_per_day: int | None
+    may_share: bool | None
+    may_probe: bool | None
+    may_rerun: bool | None
+
+
+class RuleValues(Result):
+    """The limits and flags that one rule names; null: it does not."""
+
+    max_open: int | None
+    requests_per_minute: int | None
+    tokens_per_day: int | None
+    may_share: bool | None
+    may_probe: bool | None
+    may_rerun: bool | None
+
+
+class LimitsInForce(Result):
+    """The limits and flags in force for a user; null: there is no limit."""
+
+    max_open: int
+    requests_per_minute: int | None
+    tokens_per_day: int | None
+    """Tokens of all kinds on one day of UTC. A request that begins below it may end above it."""
+    may_share: bool
+    may_probe: bool
+    may_rerun: bool
+    sources: dict[str, str]
+    """Per name the rule that decided: user, group, site or product."""
+
+
+def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -> RuleValues:
+    """Set a user's own limits and flags. 403 `forbidden`, also for a superuser's limits without being one."""
+    operator = _checked(request)
+    found = find_user(target_id)
+    check_rank(operator, found)
+    return _changed(found, found, body)
+
+
+def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -> RuleValues:
+    """Set the limits and flags of a group's members. 403 `forbidden`."""
+    _checked(request)
+    found = Group.objects.filter(pk=group_id).first()
+    if found is None:
+        raise not_found("group")
+    return _changed(found, found, body)
+
+
+def change_site_limits(request: HttpRequest, body: LimitsBody) -> RuleValues:
+    """Set the limits and flags of all users for whom no other rule decides. 403 `forbidden`."""
+    _checked(request)
+    return _changed(None, None, body)
+
+
+def find_user(target_id: int) -> User:
+    """Raises ApiError."""
+    found = User.objects.filter(pk=target_id).first()
+    if found is None:
+        raise not_found("user")
+    return found
+
+
+def check_rank(operator: User, target: User) -> None:
+    """Raises ApiError where the operator may not act on this user."""
+    if target.is_superuser and not operator.is_superuser:
+        raise ApiError(403, "forbidden", f"{target} is a superuser. Only a superuser may change what {target} may do.")
+
+
+def values_of(rule: Rule) -> RuleValues:
+    return RuleValues(**{name: getattr(rule, name) for name in (*AMOUNTS, *FLAGS)})
+
+
+def in_force(found: Effective) -> LimitsInForce:
+    named = {name: getattr(found, name) for name in (*AMOUNTS, *FLAGS)}
+    return LimitsInForce(**named, sources={name: str(source) for name, source in found.sources.items()})
+
+
+def _checked(request: HttpRequest) -> User:
+    return checked_operator(request, CHANGE, "Only operators with the permission to change rules set limits.")
+
+
+def _changed(subject: Subject, entry_of: User | Group | None, body: LimitsBody) -> RuleValues:
+    """entry_of: the row that the audit log names; None: the site's own rule."""
+    _check(body)
+    after = {name: getattr(body, name) for name in (*AMOUNTS, *FLAGS)}
+    with transaction.atomic():
+        rule, before = rules.change(subject, **after)
+        changed = [name for name in after if after[name] != before[name]]
+        if changed:
+            was, now = ({name: values[name] for name in changed} for values in (before, after))
+            record(entry_of or rule, "set the limits of", was, now)
+    return values_of(rule)
+
+
+def _check(body: LimitsBody) -> None:
+    wrong = []
+    for name, most in _RANGES.items():
+        value = getattr(body, name)
+        if value is not None and not 1 <= value <= most:
+            advice = " To let a user send nothing, stop the user." if value < 1 else ""
+            wrong.append(ApiError(400, "invalid", f"{_WORDS[name]} must be 1 to {most:,}.{advice}", name))
+    if wrong:
+        raise all_of(wrong)

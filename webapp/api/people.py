@@ -1,0 +1,247 @@
+"""Operations on users and groups, for operators: their use, one user's state, and the stop of a user."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+
+from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
+from webapp.api.operators import checked_operator
+from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of
+from webapp.audit.log import record
+from webapp.gateway.errors import ApiError
+from webapp.gateway.structs import Body, Result
+from webapp.lifecycle.admission import lock_user
+from webapp.lifecycle.stop import stop_all as stop_requests
+from webapp.limits import rules
+from webapp.limits.models import Rule
+from webapp.limits.room import room_of
+from webapp.requests.models import Request
+from webapp.reruns.advance import stop_all as stop_sets
+from webapp.usage.listing import Slot, UsedRequest, listing
+from webapp.usage.models import UsageRecord
+from webapp.usage.report import UsageFigures, figures_by_user, joined
+from webapp.usage.sums import Filter
+
+STOP = "limits.stop_user"
+MAX_LISTED = 100
+_MAX_REASON_CHARS = 300
+
+
+class PeopleQuery(PeriodQuery):
+    """A period, and a choice of users."""
+
+    text: str = ""
+    """A part of the name of a user or of a group. Default: all."""
+
+
+class Person(Result):
+    """A user and their use of a period."""
+
+    id: int
+    name: str
+    groups: list[str]
+    is_active: bool
+    """False: the account is closed."""
+    is_superuser: bool
+    is_stopped: bool
+    """An operator has stopped the user's sending."""
+    has_own_limits: bool
+    last_seen: datetime | None
+    """Arrival of the user's last request; null: none is recorded."""
+    use: UsageFigures
+
+
+class PersonGroup(Result):
+    """A group and its members' use of a period."""
+
+    id: int
+    name: str
+    num_users: int
+    limits: RuleValues
+    use: UsageFigures
+
+
+class People(Result):
+    """Users and groups: those with the most requests first."""
+
+    users: list[Person]
+    """At most 100."""
+    num_users: int
+    """Users that match, also those that are not listed."""
+    groups: list[PersonGroup]
+    site_limits: RuleValues
+    """Limits of users for whom no other rule decides."""
+
+
+class PersonState(Result):
+    """One user: what the user may do, does now, and did."""
+
+    person: Person
+    email: str
+    joined_at: datetime
+    stop_reason: str | None
+    """Shown to the user; null: the user may send."""
+    limits: LimitsInForce
+    own_limits: RuleValues
+    num_open: int
+    """Requests that are open now."""
+    left_this_minute: int | None
+    """Requests that the rate allows now; null: there is no rate."""
+    tokens_today: int | None
+    """Tokens of today in UTC; null: they have no limit."""
+    requests: list[UsedRequest]
+    """The newest of the period."""
+
+
+class StopBody(Body):
+    """The operator's reason."""
+
+    reason: str = ""
+    """Shown to the user where the user is stopped; at most 300 characters."""
+
+
+class Stopped(Result):
+    """A user's sending is stopped."""
+
+    num_requests: int
+    """Open requests that were stopped."""
+    num_sets: int
+    """Sets of runs that were stopped."""
+
+
+def list_people(request: HttpRequest, query: PeopleQuery) -> People:
+    """List users and groups with their use of a period. 403 `forbidden`."""
+    _check_reader(request)
+    used = figures_by_user(period_of(query), Filter())
+    members = _members()
+    users = _with_text(User.objects.all(), query.text)
+    order = sorted(users.values_list("pk", "username"), key=lambda row: (-_num(used, row[0]), row[1]))
+    return People(
+        users=_people([pk for pk, _ in order[:MAX_LISTED]], used),
+        num_users=len(order),
+        groups=[_group(group, members[group.pk], used) for group in Group.objects.order_by("name")],
+        site_limits=values_of(rules.rule_of(None)),
+    )
+
+
+def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> PersonState:
+    """Show one user's use, limits, open requests and last requests. 403 `forbidden`."""
+    reader, found, period = _check_reader(request), find_user(target_id), period_of(query)
+    chosen = Filter(user_ids=(found.pk,))
+    effective = rules.effective_of(found.pk)
+    room = room_of(found.pk, effective)
+    listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reader.pk)
+    return PersonState(
+        person=_people([found.pk], figures_by_user(period, chosen))[0],
+        email=found.email,
+        joined_at=found.date_joined,
+        stop_reason=effective.stop_reason,
+        limits=in_force(effective),
+        own_limits=values_of(rules.rule_of(found)),
+        num_open=Request.objects.filter(user_id=found.pk, finished_at=None).count(),
+        left_this_minute=room.bucket.remaining if room.bucket else None,
+        tokens_today=room.tokens_today,
+        requests=listed.requests,
+    )
+
+
+def stop_person(request: HttpRequest, target_id: int, body: StopBody) -> Stopped:
+    """Stop a user now: sending is blocked, and all open requests and sets of runs stop. 403 `forbidden`."""
+    operator, found = _checked_stopper(request), find_user(target_id)
+    if operator.pk == found.pk:
+        raise ApiError(403, "forbidden", "You cannot stop yourself. Ask another operator.")
+    check_rank(operator, found)
+    _set_stopped(found, True, _reason(body))
+    num_sets = stop_sets(found.pk)
+    stopped = Stopped(num_requests=stop_requests(found.pk), num_sets=num_sets)
+    after = {"stopped requests": stopped.num_requests, "stopped sets of runs": num_sets}
+    record(found, "stopped the requests of", {}, after, _reason(body))
+    return stopped
+
+
+def resume_person(request: HttpRequest, target_id: int, body: StopBody) -> None:
+    """Let a stopped user send again. Stopped requests stay stopped. 403 `forbidden`."""
+    operator, found = _checked_stopper(request), find_user(target_id)
+    check_rank(operator, found)
+    _set_stopped(found, False, _reason(body))
+
+
+def _set_stopped(found: User, is_stopped: bool, reason: str) -> None:
+    """Under the user's lock: a request that is admitted before it commits is seen by the stop that follows."""
+    with transaction.atomic():
+        lock_user(found.pk)
+        shown = reason if is_stopped else ""
+        rule, before = rules.change(found, is_stopped=is_stopped, stop_reason=shown)
+        action = "stopped the sending of" if is_stopped else "allowed the sending of"
+        record(found, action, {"is_stopped": before["is_stopped"]}, {"is_stopped": rule.is_stopped}, reason)
+
+
+def _check_reader(request: HttpRequest) -> User:
+    return checked_operator(request, PERMISSION, "Only operators see users and their use.")
+
+
+def _checked_stopper(request: HttpRequest) -> User:
+    return checked_operator(request, STOP, "Only operators with the permission to stop users do so.")
+
+
+def _reason(body: StopBody) -> str:
+    reason = " ".join(body.reason.split())
+    if len(reason) > _MAX_REASON_CHARS or not reason.isprintable():
+        message = f"The reason has at most {_MAX_REASON_CHARS} printable characters. Shorten it."
+        raise ApiError(400, "invalid", message, "reason")
+    return reason
+
+
+def _with_text(users: QuerySet[User], text: str) -> QuerySet[User]:
+    if not text:
+        return users
+    return (users.filter(username__icontains=text) | users.filter(groups__name__icontains=text)).distinct()
+
+
+def _num(used: dict[int, UsageFigures], user_id: int) -> int:
+    return used[user_id].num_requests if user_id in used else 0
+
+
+def _people(ids: list[int], used: dict[int, UsageFigures]) -> list[Person]:
+    last = UsageRecord.objects.filter(user_id=OuterRef("pk")).order_by("-accepted_at").values("accepted_at")[:1]
+    rows = User.objects.filter(pk__in=ids).annotate(last_seen=Subquery(last))
+    own = {rule.user_id: rule for rule in Rule.objects.filter(user_id__in=ids)}
+    groups, found = groups_of(ids), {row.pk: row for row in rows}
+    return [_person(found[pk], groups.get(pk, []), own.get(pk), used) for pk in ids]
+
+
+def _person(row: User, groups: list[str], own: Rule | None, used: dict[int, UsageFigures]) -> Person:
+    return Person(
+        id=row.pk,
+        name=row.username,
+        groups=groups,
+        is_active=row.is_active,
+        is_superuser=row.is_superuser,
+        is_stopped=own is not None and own.is_stopped,
+        has_own_limits=own is not None and rules.values_of(own).is_limiting,
+        last_seen=getattr(row, "last_seen", None),
+        use=used.get(row.pk) or joined([]),
+    )
+
+
+def _members() -> dict[int, list[int]]:
+    members = defaultdict[int, list[int]](list)
+    for group, user in User.groups.through.objects.values_list("group_id", "user_id"):
+        members[group].append(user)
+    return members
+
+
+def _group(group: Group, members: list[int], used: dict[int, UsageFigures]) -> PersonGroup:
+    return PersonGroup(
+        id=group.pk,
+        name=group.name,
+        num_users=len(members),
+        limits=values_of(rules.rule_of(group)),
+        use=joined(used[user] for user in members if user in used),
+    )

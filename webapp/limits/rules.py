@@ -1,0 +1,67 @@
+"""Reads and writes rules in the database. Knows nothing of requests and of how they are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Q
+
+from webapp.limits.effective import Effective, Values, effective
+from webapp.limits.models import AMOUNTS, FLAGS, Rule
+from webapp.limits.refusal import sending_stopped, switched_off
+from webapp.requests.models import MAX_IN_FLIGHT
+
+Subject = User | Group | None
+"""None: the whole site."""
+
+
+def effective_of(user_id: int) -> Effective:
+    """The limits and flags in force for a user."""
+    concerns = Q(user_id=user_id) | Q(group__user=user_id) | Q(is_site=True)
+    rules = list(Rule.objects.filter(concerns).distinct())
+    own = next((values_of(rule) for rule in rules if rule.user_id), Values())
+    site = next((values_of(rule) for rule in rules if rule.is_site), Values())
+    return effective(own, [values_of(rule) for rule in rules if rule.group_id], site, MAX_IN_FLIGHT)
+
+
+def check_flag(user_id: int, flag: str) -> None:
+    """Raises Refused where the flag is off."""
+    if not getattr(effective_of(user_id), flag):
+        raise switched_off(flag)
+
+
+def check_sending(user_id: int) -> None:
+    """Raises Refused where the user's sending is stopped."""
+    if (reason := effective_of(user_id).stop_reason) is not None:
+        raise sending_stopped(reason)
+
+
+def rule_of(subject: Subject) -> Rule:
+    """The subject's rule, or a new one that says nothing and is not saved."""
+    named = _named(subject)
+    return Rule.objects.filter(**named).first() or Rule(**named)
+
+
+def values_of(rule: Rule) -> Values:
+    said: dict[str, Any] = {name: getattr(rule, name) for name in (*AMOUNTS, *FLAGS)}
+    return Values(**said, stop_reason=rule.stop_reason if rule.is_stopped else None)
+
+
+def change(subject: Subject, **values: Any) -> tuple[Rule, dict[str, Any]]:
+    """Change values of the subject's rule. Returns the saved rule, and its values before."""
+    rule, _ = Rule.objects.select_for_update().get_or_create(**_named(subject))
+    before = {name: getattr(rule, name) for name in values}
+    for name, value in values.items():
+        setattr(rule, name, value)
+    rule.save()
+    return rule, before
+
+
+def _named(subject: Subject) -> dict[str, Any]:
+    match subject:
+        case User():
+            return {"user": subject}
+        case Group():
+            return {"group": subject}
+    return {"is_site": True}
