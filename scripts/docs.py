@@ -21,7 +21,7 @@ from webapp import environment as site
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "operations.md"
 BEGIN, END = "<!-- settings: written by `python -m scripts.docs` -->", "<!-- /settings -->"
-CLASSES = ((site, "Environment"), (site, "OtlpEndpoint"), (worker, "WorkerSettings"))
+CLASSES = ((site, "Environment"), (site, "EmailServer"), (site, "OtlpEndpoint"), (worker, "WorkerSettings"))
 _DESCRIBED = re.compile(r"`([A-Z_]+)`, default (.+?)\. (.+)")
 _VARIABLE = re.compile(r"HOST|PORT|SIGHTGLASS_[A-Z_]+")
 

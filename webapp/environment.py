@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.tokenization.bundled import bundled_model
@@ -50,6 +50,23 @@ class OtlpEndpoint:
 
 
 @dataclass(frozen=True)
+class EmailServer:
+    """The mail server that sends alerts."""
+
+    host: str
+    """`SIGHTGLASS_EMAIL_URL`, default none. The mail server that sends alerts by e-mail.
+
+    Its form is `smtp://user:password@host:port?from=alerts@example.org`. `smtp+starttls` and `smtps` encrypt.
+    """
+    port: int
+    user: str
+    password: str = field(repr=False)
+    security: str
+    """Empty, `starttls` or `tls`."""
+    sender: str
+
+
+@dataclass(frozen=True)
 class Environment:
     """Every setting of the site, including those that it shares with the worker."""
 
@@ -85,6 +102,12 @@ class Environment:
     stall_timeout_s: float
     """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request that a worker began fails."""
     otlp: OtlpEndpoint | None
+    email: EmailServer | None
+    webhook_hosts: list[str]
+    """`SIGHTGLASS_WEBHOOK_HOSTS`, default none. Internal hosts that alerts may be posted to, separated by commas.
+
+    Other webhooks must have a public address.
+    """
     metrics_token: str | None = field(repr=False)
     """`SIGHTGLASS_METRICS_TOKEN`, default none. The bearer token of `GET /metrics`, of at least 16 characters.
 
@@ -136,6 +159,8 @@ def read_environment() -> Environment:
         queue_timeout_s=_number("SIGHTGLASS_QUEUE_TIMEOUT_S", 30),
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
+        email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
+        webhook_hosts=[host.strip() for host in env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").split(",") if host.strip()],
         metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
@@ -173,6 +198,32 @@ def _public_url(url: str | None) -> str | None:
     if found is None:
         raise SystemExit("sightglass: SIGHTGLASS_PUBLIC_URL has the form https://chat.example.org.")
     return found[1]
+
+
+_SECURITY = {"smtp": "", "smtp+starttls": "starttls", "smtps": "tls"}
+_MAIL_PORTS = {"": 25, "starttls": 587, "tls": 465}
+
+
+def _email(url: str | None) -> EmailServer | None:
+    if not url:
+        return None
+    try:
+        parts = urlsplit(url)
+        port, sender = parts.port, dict(parse_qsl(parts.query)).get("from", "")
+    except ValueError:  # the port is no number
+        parts, port, sender = urlsplit(""), None, ""
+    if parts.scheme not in _SECURITY or not parts.hostname or "@" not in sender or not sender.isprintable():
+        # It holds a password, so it is not named.
+        raise SystemExit("sightglass: SIGHTGLASS_EMAIL_URL has the form smtp://user:password@host:port?from=name@host.")
+    security = _SECURITY[parts.scheme]
+    return EmailServer(
+        host=parts.hostname,
+        port=port or _MAIL_PORTS[security],
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        security=security,
+        sender=sender,
+    )
 
 
 def _otlp(endpoint: str | None) -> OtlpEndpoint | None:

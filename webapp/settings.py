@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.alerts",
     "webapp.limits",
     "webapp.notices",
     "webapp.privacy",
@@ -123,6 +124,12 @@ if ENVIRONMENT.public_url is not None:
     CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]
 
 AUDITLOG_STORE_JSON_CHANGES = True
+
+if ENVIRONMENT.email is not None:
+    EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.email.host, ENVIRONMENT.email.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENVIRONMENT.email.user, ENVIRONMENT.email.password
+    EMAIL_USE_TLS, EMAIL_USE_SSL = ENVIRONMENT.email.security == "starttls", ENVIRONMENT.email.security == "tls"
+EMAIL_TIMEOUT = 10
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 40 << 20
 

@@ -9,8 +9,10 @@ from django.views.generic import RedirectView
 
 from webapp.accounts.views import sign_in
 from webapp.api import (
+    alerts,
     audit,
     comparison,
+    findings,
     health,
     learn,
     ledger,
@@ -29,6 +31,7 @@ from webapp.api import (
     site,
     steps,
     usage,
+    what_if,
 )
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
@@ -130,6 +133,16 @@ urlpatterns = [
     path("api/usage", api(GET=usage.show_own_usage)),
     path("api/usage/requests", api(GET=usage.list_own_used_requests)),
     path("api/usage/all", api(GET=usage.show_all_usage)),
+    path("api/usage/findings", api(GET=findings.show_own_findings)),
+    path("api/alerts", api(GET=alerts.list_alerts)),
+    path("api/alerts/rules", api(POST=alerts.create_alert_rule)),
+    path(
+        "api/alerts/rules/<int:rule_id>",
+        api(PATCH=alerts.change_alert_rule, DELETE=alerts.delete_alert_rule),
+    ),
+    path("api/alerts/rules/<int:rule_id>/test", api(POST=alerts.try_alert_rule)),
+    path("api/usage/all/what-if", api(GET=what_if.ask_what_if)),
+    path("api/usage/all/findings", api(GET=findings.show_all_findings)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/live", api(GET=live.show_live)),
     path("api/live/requests/<str:request_id>/stop", api(POST=live.stop_any_request)),
@@ -156,6 +169,7 @@ urlpatterns = [
     path("admin/retention/", site.desk_page(site_retention.PERMISSION)),
     path("admin/requests/<str:request_id>", site.desk_page(READ_ANY)),
     path("admin/safety/", site.desk_page(safety.PERMISSION)),
+    path("admin/alerts/", site.desk_page("alerts.change_alertrule")),
     path("admin/users/", site.desk_page("usage.view_usagerecord")),
     path("admin/users/<int:target_id>/", site.desk_page("usage.view_usagerecord")),
     path("admin/notices/", site.desk_page("notices.view_notice")),

@@ -199,6 +199,46 @@ def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Ru
     visitor.close()
 
 
+def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    findings_list = desk.get_by_role("list", name="Findings")
+    spike = findings_list.get_by_role("listitem").filter(has_text=re.compile("^Cost on Tuesday"))
+    expect(spike).to_contain_text("demo-evaluation-1's")
+    expect(findings_list.get_by_text(re.compile("^It was slow on"))).to_be_visible()
+    spike.get_by_role("button", name="Requests").click()
+    expect(spike.get_by_role("list", name="Requests that explain it").get_by_role("listitem")).to_have_count(5)
+    spike.get_by_role("link").click()
+    expect(desk).to_have_url(re.compile(r"by=user&first=(\d{4}-\d\d-\d\d)&last=\1|first=(\d{4}-\d\d-\d\d)&last=\2"))
+    expect(desk.get_by_role("heading", name="Cost by hour")).to_be_visible()
+
+
+def test_a_doubled_price_doubles_the_cost(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    desk.get_by_role("combobox", name="Condition").select_option("factor")
+    expect(desk.get_by_text("+100\u00a0%")).to_be_visible()
+    desk.get_by_role("combobox", name="Condition").select_option("ttl")
+    expect(desk.get_by_text("Another time to live cannot be replayed.")).to_be_visible()
+    desk.reload()
+    expect(desk.get_by_text("Another time to live cannot be replayed.")).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
+def test_a_webhook_to_this_machine_is_refused_with_the_reason(
+    desk: Page, product: Running, width: int, height: int
+) -> None:
+    desk.set_viewport_size({"width": width, "height": height})
+    desk.goto(at(product, "/admin/alerts/"))
+    expect(desk.get_by_text("SIGHTGLASS_EMAIL_URL")).to_be_visible()
+    assert findings(desk) == []
+    desk.get_by_role("button", name="New rule").click()
+    desk.get_by_label("Name").fill("On call")
+    desk.get_by_label("URL").fill("http://127.0.0.1/hook")
+    desk.get_by_role("button", name="Make the rule").click()
+    expect(desk.get_by_role("alert")).to_contain_text("is not a public address")
+    assert findings(desk) == []
+    desk.set_viewport_size({"width": 1360, "height": 860})
+
+
 def test_the_audit_log_tells_each_action_and_is_searched(desk: Page, product: Running) -> None:
     make = "from django.contrib.auth.models import User; User.objects.create_user('<b>eve</b>', first_name='Eve')"
     manage(product, "shell", "-c", make)

@@ -13,9 +13,11 @@ ROOT = Path(__file__).parents[2]
 SUITES = [
     f"tests/webapp/{name}"
     for name in (
+        "alerts",
         "api",
         "billing",
         "chat",
+        "findings",
         "lifecycle",
         "limits",
         "metrics",

@@ -86,14 +86,14 @@ class AllUsedRequestsQuery(AllUsageQuery):
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
     """Show the user's own usage of a period. 400 `invalid` where the period or the zone is none."""
     owner = signed_in_user(request)
-    chosen = _filter(query, (owner.pk,))
+    chosen = asked_filter(query, (owner.pk,))
     return report(period_of(query), chosen, query.by, Names({owner.pk: owner.username}, groups_of([owner.pk])))
 
 
 def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the user's own usage of a period."""
     owner = signed_in_user(request)
-    chosen = _filter(query, (owner.pk,))
+    chosen = asked_filter(query, (owner.pk,))
     return listing(
         period_of(query),
         chosen,
@@ -106,8 +106,8 @@ def list_own_used_requests(request: HttpRequest, query: UsedRequestsQuery) -> Us
 
 def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) -> UsedRequestList:
     """List the first 50 requests behind the usage of all users, without their texts. 403 `forbidden`."""
-    reader = _checked_operator(request)
-    chosen = _filter(query, _chosen_users(query))
+    reader = checked_reader(request)
+    chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
     reading = Reader(reader.pk, reader.has_perm(READ_ANY))
     return listing(period_of(query), chosen, Slot(query.weekday, query.hour), query.order, names, reading)
@@ -115,21 +115,23 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
 
 def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     """Show the usage of all users, for operators. 403 `forbidden` without the permission to view usage records."""
-    _checked_operator(request)
-    chosen = _filter(query, _chosen_users(query))
+    checked_reader(request)
+    chosen = asked_filter(query, chosen_users(query))
     users = dict(User.objects.values_list("pk", "username"))
     return report(period_of(query), chosen, query.by, Names(users, groups_of(users)))
 
 
-def _checked_operator(request: HttpRequest) -> User:
+def checked_reader(request: HttpRequest) -> User:
+    """The signed-in operator who may see the usage of all users. Raises ApiError."""
     return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
 
 
-def _filter(query: UsageQuery, user_ids: tuple[int, ...] | None) -> Filter:
+def asked_filter(query: UsageQuery, user_ids: tuple[int, ...] | None) -> Filter:
+    """The requests of a query."""
     return Filter(query.model, query.surface, user_ids, query.status, query.code, query.verdict)
 
 
-def _chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
+def chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
     """None: all users."""
     users = User.objects.all()
     if query.user is not None:

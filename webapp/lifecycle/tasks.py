@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 
 from inference.eventlog.event_log import Fenced
 from inference.protocol.failures import Failure
+from webapp.alerts import watch as alerts
 from webapp.celery import app
 from webapp.lifecycle import watch
 from webapp.lifecycle.dispatch import queue_generation
@@ -43,6 +44,7 @@ def _warm(**_: Any) -> None:
 @worker_ready.connect
 def _start_watch(**_: Any) -> None:
     Thread(target=watch.keep_watch, name="watch", daemon=True).start()
+    Thread(target=alerts.keep_watch, name="alerts", daemon=True).start()
 
 
 @app.task(name="lifecycle.prepare")

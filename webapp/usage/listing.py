@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -87,14 +87,17 @@ def listing(
     if slot.hour is not None:
         records = records.annotate(hour=ExtractHour("accepted_at", tzinfo=period.zone)).filter(hour=slot.hour)
     shown = list(_ordered(records, order)[:MAX_LISTED])
-    ids = [record.request_id for record in shown]
+    return UsedRequestList(requests=used_requests(shown, names, reader), num_requests=records.count())
+
+
+def used_requests(records: Iterable[UsageRecord], names: Mapping[int, str], reader: Reader) -> list[UsedRequest]:
+    """Return what the reader may know of these requests."""
+    found = list(records)
+    ids = [record.request_id for record in found]
     own = set(Request.objects.filter(pk__in=ids, user_id=reader.user_id).values_list("pk", flat=True))
     traced = Request.objects.filter(pk__in=ids, trace__isnull=False) if reader.reads_all else Request.objects.none()
     readable = own | set(traced.values_list("pk", flat=True))
-    return UsedRequestList(
-        requests=[_used(each, names, each.request_id in own, each.request_id in readable) for each in shown],
-        num_requests=records.count(),
-    )
+    return [_used(each, names, each.request_id in own, each.request_id in readable) for each in found]
 
 
 def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageRecord]:

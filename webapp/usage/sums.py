@@ -145,6 +145,35 @@ def _records(period: Period, chosen: Filter) -> QuerySet[UsageRecord]:
     return UsageRecord.objects.filter(accepted_at__gte=period.start, accepted_at__lt=period.end, **chosen.conditions())
 
 
+class WorkerSpeed(NamedTuple):
+    """Requests of one worker with one model in one part."""
+
+    part: int
+    worker: str
+    model: str
+    num_requests: int
+    per_token_us: float
+    """Mean time per output token."""
+
+
+def worker_speeds(chosen: Filter, starts: Sequence[datetime], end: datetime) -> list[WorkerSpeed]:
+    """Return the speed of each worker with each model, in the parts that begin at these instants."""
+    where, filtered = _where(chosen.columns)
+    marks = ", ".join(["(%s, %s, %s)"] * len(starts))
+    adapt = connection.ops.adapt_datetimefield_value
+    parts = enumerate(zip(starts, [*starts[1:], end], strict=True))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"WITH part(number, first, next) AS (VALUES {marks}) "
+            "SELECT number, worker, model, COUNT(*), AVG(per_token_us) FROM part "
+            f"JOIN {UsageRecord._meta.db_table} ON accepted_at >= first AND accepted_at < next{where} "
+            "WHERE per_token_us IS NOT NULL AND worker <> '' GROUP BY 1, 2, 3",
+            [*(value for number, (a, b) in parts for value in (number, adapt(a), adapt(b))), *filtered],
+        )
+        rows: list[tuple[int, str, str, int, Any]] = cursor.fetchall()
+    return [WorkerSpeed(part, worker, model, num, float(mean)) for part, worker, model, num, mean in rows]
+
+
 def _case(buckets: Buckets | None) -> tuple[list[str], list[Any]]:
     if buckets is None:
         return [], []

@@ -1,9 +1,9 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { UsageReport } from "../protocol/api";
+import type { Findings, UsageReport } from "../protocol/api";
 import DeskPage from "./DeskPage.svelte";
-import { figures, NOTHING, reportOf, REQUEST, usd } from "./fixtures";
+import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
 
 const HELD = {
   user_id: 3,
@@ -15,6 +15,7 @@ const HELD = {
   may_export: true,
 };
 const onOpen = vi.fn();
+let standsOut: Findings = QUIET;
 let page: object;
 let asked: string[] = [];
 let listed: string[] = [];
@@ -27,6 +28,8 @@ function answer(found: UsageReport | string): void {
       listed.push(address);
       return Promise.resolve(new Response(JSON.stringify({ requests: [REQUEST], num_requests: 3 })));
     }
+    if (address.includes("/findings?")) return Promise.resolve(new Response(JSON.stringify(standsOut)));
+    if (address.includes("/what-if?")) return Promise.resolve(new Response(JSON.stringify(WHAT_IF)));
     if (address === "/api/health") {
       const checks = { database: true, redis: true, worker: true };
       return Promise.resolve(new Response(JSON.stringify({ status: "ready", checks, workers: [] })));
@@ -59,6 +62,7 @@ beforeEach(() => {
 afterEach(async () => {
   await unmount(page);
   [asked, listed] = [[], []];
+  standsOut = QUIET;
   onOpen.mockClear();
   vi.unstubAllGlobals();
 });
@@ -189,4 +193,52 @@ it("takes a period by name or by its days, and a zone by a name that there is", 
   expect(onOpen).not.toHaveBeenCalled();
   change(zone, "Asia/Kolkata");
   expect(onOpen).toHaveBeenCalledWith("/admin/?first=2026-10-23&last=2026-10-25&zone=Asia%2FKolkata");
+});
+
+it("says what stands out, with the way to its charts and its requests", async () => {
+  standsOut = {
+    ...QUIET,
+    findings: [FINDING, ...[1, 2, 3, 4, 5].map((n) => ({ ...FINDING, key: String(n) }))],
+  };
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  await vi.waitFor(() => expect(document.querySelector('[aria-label="Findings"]')).not.toBeNull());
+  const items = () => document.querySelectorAll('[aria-label="Findings"] > li');
+  expect(items()).toHaveLength(5);
+  const link = items()[0]!.querySelector("a")!;
+  expect(link.textContent).toContain("3.1 times a usual Saturday");
+  const query = new URLSearchParams(link.getAttribute("href")!.split("?")[1]);
+  expect(Object.fromEntries(query)).toEqual({
+    first: "2026-10-24",
+    last: "2026-10-24",
+    order: "cost",
+    user: "3",
+    zone: "UTC",
+  });
+  items()[0]!.querySelector("button")!.click();
+  await vi.waitFor(() => expect(text()).toContain("$0.0000015"));
+  expect(items()[0]!.querySelector('a[href="/requests/req_1"]')).not.toBeNull();
+  [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "1 more")!.click();
+  await vi.waitFor(() => expect(items()).toHaveLength(6));
+});
+
+it("says that too little is known where the days before are few", async () => {
+  standsOut = { ...QUIET, num_days_known: 2 };
+  answer(reportOf());
+  await show("", true);
+  await vi.waitFor(() =>
+    expect(text()).toContain("Too few earlier days have usage to tell what is usual: 2 of"),
+  );
+});
+
+it("says what the period would have cost, under a question that the address keeps", async () => {
+  answer(reportOf());
+  await show("first=2026-10-23&last=2026-10-25&zone=UTC");
+  await vi.waitFor(() => expect(text()).toContain("+$2.00"));
+  const condition = document.querySelector<HTMLSelectElement>('select[aria-label="Condition"]')!;
+  condition.value = "factor";
+  condition.dispatchEvent(new Event("change", { bubbles: true }));
+  expect(onOpen).toHaveBeenCalledWith(
+    "/admin/?first=2026-10-23&last=2026-10-25&zone=UTC&whatIf=factor%7E%7E2",
+  );
 });

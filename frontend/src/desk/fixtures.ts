@@ -1,5 +1,13 @@
 /** Reports for tests of the desk. */
-import type { Amount, UsageFigures, UsageReport, UsedRequest } from "../protocol/api";
+import type {
+  Amount,
+  Finding,
+  Findings,
+  UsageFigures,
+  UsageReport,
+  UsedRequest,
+  WhatIf,
+} from "../protocol/api";
 
 export const NOTHING: UsageFigures = {
   num_requests: 0,
@@ -104,4 +112,33 @@ export const REQUEST: UsedRequest = {
   per_token_us: null,
   is_own: true,
   is_readable: true,
+};
+
+/** A period in which nothing stands out. */
+export const QUIET: Findings = { first: "2026-10-23", last: "2026-10-25", num_days_known: 35, findings: [] };
+
+/** One user's spike. */
+export const FINDING: Finding = {
+  key: "cost:USD:3::2026-10-24T00:00Z",
+  kind: "cost",
+  severity: "high",
+  title: "=alice's cost on Saturday, Oct 24 was 3.1 times a usual Saturday: $4.00 against $1.29.",
+  why: "A usual Saturday has 24 requests, so there were 17 times as many.",
+  start: "2026-10-24T00:00:00Z",
+  end: "2026-10-25T00:00:00Z",
+  lead: { first: "2026-10-24", last: "2026-10-24", user_id: 3, model: "", status: "", code: "" },
+  requests: [REQUEST],
+};
+
+/** A period that would have cost half as much again. */
+export const WHAT_IF: WhatIf = {
+  billed: usd(4e9),
+  actual: usd(4e9),
+  changed: usd(6e9),
+  num_requests: 8,
+  num_unpriced_actual: 0,
+  num_unpriced: 0,
+  unknown: "",
+  models: ["large", "small"],
+  used_models: ["large"],
 };

@@ -50,6 +50,12 @@ export const DESK_PAGES: readonly DeskPage[] = [
     load: () => import("./prices/PricesPage.svelte"),
   },
   {
+    path: "/admin/alerts/",
+    label: "Alerts",
+    permission: "alerts.change_alertrule",
+    load: () => import("./alerts/AlertsPage.svelte"),
+  },
+  {
     path: "/admin/notices/",
     label: "Notices",
     permission: "notices.view_notice",

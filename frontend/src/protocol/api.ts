@@ -27,6 +27,50 @@ import type {
   Usage,
 } from "./events";
 
+/** One alert and what became of it. */
+export interface AlertDelivery {
+  id: number;
+  rule_name: string;
+  title: string;
+  is_test: boolean;
+  status: "failed" | "sent" | "waiting";
+  num_attempts: number;
+  answer: string;
+  created_at: string;
+  attempted_at: string | null;
+  /** Time of the next attempt; null: there is none. */
+  due_at: string | null;
+}
+
+/** Findings that are sent to one address. */
+export interface AlertRule {
+  id: number;
+  name: string;
+  channel: "email" | "webhook";
+  /** Of a webhook only scheme and host: the rest can be a secret. */
+  address: string;
+  kinds: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[];
+  least_severity: "high" | "low" | "medium";
+  is_enabled: boolean;
+  created_at: string;
+}
+
+/** Changes of a rule; null: no change. */
+export interface AlertRuleChange {
+  name?: string | null;
+  kinds?: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[] | null;
+  least_severity?: "high" | "low" | "medium" | null;
+  is_enabled?: boolean | null;
+}
+
+/** The rules, and the newest deliveries. */
+export interface Alerts {
+  rules: AlertRule[];
+  deliveries: AlertDelivery[];
+  /** Sender of the e-mails; empty: e-mail is not set up. */
+  email_sender: string;
+}
+
 /** A period and a choice of requests of all users. */
 export interface AllUsageQuery {
   /** Default: 29 days before `last`. */
@@ -274,6 +318,13 @@ export interface Costs {
   currency: string | null;
 }
 
+/** A new rule, with the secret of its webhook. */
+export interface CreatedAlertRule {
+  rule: AlertRule;
+  /** Verifies the signatures, as the Standard Webhooks specification says. Shown only now; empty for e-mail. */
+  secret: string;
+}
+
 /** A draft of the next message. */
 export interface Draft {
   text: string;
@@ -336,6 +387,34 @@ export interface Figures {
 /** The texts that each filter can find among the user's requests. */
 export interface FilterChoices {
   choices: Choices;
+}
+
+/** Something that stands out in a period. */
+export interface Finding {
+  /** The same for the same finding, also when it is looked for again later. */
+  key: string;
+  kind: "cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender";
+  severity: "high" | "low" | "medium";
+  /** One sentence with its figures. */
+  title: string;
+  /** Sentences with the causes that the records show; may be empty. */
+  why: string;
+  start: string;
+  end: string;
+  lead: Lead;
+  /** The requests that explain it best. */
+  requests: UsedRequest[];
+}
+
+/** What stands out in a period. */
+export interface Findings {
+  /** First of the covered days: the period's last 35 at most. */
+  first: string;
+  last: string;
+  /** Earlier days with usage, with which the period was compared. */
+  num_days_known: number;
+  /** The weightiest first. */
+  findings: Finding[];
 }
 
 /** The values of each setting; every combination is run. */
@@ -475,6 +554,16 @@ export interface LayerThresholds {
   flag: Record<string, number>;
   /** A category that is left out is never blocked. */
   block: Record<string, number>;
+}
+
+/** The choices that show a finding's requests in the charts. */
+export interface Lead {
+  first: string;
+  last: string;
+  user_id: number | null;
+  model: string;
+  status: string;
+  code: string;
 }
 
 /** A user's requests. */
@@ -754,6 +843,17 @@ export interface ModelPrices {
   num_unpriced: number;
   /** The first day from which new prices may apply: the day after the last priced bill. */
   earliest: string;
+}
+
+/** A rule to make. */
+export interface NewAlertRule {
+  name: string;
+  channel: "email" | "webhook";
+  /** An e-mail address, or the URL of a webhook. */
+  address: string;
+  /** Kinds of findings; empty: all. */
+  kinds?: ("cache" | "causes" | "cost" | "growth" | "slow_hours" | "slow_worker" | "spender")[];
+  least_severity?: "high" | "low" | "medium";
 }
 
 /** The settings of a new conversation. A field that is left out takes its value from the model's entry. `params` are taken as a whole: fields missing in given `params` have the neutral values of Partial<SamplingParams>. */
@@ -1885,6 +1985,59 @@ export interface Waiting {
   state: "queued" | "running";
 }
 
+/** A period's cost as it was, and as it would have been. Amounts of several currencies are never added up. */
+export interface WhatIf {
+  /** Cost that was posted at the time. */
+  billed: Amount[];
+  /** Cost of the same tokens by the price list as it stands today, with its days. */
+  actual: Amount[];
+  /** Cost under the condition; null: unknown. */
+  changed: Amount[] | null;
+  /** Requests that used tokens. */
+  num_requests: number;
+  /** Requests without a price in the list. */
+  num_unpriced_actual: number;
+  /** Requests that could not be priced under the condition. Their cost is in no amount. */
+  num_unpriced: number;
+  /** The reason why the cost under the condition is unknown; else empty. */
+  unknown: string;
+  /** Models with prices. */
+  models: string[];
+  /** Models of the period's requests. */
+  used_models: string[];
+}
+
+/** A period, a choice of requests, and a condition that is imagined to have been otherwise. */
+export interface WhatIfQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
+  /** Id of a user. */
+  user?: number | null;
+  /** Name of a group of users. */
+  group?: string;
+  /** No cache; the prices of another model; prices times a factor; another time to live of the cache. */
+  question?: "factor" | "no_cache" | "prices_of" | "ttl";
+  /** For `prices_of`: the model whose prices apply. */
+  prices_of?: string;
+  /** For `factor`: a decimal number from 0 to 1000. */
+  factor?: string;
+  /** The one model whose requests the condition concerns; empty: every model's. */
+  of?: string;
+}
+
 /** The last 15 minutes of one worker. */
 export interface WorkerHistory {
   name: string;
@@ -1973,6 +2126,14 @@ export interface Operations {
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
+  "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
+  "GET /api/alerts": { answer: Alerts; };
+  "POST /api/alerts/rules": { body: NewAlertRule; answer: CreatedAlertRule; };
+  "PATCH /api/alerts/rules/{rule_id}": { body: AlertRuleChange; answer: AlertRule; };
+  "DELETE /api/alerts/rules/{rule_id}": { answer: void; };
+  "POST /api/alerts/rules/{rule_id}/test": { answer: AlertDelivery; };
+  "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
+  "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };
   "POST /api/live/requests/{request_id}/stop": { answer: Stopping; };

@@ -283,6 +283,9 @@ export const api = {
   health: () => call("GET /api/health"),
   usage: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),
+  findings: (query: URLSearchParams, isOwn: boolean) =>
+    call(isOwn ? "GET /api/usage/findings" : "GET /api/usage/all/findings", { query }),
   usedRequests: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
   live: () => call("GET /api/live"),

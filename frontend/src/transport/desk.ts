@@ -2,6 +2,8 @@
 import type { LimitsBody, NoticeBody, Operations } from "../protocol/api";
 import { call } from "./api";
 
+export type AlertRuleBody = Operations["POST /api/alerts/rules"]["body"];
+export type AlertRuleChange = Operations["PATCH /api/alerts/rules/{rule_id}"]["body"];
 export type PricesBody = Operations["POST /api/prices"]["body"];
 
 export const desk = {
@@ -14,6 +16,12 @@ export const desk = {
   setPrices: (body: PricesBody) => call("POST /api/prices", { body }),
   removePrices: (model: string, effective_from: string) =>
     call("DELETE /api/prices", { query: new URLSearchParams({ model, effective_from }) }),
+  alerts: () => call("GET /api/alerts"),
+  createAlertRule: (body: AlertRuleBody) => call("POST /api/alerts/rules", { body }),
+  changeAlertRule: (rule_id: number, body: AlertRuleChange) =>
+    call("PATCH /api/alerts/rules/{rule_id}", { path: { rule_id }, body }),
+  deleteAlertRule: (rule_id: number) => call("DELETE /api/alerts/rules/{rule_id}", { path: { rule_id } }),
+  tryAlertRule: (rule_id: number) => call("POST /api/alerts/rules/{rule_id}/test", { path: { rule_id } }),
   people: (query: URLSearchParams) => call("GET /api/users", { query }),
   person: (target_id: string, query: URLSearchParams) =>
     call("GET /api/users/{target_id}", { path: { target_id }, query }),

@@ -247,4 +247,3 @@ def test_a_cause_and_a_verdict_narrow_the_report(operator: Client, alice: User) 
     assert (by_cause["now"]["num_requests"], by_cause["leaders"][0]["now"]["num_requests"]) == (1, 1)
     by_verdict = get(operator, "/api/usage/all", **OCTOBER, verdict="flag")
     assert [each["verdict"] for each in by_verdict["verdicts"] if each["num"]] == ["flag"]
-    assert by_verdict["speed"]["queue_us"]["now"]["num"] == 1

@@ -39,6 +39,7 @@ const choices: fc.Arbitrary<Choices> = fc.record({
   user: fc.nat().map(String),
   group: fc.string({ unit: "grapheme" }),
   tables: fc.subarray([...TABLES]),
+  whatIf: fc.string(),
 });
 
 describe("the address", () => {

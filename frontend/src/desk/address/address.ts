@@ -66,6 +66,8 @@ export interface Choices extends Record<FilterName, string> {
   /** IANA name; empty: the browser's. */
   zone: string;
   tables: readonly TableName[];
+  /** The question of what the period would have cost, as `questionOf` reads it. Empty: the usual one. */
+  whatIf: string;
 }
 
 export const USUAL: Choices = {
@@ -86,6 +88,7 @@ export const USUAL: Choices = {
   user: "",
   group: "",
   tables: [],
+  whatIf: "",
 };
 
 /** The choices in an address. A text that means nothing is left out. */
@@ -115,6 +118,7 @@ export function choicesOf(query: string): Choices {
     user: /^\d+$/.test(text("user")) ? text("user") : "",
     group: text("group"),
     tables: TABLES.filter((name) => opened.includes(name)),
+    whatIf: text("whatIf"),
   };
 }
 

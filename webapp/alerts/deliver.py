@@ -1,0 +1,88 @@
+"""Sends the alerts that are due, and plans the next attempt of one that failed.
+
+The plan stands in the database, so it outlives a restart. A process claims an attempt by one conditional update.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from webapp.alerts import mail, webhook
+from webapp.alerts.content import text_of, trial_content
+from webapp.alerts.models import AlertRule, Delivery
+from webapp.alerts.site import site_address
+from webapp.alerts.target import BadTarget, check_target
+from webapp.alerts.webhook import Answer
+
+logger = logging.getLogger(__name__)
+
+MAX_ATTEMPTS = 6
+_FIRST_PAUSE = timedelta(minutes=1)
+_GROWTH = 4
+"""Pauses of 1, 4, 16, 64 and 256 minutes: six attempts within six hours."""
+_CLAIM = timedelta(minutes=2)
+"""Longer than an attempt takes. A process that dies in an attempt loses its claim then."""
+_MAX_AT_ONCE = 20
+
+
+def send_due(now: datetime) -> int:
+    """Send what is due. Returns the number of attempts."""
+    due = list(Delivery.objects.filter(status="waiting", due_at__lte=now).order_by("due_at")[:_MAX_AT_ONCE])
+    return sum(attempt(delivery, now) for delivery in due)
+
+
+def attempt(delivery: Delivery, now: datetime) -> bool:
+    """Send one alert, unless another process does. Returns True if it was tried."""
+    mine = Delivery.objects.filter(pk=delivery.pk, status="waiting", num_attempts=delivery.num_attempts)
+    if not mine.filter(due_at=delivery.due_at).update(num_attempts=delivery.num_attempts + 1, due_at=now + _CLAIM):
+        return False
+    delivery.num_attempts += 1
+    answer = _answer_of(delivery)
+    delivery.answer, delivery.attempted_at = answer.text[:300], now
+    delivery.status, delivery.due_at = _next(delivery, answer, now)
+    delivery.save(update_fields=["status", "answer", "attempted_at", "due_at"])
+    logger.info("alert %d, attempt %d: %s", delivery.pk, delivery.num_attempts, delivery.answer)
+    return True
+
+
+def send_test(rule: AlertRule, now: datetime) -> Delivery:
+    """Send a test of a rule at once; it has one attempt."""
+    content = trial_content(rule.name, site_address())
+    title = content["data"]["title"]
+    delivery = Delivery(rule=rule, rule_name=rule.name, finding_key="", title=title, content=content, created_at=now)
+    delivery.status, delivery.num_attempts = "failed", 1
+    delivery.save()
+    answer = _answer_of(delivery)
+    delivery.status, delivery.answer, delivery.attempted_at = "sent" if answer.is_taken else "failed", answer.text, now
+    delivery.save()
+    return delivery
+
+
+def _next(delivery: Delivery, answer: Answer, now: datetime) -> tuple[str, datetime | None]:
+    if answer.is_taken:
+        return "sent", None
+    if not answer.may_retry or delivery.num_attempts >= MAX_ATTEMPTS:
+        return "failed", None
+    return "waiting", now + _FIRST_PAUSE * _GROWTH ** (delivery.num_attempts - 1)
+
+
+def _answer_of(delivery: Delivery) -> Answer:
+    rule = delivery.rule
+    if rule is None:
+        return Answer(False, "The rule was deleted.", may_retry=False)
+    message_id = f"alert_{delivery.pk}"
+    if rule.channel == "email":
+        headers = {"Message-ID": f"<{message_id}@{_site_host()}>"}
+        return mail.send(rule.address, delivery.title, text_of(delivery.content), headers)
+    try:
+        target = check_target(rule.address, settings.ENVIRONMENT.webhook_hosts)
+    except BadTarget as error:
+        return Answer(False, str(error), may_retry=False)
+    return webhook.post(target, rule.secret, message_id, delivery.content)
+
+
+def _site_host() -> str:
+    return site_address().partition("://")[2].replace(":", ".")

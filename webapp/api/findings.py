@@ -1,0 +1,46 @@
+"""Operations that show what stands out in a period: of the user's own usage, and for operators of all users'."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+
+from webapp.api.operators import signed_in_user
+from webapp.api.requests import READ_ANY
+from webapp.api.usage import (
+    AllUsageQuery,
+    UsageQuery,
+    asked_filter,
+    checked_reader,
+    chosen_users,
+    period_of,
+)
+from webapp.findings.find import Findings, findings
+from webapp.findings.reading import Records
+from webapp.gateway.errors import ApiError
+from webapp.usage.listing import Reader
+from webapp.usage.period import BadPeriod
+from webapp.usage.sums import Filter
+
+
+def show_own_findings(request: HttpRequest, query: UsageQuery) -> Findings:
+    """Show what stands out in the user's own usage. The days before the period tell what is usual."""
+    owner = signed_in_user(request)
+    chosen = asked_filter(query, (owner.pk,))
+    return _findings(query, chosen, Records(chosen, {owner.pk: owner.username}, Reader(owner.pk), is_own=True))
+
+
+def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
+    """Show what stands out in the usage of all users, for operators. 403 `forbidden` without the permission."""
+    reader = checked_reader(request)
+    chosen = asked_filter(query, chosen_users(query))
+    names = dict(User.objects.values_list("pk", "username"))
+    return _findings(query, chosen, Records(chosen, names, Reader(reader.pk, reader.has_perm(READ_ANY)), is_own=False))
+
+
+def _findings(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:
+    period = period_of(query)
+    try:
+        return findings(period, chosen, evidence)
+    except (BadPeriod, OverflowError):
+        raise ApiError(400, "invalid", "Findings need 35 days before the period. Choose later days.", "first") from None
