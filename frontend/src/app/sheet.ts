@@ -17,7 +17,7 @@ import {
 } from "../inspector/keys";
 import { LANE_KEYS, SEARCH_KEYS, TIMELINE_KEYS } from "../inspector/timeline/keys";
 import { SENTENCE_KEYS } from "../learn/keys";
-import { CHART_KEYS, MAP_KEYS } from "../desk/keys";
+import { CHART_KEYS, MAP_KEYS, STOP_KEYS, WALL_KEYS } from "../desk/keys";
 import { LIBRARY_KEYS, NAMING_KEYS, ROW_KEYS, SELECTION_KEYS, TAG_KEYS } from "../library/keys";
 import { RACE_KEYS } from "../race/keys";
 import { FLOW_KEYS } from "../reruns/keys";
@@ -108,6 +108,13 @@ export const SHEET: readonly (KeyTable & { pages: readonly Page[] })[] = [
     [
       ["Charts", "on a bar or a point", CHART_KEYS],
       ["Map of hours", "on the map", MAP_KEYS],
+    ],
+  ),
+  ...on(
+    ["desk"],
+    [
+      ["Stop a request", "on its button", STOP_KEYS],
+      ["Wall view", "on the wall view", WALL_KEYS],
     ],
   ),
   ...on(["race"], [["Race", "in the message field", RACE_KEYS]]),

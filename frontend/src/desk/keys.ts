@@ -38,3 +38,18 @@ export const MAP_KEYS: readonly Binding<Field>[] = [
     run: ({ day, go }) => (day < 6 ? go({ day: day + 1 }) : false),
   },
 ];
+
+/** Keys that lead away. */
+interface Way {
+  leave: () => void;
+}
+
+/** Keys of a button that stops a request at its second press. */
+export const STOP_KEYS: readonly Binding<Way>[] = [
+  { keys: ["Escape"], says: "Let the request run on", run: ({ leave }) => leave() },
+];
+
+/** Keys of the wall view. */
+export const WALL_KEYS: readonly Binding<Way>[] = [
+  { keys: ["Escape"], says: "Back to the live page", run: ({ leave }) => leave() },
+];
