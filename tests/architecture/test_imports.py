@@ -76,7 +76,7 @@ SITE: dict[str, set[str]] = {
     "webapp.safety": {"audit"},
     "webapp.requests": {"gateway", "context", "safety"},
     "webapp.traces": {"audit", "context", "gateway", "requests"},
-    "webapp.usage": {"billing", "gateway", "requests"},
+    "webapp.usage": {"audit", "billing", "gateway", "requests"},
     "webapp.findings": {"gateway", "usage"},
     "webapp.alerts": {"audit", "findings", "usage"},
     "webapp.metrics": {"requests", "traces", "usage"},

@@ -78,9 +78,20 @@ def _entry(row: Any) -> AuditEntry:
         subject_kind=row.content_type.name,
         subject_id=row.object_pk,
         subject=row.object_repr,
-        changes=[change for name, values in (row.changes or {}).items() if _tells(change := _change(name, values))],
+        changes=_changes(row),
         note=more.get("note", ""),
     )
+
+
+def _changes(row: Any) -> list[Change]:
+    found = [_change(name, values) for name, values in (row.changes or {}).items()]
+    for change in found:
+        # The mark of a secret stands on both sides, also where there was no row.
+        if row.action == LogEntry.Action.CREATE:
+            change.before = None
+        if row.action == LogEntry.Action.DELETE:
+            change.after = None
+    return [change for change in found if _tells(change)]
 
 
 def _tells(change: Change) -> bool:

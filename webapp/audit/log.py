@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from auditlog.context import disable_auditlog
 from auditlog.models import LogEntry
 from auditlog.registry import auditlog
 from django.db.models import Model
@@ -53,6 +55,13 @@ def record(
     LogEntry.objects.log_create(
         subject, force_log=True, action=LogEntry.Action.UPDATE, changes=changes, additional_data=more
     )
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Write no entries of changes in the block, as for demonstration data."""
+    with disable_auditlog():
+        yield
 
 
 def hidden(_value: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
+from webapp.audit.log import unrecorded
 from webapp.billing.bill import KINDS
 from webapp.billing.models import Price
 from webapp.identifiers import new_request_id
@@ -79,7 +80,7 @@ _TEAMS = (
 def seed(now: datetime, num_days: int) -> int:
     """Write the records of the days up to now, after removing earlier ones. Returns their number."""
     random, last = Random(_SEED), now.astimezone(UTC).date()
-    with transaction.atomic():
+    with transaction.atomic(), unrecorded():
         remove()
         teams = [(team, _users(team)) for team in _TEAMS]
         _set_prices(last - timedelta(days=num_days))
@@ -92,7 +93,7 @@ def seed(now: datetime, num_days: int) -> int:
 
 def remove() -> int:
     """Remove all that `seed` has written. Returns the number of records."""
-    with transaction.atomic():
+    with transaction.atomic(), unrecorded():
         records = list(UsageRecord.objects.filter(is_demo=True).only("accepted_at"))
         UsageRecord.objects.filter(is_demo=True).delete()
         _recount(records)

@@ -8,11 +8,13 @@ import pytest
 from auditlog.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
+from django.utils import timezone
 
 from webapp.audit.actor import acting
 from webapp.audit.listing import Change, listing
 from webapp.audit.log import record
 from webapp.billing.models import Price
+from webapp.usage.demo import remove, seed
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +49,7 @@ def test_a_change_in_the_admins_tables_names_its_actor(client: Client) -> None:
 def test_a_command_has_no_actor() -> None:
     User.objects.create_user("anna", first_name="Anna")
     assert (newest().actor, newest().action, newest().subject) == (None, "created", "anna")
+    assert {change.before for change in newest().changes} == {None}
     assert {change.name: change.after for change in newest().changes} == {
         "username": "anna",
         "first_name": "Anna",
@@ -140,3 +143,17 @@ def test_no_page_of_the_admin_changes_an_entry(client: Client) -> None:
     assert client.post(f"/admin/auditlog/logentry/{pk}/delete/", {"post": "yes"}).status_code == 403
     assert client.post(f"/admin/auditlog/logentry/{pk}/change/", {"changes": "{}"}).status_code == 403
     assert newest().id == pk
+
+
+def test_a_deleted_row_keeps_its_last_values() -> None:
+    User.objects.create_user("anna", first_name="Anna").delete()
+    entry = newest()
+    assert (entry.action, entry.subject) == ("deleted", "anna")
+    assert Change("first_name", "Anna", None) in entry.changes
+    assert Change("password", "(hidden)", None) in entry.changes
+
+
+def test_demonstration_data_is_no_action() -> None:
+    seed(timezone.now(), 15)
+    assert remove() > 0
+    assert listing().entries == []
