@@ -6,7 +6,6 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from webapp.api.operators import signed_in_user
-from webapp.api.requests import READ_ANY
 from webapp.api.usage import (
     AllUsageQuery,
     UsageQuery,
@@ -14,6 +13,7 @@ from webapp.api.usage import (
     checked_reader,
     chosen_users,
     period_of,
+    reader_of,
 )
 from webapp.findings.find import Findings, findings
 from webapp.findings.reading import Records
@@ -35,7 +35,7 @@ def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
     reader = checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    return _findings(query, chosen, Records(chosen, names, Reader(reader.pk, reader.has_perm(READ_ANY)), is_own=False))
+    return _findings(query, chosen, Records(chosen, names, reader_of(reader), is_own=False))
 
 
 def _findings(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:

@@ -65,11 +65,13 @@ def change_user_limits(request: HttpRequest, target_id: int, body: LimitsBody) -
 
 
 def change_group_limits(request: HttpRequest, group_id: int, body: LimitsBody) -> RuleValues:
-    """Set the limits and flags of a group's members. 403 `forbidden`."""
-    _checked(request)
+    """Set the limits and flags of a group's members. 403 `forbidden`, also where one is a superuser."""
+    operator = _checked(request)
     found = Group.objects.filter(pk=group_id).first()
     if found is None:
         raise not_found("group")
+    for member in found.user_set.filter(is_superuser=True)[:1]:
+        check_rank(operator, member)
     return _changed(found, found, body)
 
 

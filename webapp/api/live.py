@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
+from webapp.api.limits import check_rank
 from webapp.api.operators import checked_operator
 from webapp.api.requests import Stopping
 from webapp.audit.log import record
@@ -31,10 +32,12 @@ def stop_any_request(request: HttpRequest, request_id: str) -> Stopping:
 
     404 where there is no such request, 409 `ended` where it has ended already. The audit log tells of the stop.
     """
-    checked_operator(request, STOP, "Only operators with the permission to change requests stop those of others.")
+    refusal = "Only operators with the permission to change requests stop those of others."
+    operator = checked_operator(request, STOP, refusal)
     found = Request.objects.filter(pk=request_id).select_related("message", "run", "user").first()
     if found is None:
         raise not_found("request")
+    check_rank(operator, found.user)
     before = {"status": found.status, "user": found.user.get_username()}
     if not stop(found, by="operator"):
         raise ApiError(409, "ended", "This request has ended already, or is about to end.")

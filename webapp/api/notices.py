@@ -125,6 +125,8 @@ def _check_times(body: NoticeBody, now: datetime) -> None:
         raise ApiError(400, "invalid", "The notice ends before it begins. Choose a later end.", "ends_at")
     if body.ends_at <= now:
         raise ApiError(400, "invalid", "The notice's end is past. Choose a later end.", "ends_at")
+    if body.starts_at < now - timedelta(days=_MAX_DAYS):
+        raise ApiError(400, "invalid", "A notice begins within the last year, or later.", "starts_at")
     if body.ends_at > now + timedelta(days=_MAX_DAYS):
         raise ApiError(400, "invalid", "A notice ends within a year. Choose an earlier end.", "ends_at")
 

@@ -12,8 +12,7 @@ from django.http import HttpRequest
 
 from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
 from webapp.api.operators import checked_operator
-from webapp.api.requests import READ_ANY
-from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of
+from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of, reader_of
 from webapp.audit.log import record
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Body, Result
@@ -24,7 +23,7 @@ from webapp.limits.models import Rule
 from webapp.limits.room import room_of
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
-from webapp.usage.listing import Reader, Slot, UsedRequest, listing
+from webapp.usage.listing import Slot, UsedRequest, listing
 from webapp.usage.models import UsageRecord
 from webapp.usage.report import UsageFigures, figures_by_user, joined
 from webapp.usage.sums import Filter
@@ -137,7 +136,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     chosen = Filter(user_ids=(found.pk,))
     effective = rules.effective_of(found.pk)
     room = room_of(found.pk, effective)
-    reading = Reader(reader.pk, reader.has_perm(READ_ANY))
+    reading = reader_of(reader)
     listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reading)
     return PersonState(
         person=_people([found.pk], figures_by_user(period, chosen))[0],
@@ -155,10 +154,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
 
 def stop_person(request: HttpRequest, target_id: int, body: StopBody) -> Stopped:
     """Stop a user now: sending is blocked, and all open requests and sets of runs stop. 403 `forbidden`."""
-    operator, found = _checked_stopper(request), find_user(target_id)
-    if operator.pk == found.pk:
-        raise ApiError(403, "forbidden", "You cannot stop yourself. Ask another operator.")
-    check_rank(operator, found)
+    found = _stoppable(request, target_id, "You cannot stop yourself.")
     _set_stopped(found, True, _reason(body))
     num_sets = stop_sets(found.pk)
     stopped = Stopped(num_requests=stop_requests(found.pk), num_sets=num_sets)
@@ -169,8 +165,7 @@ def stop_person(request: HttpRequest, target_id: int, body: StopBody) -> Stopped
 
 def resume_person(request: HttpRequest, target_id: int, body: StopBody) -> None:
     """Let a stopped user send again. Stopped requests stay stopped. 403 `forbidden`."""
-    operator, found = _checked_stopper(request), find_user(target_id)
-    check_rank(operator, found)
+    found = _stoppable(request, target_id, "You cannot end your own stop.")
     _set_stopped(found, False, _reason(body))
 
 
@@ -188,8 +183,17 @@ def _check_reader(request: HttpRequest) -> User:
     return checked_operator(request, PERMISSION, "Only operators see users and their use.")
 
 
-def _checked_stopper(request: HttpRequest) -> User:
-    return checked_operator(request, STOP, "Only operators with the permission to stop users do so.")
+def _stoppable(request: HttpRequest, target_id: int, refusal: str) -> User:
+    """The user whom the operator may stop and let go on. Raises ApiError.
+
+    refusal: the words where it is the operator.
+    """
+    operator = checked_operator(request, STOP, "Only operators with the permission to stop users do so.")
+    found = find_user(target_id)
+    if operator.pk == found.pk:
+        raise ApiError(403, "forbidden", f"{refusal} Ask another operator.")
+    check_rank(operator, found)
+    return found
 
 
 def _reason(body: StopBody) -> str:

@@ -33,10 +33,12 @@ def find(request: HttpRequest, request_id: str) -> Request:
 def find_of_other(request: HttpRequest, request_id: str) -> Request:
     """Return another user's request with a saved trace, for an operator to read. Raises ApiError.
 
-    To all others it is not there. Nothing else of its user opens by it.
+    To all others it is not there. Nothing else of its user opens by it. Only superusers read those of a superuser.
     """
     reader = signed_in_user(request)
     found = Request.objects.filter(pk=request_id, trace__isnull=False).exclude(user=reader).select_related("user")
+    if not reader.is_superuser:
+        found = found.exclude(user__is_superuser=True)
     first = found.first() if reader.has_perm(READ_ANY) else None
     if first is None:
         raise not_found("request")

@@ -109,7 +109,7 @@ def list_all_used_requests(request: HttpRequest, query: AllUsedRequestsQuery) ->
     reader = checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    reading = Reader(reader.pk, reader.has_perm(READ_ANY))
+    reading = reader_of(reader)
     return listing(period_of(query), chosen, Slot(query.weekday, query.hour), query.order, names, reading)
 
 
@@ -124,6 +124,11 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
 def checked_reader(request: HttpRequest) -> User:
     """The signed-in operator who may see the usage of all users. Raises ApiError."""
     return checked_operator(request, PERMISSION, "Only operators see the usage of all users.")
+
+
+def reader_of(operator: User) -> Reader:
+    """The operator as the reader of a list of requests."""
+    return Reader(operator.pk, operator.has_perm(READ_ANY), operator.is_superuser)
 
 
 def asked_filter(query: UsageQuery, user_ids: tuple[int, ...] | None) -> Filter:

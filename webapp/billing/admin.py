@@ -32,6 +32,22 @@ class PriceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("model", "kind", "unit_price_nano", "currency", "effective_from")
     list_filter = ("model", "kind")
 
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """No action on many rows: each row has its own rule."""
+        return {}
+
+    def has_change_permission(self, request: HttpRequest, obj: Price | None = None) -> bool:
+        return super().has_change_permission(request, obj) and not _has_billed(obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Price | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and not _has_billed(obj)
+
+
+def _has_billed(price: Price | None) -> bool:
+    """True where posted bills may rest on this price."""
+    last = None if price is None else last_priced_bill(price.model)
+    return price is not None and last is not None and price.effective_from <= last
+
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(admin.ModelAdmin):  # type: ignore[type-arg]

@@ -35,10 +35,11 @@ class Bucket:
         return Bucket(self.per_minute, max(self.full_at, self.now) + num * self.interval_us, self.now)
 
     def at_rate(self, per_minute: int) -> Bucket:
-        """The bucket after a change of the rate: as many requests are missing as before."""
+        """The bucket after a change of the rate: as many requests are missing as before, at most all that it holds."""
         other = Bucket(per_minute, 0, self.now)
         missing_us = max(0, self.full_at - self.now)
-        return Bucket(per_minute, self.now + -(-missing_us * other.interval_us // self.interval_us), self.now)
+        kept_us = -(-missing_us * other.interval_us // self.interval_us)
+        return Bucket(per_minute, self.now + min(kept_us, per_minute * other.interval_us), self.now)
 
     def wait_us(self, num: int) -> int:
         """Time until it holds so many; num is at most `per_minute`."""

@@ -70,7 +70,9 @@ class Reader:
 
     user_id: int
     reads_all: bool = False
-    """The user may read the traces of all users."""
+    """The user may read the traces of other users."""
+    reads_superusers: bool = False
+    """Also those of superusers."""
 
 
 def listing(
@@ -96,6 +98,8 @@ def used_requests(records: Iterable[UsageRecord], names: Mapping[int, str], read
     ids = [record.request_id for record in found]
     own = set(Request.objects.filter(pk__in=ids, user_id=reader.user_id).values_list("pk", flat=True))
     traced = Request.objects.filter(pk__in=ids, trace__isnull=False) if reader.reads_all else Request.objects.none()
+    if not reader.reads_superusers:
+        traced = traced.exclude(user__is_superuser=True)
     readable = own | set(traced.values_list("pk", flat=True))
     return [_used(each, names, each.request_id in own, each.request_id in readable) for each in found]
 

@@ -91,5 +91,11 @@ def test_viewing_is_no_permission_to_stop(request_of_alice: Request) -> None:
     assert request_of_alice.status == "queued"
 
 
+def test_only_a_superuser_stops_a_superusers_request(request_of_alice: Request) -> None:
+    User.objects.filter(pk=request_of_alice.user_id).update(is_superuser=True)
+    refused = stop(operator("change_request"), request_of_alice.pk)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+
+
 def test_an_unknown_request_is_not_found() -> None:
     assert stop(operator("change_request"), "req_none").status_code == 404

@@ -155,6 +155,10 @@ def test_an_operator_stops_neither_themselves_nor_a_superuser(operator: Client) 
     assert "yourself" in send(operator, "POST", f"/api/users/{olive.pk}/stop", {}, 403)["message"]
     for path, method, body in (("stop", "POST", {}), ("resume", "POST", {}), ("limits", "PUT", NO_LIMITS)):
         assert "superuser" in send(operator, method, f"/api/users/{root.pk}/{path}", body, 403)["message"]
+    assert "your own stop" in send(operator, "POST", f"/api/users/{olive.pk}/resume", {}, 403)["message"]
+    board = Group.objects.create(name="board")
+    board.user_set.add(root)
+    assert "superuser" in send(operator, "PUT", f"/api/groups/{board.pk}/limits", NO_LIMITS, 403)["message"]
     other = client_of("admin", is_superuser=True)
     send(other, "POST", f"/api/users/{root.pk}/stop", {})
 

@@ -232,6 +232,9 @@ def test_the_admins_table_keeps_the_rules_of_posted_bills() -> None:
         (5, today(), "stay. Choose a later day."),
     ):
         given = fields | {"unit_price_nano": nano, "effective_from": f"{day}"}
-        page = root.post(f"/admin/billing/price/{price.pk}/change/", given).content.decode()
-        assert words in page
+        assert words in root.post("/admin/billing/price/add/", given).content.decode()
+    moved = fields | {"unit_price_nano": 5, "effective_from": f"{today() + timedelta(days=1)}"}
+    assert root.post(f"/admin/billing/price/{price.pk}/change/", moved).status_code == 403
+    assert root.post(f"/admin/billing/price/{price.pk}/delete/", {"post": "yes"}).status_code == 403
+    root.post("/admin/billing/price/", {"action": "delete_selected", "_selected_action": price.pk, "post": "yes"})
     assert Price.objects.get(pk=price.pk).unit_price_nano == price.unit_price_nano

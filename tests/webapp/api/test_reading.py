@@ -56,6 +56,13 @@ def test_without_it_the_trace_is_not_there_and_nothing_is_recorded(anna: Held, b
     assert len(listing().entries) == num
 
 
+def test_only_a_superuser_reads_a_superusers_trace(reader: Client, anna: Held, bert: Held) -> None:
+    User.objects.filter(pk=anna.user.pk).update(is_superuser=True)
+    assert reading(reader, anna.requests["settled"]).status_code == 404
+    User.objects.filter(pk=bert.user.pk).update(is_superuser=True)
+    assert reading(reader, anna.requests["settled"]).status_code == 200
+
+
 def test_no_other_door_opens_by_it(reader: Client, anna: Held, redis_client: redis.Redis) -> None:
     request = anna.requests["settled"]
     path = f"/api/requests/{request.pk}"

@@ -41,6 +41,7 @@ def test_a_change_of_the_rate_keeps_the_number_that_is_missing(rate: int, other:
     before = Bucket(rate, 0, 5).after(min(num, rate))
     assert before.at_rate(other).remaining == max(0, other - min(num, rate))
     assert before.at_rate(rate).full_at == before.full_at
+    assert before.at_rate(other).wait_us(1) <= before.at_rate(other).interval_us
 
 
 @given(rates)

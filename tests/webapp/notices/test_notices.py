@@ -91,6 +91,7 @@ def test_a_notice_ends_now_or_is_removed_before_it_begins(operator: Client) -> N
         ({"ends_at": "2020-01-01T00:00:00Z"}, "ends_at", "before it begins"),
         ({"starts_at": "2020-01-01T00:00:00Z", "ends_at": "2020-01-02T00:00:00Z"}, "ends_at", "is past"),
         ({"ends_at": "9999-12-31T23:59:59Z"}, "ends_at", "within a year"),
+        ({"starts_at": "0001-01-01T00:00:00+14:00"}, "starts_at", "within the last year"),
     ],
 )
 def test_a_wrong_notice_is_refused_with_advice(operator: Client, given: dict[str, Any], field: str, words: str) -> None:

@@ -40,7 +40,7 @@ def send_message(request: HttpRequest, conversation_id: str, body: NewMessage, t
     """Send a message. The header `Idempotency-Key` makes it safe to send again: a repeat has the first result.
 
     A repeat's answer has the header `Idempotent-Replayed: true`. 409 `answer_open`; 422 `key_reused`;
-    429 `too_many_requests`.
+    429 `too_many_requests`, `rate_limited`, `day_used_up`; 403 `sending_stopped`.
     """
     found = find_conversation(request, conversation_id)
     text = checked_text(body.text)
@@ -71,7 +71,10 @@ def _key(request: HttpRequest, found: Conversation, body: NewMessage) -> Key | N
 
 @answers(201)
 def regenerate(request: HttpRequest, message_id: str, body: Regeneration, timing: ServerTiming) -> Started:
-    """Answer the same message again. The id is that of an answer. 409 `answer_open`; 429 `too_many_requests`."""
+    """Answer the same message again. The id is that of an answer. 409 `answer_open`.
+
+    429 `too_many_requests`, `rate_limited`, `day_used_up`; 403 `sending_stopped`.
+    """
     answer = Message.objects.filter(
         pk=message_id, conversation__user_id=user_id(request), role=Message.Role.ASSISTANT, parent__isnull=False
     ).first()
@@ -90,7 +93,8 @@ def fork(request: HttpRequest, request_id: str, body: NewFork, timing: ServerTim
     """Fork an answer: begin another answer to the same message with the first one's beginning.
 
     400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
-    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 429 `too_many_requests`.
+    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 429 `too_many_requests`,
+    `rate_limited`, `day_used_up`; 403 `sending_stopped`.
     """
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
