@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import pytest_django
 import redis
 from hypothesis import settings
 
@@ -46,6 +48,29 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
     client.flushall()
     yield client
     client.close()
+
+
+@pytest.fixture(scope="session")
+def migrated_prices(django_db_setup: None, django_db_blocker: pytest_django.DjangoDbBlocker) -> list[dict[str, Any]]:
+    """The prices that the migrations have written."""
+    from webapp.billing.models import Price
+
+    with django_db_blocker.unblock():
+        return list(Price.objects.values())
+
+
+@pytest.fixture(autouse=True)
+def prices_are_there(request: pytest.FixtureRequest) -> None:
+    """A test with transactions of its own empties every table at its end, also of what the migrations have written."""
+    mark = request.node.get_closest_marker("django_db")
+    if mark is None:
+        return
+    rows = request.getfixturevalue("migrated_prices")
+    request.getfixturevalue("transactional_db" if mark.kwargs.get("transaction") else "db")
+    from webapp.billing.models import Price
+
+    if not Price.objects.exists():
+        Price.objects.bulk_create(Price(**row) for row in rows)
 
 
 @pytest.fixture(scope="session")

@@ -54,8 +54,12 @@ def _problems(thresholds: Thresholds, policy: Policy) -> Iterator[str]:
     if not all(0 <= value <= 1 for value in (*flag.values(), *block.values())):
         yield "has a threshold outside 0 to 1"
     if missing := sorted(block.keys() - flag.keys()):
-        yield f"blocks {missing} without a flag threshold"
+        yield f"blocks {_names(missing)} without a flag threshold"
     elif lower := sorted(category for category in block if block[category] < flag[category]):
-        yield f"blocks {lower} below the flag threshold"
+        yield f"blocks {_names(lower)} below the flag threshold; raise the one or lower the other"
     if silent := sorted(block.keys() - policy.replacement.keys()):
-        yield f"blocks {silent} without a replacement text"
+        yield f"blocks {_names(silent)} without a replacement text"
+
+
+def _names(categories: list[str]) -> str:
+    return ", ".join(category.replace("_", " ") for category in categories)

@@ -59,7 +59,7 @@ def test_a_policy_shows_its_effect_before_it_is_saved(page: Page, product: Runni
     versions = page.get_by_role("region", name="Versions").get_by_role("listitem")
     expect(versions.first).to_contain_text("To try it")
     assert findings(page) == []
-    versions.nth(1).get_by_role("button", name="Go back to this").click()
+    versions.nth(1).get_by_role("button", name="Try these thresholds again").click()
     expect(changed).to_have_value(before)
     page.get_by_role("button", name="Save and put in force").click()
     expect(versions).to_have_count(3)

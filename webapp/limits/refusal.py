@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 def sending_stopped(reason: str) -> Refused:
-    because = f": {reason}" if reason else ""
+    because = f": {reason.rstrip('.')}" if reason else ""
     return Refused("sending_stopped", f"An operator has stopped your sending{because}. Ask the operator to undo it.")
 
 

@@ -66,11 +66,19 @@ export interface Ending {
   withheld: TextWithheld | null;
   isAllWithheld: boolean;
   cut: Cut | null;
+  /** An operator stopped it; false also where its events are not read. */
+  isStoppedByOperator: boolean;
 }
 
 export function endOf(view: TraceView): Ending {
   const { withheld } = view;
-  return { outcome: outcomeOf(view), withheld, isAllWithheld: isAllWithheld(view), cut: cutOf(view) };
+  return {
+    outcome: outcomeOf(view),
+    withheld,
+    isAllWithheld: isAllWithheld(view),
+    cut: cutOf(view),
+    isStoppedByOperator: view.cancelledBy === "operator",
+  };
 }
 
 /** The part of an answer that the server keeps with its message, apart from the events. */
@@ -97,7 +105,7 @@ export function endOfMessage(message: SavedAnswer): Ending {
   const outcome = outcomeOfMessage(message);
   // Its text does not tell: the policy's own words stand in it.
   const isAllWithheld = outcome === "withheld" && figures?.first_text_us === null && !num_kept;
-  return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message) };
+  return { outcome, withheld: null, isAllWithheld, cut: cutOfMessage(message), isStoppedByOperator: false };
 }
 
 function outcomeOfMessage({ status, figures }: SavedAnswer): Outcome {

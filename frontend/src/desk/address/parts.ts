@@ -49,7 +49,8 @@ export function narrowed(cut: Cut, part: number): Pick<Choices, "period" | "week
   return { period: days, weekday: "", hour: "" };
 }
 
-function hourIn(zone: string, at: Date): string {
+/** The hour of the day, from 0 to 23. */
+export function hourIn(zone: string, at: Date): string {
   const hour = new Intl.DateTimeFormat("en-US", { hour: "numeric", hourCycle: "h23", timeZone: zone });
   return String(Number(hour.format(at)));
 }

@@ -1,9 +1,12 @@
 /** What stands out in a period: the way to each finding's charts, and the words around the findings. Pure. */
 import type { Finding, Findings, UsedRequest } from "../../protocol/api";
 import { count, counted, duration } from "../../trace/format";
+import { hourIn } from "../address/parts";
 import { daysText } from "../address/period";
 import type { Choices } from "../address/address";
 import { costText, endingText } from "../requests/requests";
+
+const HOUR_MS = 3_600_000;
 
 /** The charts that show a finding of each kind. */
 const CHARTS: Record<Finding["kind"], Partial<Choices>> = {
@@ -17,18 +20,26 @@ const CHARTS: Record<Finding["kind"], Partial<Choices>> = {
 };
 
 /** The choices that lead to the finding. */
-export function choicesFor({ kind, lead }: Finding, isOwn: boolean): Partial<Choices> {
+export function choicesFor(finding: Finding, isOwn: boolean, zone: string): Partial<Choices> {
+  const { kind, lead } = finding;
   const { first, last, user_id, model, status, code } = lead;
   const by = CHARTS[kind].by === "user" && (isOwn || user_id !== null) ? "model" : CHARTS[kind].by;
   return {
     ...CHARTS[kind],
     by,
     period: { first, last },
+    ...(kind === "slow_hours" && { hour: onlyHour(finding, zone) }),
     ...(user_id !== null && !isOwn && { user: String(user_id) }),
     ...(model && { model }),
     ...(status && { status }),
     ...(code && { code }),
   };
+}
+
+/** The finding's hour of the day; empty: it has several. */
+function onlyHour({ start, end }: Finding, zone: string): string {
+  const [from, to] = [new Date(start), new Date(end)];
+  return to.getTime() - from.getTime() > HOUR_MS ? "" : hourIn(zone, from);
 }
 
 /** The figure of a request that the finding is about. */

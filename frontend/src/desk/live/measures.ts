@@ -80,7 +80,7 @@ export function workerFigures(
   return [
     figure("Streams", (each) => each.num_running, COUNTS, pausedText(point)),
     figure("Waiting", (each) => each.num_waiting, COUNTS),
-    figure("Batch", (each) => each.batch, COUNTS, "sequences in the last step"),
+    figure("Batch", (each) => each.batch, COUNTS, "in the last step, in sequences"),
     figure("Answer tokens a second", (each) => each.decode_per_s, RATES),
     figure("Prompt tokens a second", (each) => each.prefill_per_s, RATES, "computed, without cached ones"),
     figure("Step time", (each) => each.step_ms, TIMES, stepText(point, points)),

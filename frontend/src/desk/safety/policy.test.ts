@@ -23,9 +23,11 @@ it("says what would change, of what, and what is not known", () => {
   );
   const effect = { num_read: 1000, num_decisions: 2500, num_unknown: 1, before: {}, after: {}, changes: [] };
   expect(readText(effect)).toBe(
-    "The newest 1,000 of 2,500 saved decisions. 1 is unknown: the recorded scores do not decide.",
+    "The newest 1,000 of 2,500 saved decisions. 1 is unknown: the recorded scores do not decide. Requests without a saved trace are not among them.",
   );
-  expect(readText({ ...effect, num_decisions: 1000, num_unknown: 0 })).toBe("All 1,000 saved decisions.");
+  expect(readText({ ...effect, num_decisions: 1000, num_unknown: 0 })).toBe(
+    "All 1,000 saved decisions. Requests without a saved trace are not among them.",
+  );
   expect(readText({ ...effect, num_read: 0, num_decisions: 0 })).toBe("There is no saved decision yet.");
   const file = {
     version: null,

@@ -55,7 +55,7 @@ export function readText({ num_read, num_decisions, num_unknown }: PolicyEffect)
   const unknown = num_unknown
     ? ` ${count(num_unknown)} ${num_unknown === 1 ? "is" : "are"} unknown: the recorded scores do not decide.`
     : "";
-  return `${read}${unknown}`;
+  return `${read}${unknown} Requests without a saved trace are not among them.`;
 }
 
 export function versionText({ label, author, saved_at }: SavedPolicy): string {
