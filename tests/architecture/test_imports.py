@@ -88,7 +88,7 @@ SITE: dict[str, set[str]] = {
     "webapp.learn": {"context", "gateway", "requests"},
     "webapp.stream": {"gateway", "requests", "traces"},
     "webapp.live": {"gateway", "requests", "stream"},
-    "webapp.privacy": {"accounts", "audit", "chat", "lifecycle", "probes", "requests", "traces", "usage"},
+    "webapp.privacy": {"accounts", "alerts", "audit", "chat", "lifecycle", "probes", "requests", "traces", "usage"},
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
         "audit",

@@ -32,10 +32,11 @@ def stop_any_request(request: HttpRequest, request_id: str) -> Stopping:
     404 where there is no such request, 409 `ended` where it has ended already. The audit log tells of the stop.
     """
     checked_operator(request, STOP, "Only operators with the permission to change requests stop those of others.")
-    found = Request.objects.filter(pk=request_id).select_related("message", "run", "user").first()
+    found = Request.objects.filter(pk=request_id).select_related("message", "run").first()
     if found is None:
         raise not_found("request")
-    before = {"status": found.status, "user": found.user.get_username()}
+    # The id alone: an erasure replaces names in entries about the account, and this one is about the request.
+    before = {"status": found.status, "user": found.user_id}
     if not stop(found, by="operator"):
         raise ApiError(409, "ended", "This request has ended already, or is about to end.")
     record(found, "stopped", before, before | {"status": "stopping"})

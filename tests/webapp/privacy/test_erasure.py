@@ -24,6 +24,7 @@ from inference.eventlog.keys import PREFIX, log_key, probe_key
 from inference.protocol.events import TextReleased
 from tests.events import STARTED
 from tests.webapp.privacy.conftest import WORD, Held, fill, settled, signed_in
+from webapp.alerts.models import AlertRule, Delivery
 from webapp.audit.listing import listing
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation
@@ -145,6 +146,48 @@ def test_the_audit_log_tells_both_ends_without_the_name(root: Client, anna: Held
     new = f"erased-{anna.user.pk}"
     assert told == [(None, "erased", new), ("root", "began to erase all data of", new)]
     assert WORD not in str(list(LogEntry.objects.values())).lower()
+
+
+def alert_rule(name: str, address: str) -> AlertRule:
+    now = timezone.now()
+    return AlertRule.objects.create(name=name, least_severity="note", channel="email", address=address, created_at=now)
+
+
+def test_alerts_forget_the_name_and_are_not_sent_to_the_user(root: Client, anna: Held, bert: Held) -> None:
+    to_anna = alert_rule(f"To {anna.user.email}", anna.user.email.upper())
+    to_bert = alert_rule("To bert", bert.user.email)
+    title = f"{anna.user.username} spent most, before {anna.user.username}2"
+    data = {"title": title, "why": f"By {anna.user.username}.", "rule": to_anna.name}
+    for rule in (to_anna, to_bert):
+        Delivery.objects.create(
+            rule=rule,
+            rule_name=rule.name,
+            finding_key=f"spending:{anna.user.pk}",
+            title=title,
+            content={"type": "finding.found", "data": data},
+            answer=f"refused <{anna.user.email}>",
+            status="sent",
+            created_at=timezone.now(),
+        )
+    ask(root, anna.user)
+    assert finish(anna.user).deleted["alerts.alertrule"] == 1
+    assert list(AlertRule.objects.all()) == [to_bert]
+    new = f"erased-{anna.user.pk}"
+    for delivery in Delivery.objects.all():
+        assert delivery.title == f"{new} spent most, before {anna.user.username}2"
+        assert delivery.content["data"] == {"title": delivery.title, "why": f"By {new}.", "rule": f"To {new}"}
+        assert delivery.answer == f"refused <{new}>"
+    Delivery.objects.update(title="", content={})
+    assert places_of(WORD) == set()
+
+
+def test_no_audit_entry_of_a_stop_has_the_name(root: Client, anna: Held) -> None:
+    request = begun(anna, WORD)
+    assert root.post(f"/api/live/requests/{request.pk}/stop").status_code == 202
+    request.delete()
+    ask(root, anna.user)
+    finish(anna.user)
+    assert places_of(WORD) == set()
 
 
 def test_open_requests_end_and_are_billed_before_they_go(root: Client, anna: Held) -> None:
