@@ -20,6 +20,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.clock import unix_us
 from inference.eventlog.keys import PREFIX, log_key, probe_key
 from inference.protocol.events import TextReleased
 from tests.events import STARTED
@@ -36,6 +37,7 @@ from webapp.privacy.holdings import holdings
 from webapp.privacy.models import Erasure
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.reruns.models import Rerun, Run
 from webapp.traces.models import Trace
 from webapp.usage.models import UsageRecord, UsageSum, UserSum
 
@@ -204,6 +206,34 @@ def test_open_requests_end_and_are_billed_before_they_go(root: Client, anna: Hel
     finish(anna.user)
     assert not Request.objects.filter(user=anna.user).exists()
     assert UsageRecord.objects.filter(request_id__in=[waiting.pk, running.pk]).count() == 2
+
+
+def test_sets_of_runs_are_stopped(root: Client, anna: Held, redis_client: redis.Redis) -> None:
+    path = f"/api/requests/{anna.requests['loose'].pk}/reruns"
+    rerun_id = anna.client.post(path, {"n": 6}, content_type="application/json").json()["id"]
+    ask(root, anna.user)
+    assert Rerun.objects.get(pk=rerun_id).stopped_at is not None
+    # Redis is away at the block, or a set was made late: the erasure itself stops the set.
+    Rerun.objects.filter(pk=rerun_id).update(stopped_at=None)
+    running = begun_run(rerun_id)
+    advance(anna.user.pk, timezone.now())
+    assert Erasure.objects.get().state == "stopping"
+    assert Rerun.objects.get(pk=rerun_id).stopped_at is not None
+    settle(running.pk)
+    finish(anna.user)
+    assert not Rerun.objects.filter(user=anna.user).exists()
+
+
+def begun_run(rerun_id: str) -> Request:
+    """A run of the set that a worker has begun."""
+    run = Run.objects.filter(rerun_id=rerun_id).select_related("rerun").first()
+    assert run is not None
+    run.request = Request.objects.create(
+        user=run.rerun.user, surface="replay", model="m", title="t", input=run.rerun.input, accepted_unix_us=unix_us()
+    )
+    run.save()
+    services.event_log().append(run.request.pk, [STARTED], 1)
+    return run.request
 
 
 def begun(held: Held, text: str) -> Request:
