@@ -35,6 +35,7 @@ from webapp.presets.models import Preset
 from webapp.privacy.erase import LATE, advance, unfinished
 from webapp.privacy.holdings import holdings
 from webapp.privacy.models import Erasure
+from webapp.privacy.tasks import CLAIM_S, advance_all
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.reruns.models import Rerun, Run
@@ -291,6 +292,29 @@ def test_a_killed_erasure_goes_on_wherever_it_was(root: Client, redis_client: re
         assert places_of(f"{WORD}{limit}") == set()
         assert before == (LedgerEntry.objects.count(), UsageRecord.objects.count())
     assert not unfinished().exists()
+
+
+def test_one_process_at_a_time_advances_an_erasure(
+    root: Client, anna: Held, bert: Held, redis_client: redis.Redis
+) -> None:
+    """Another passes over it meanwhile, and takes the next. The claim of a killed process ends by itself."""
+    ask(root, anna.user)
+    ask(root, bert.user)
+    key = f"{PREFIX}erasure:{anna.user.pk}"
+    lifetimes: list[Any] = []
+
+    def another_process(execute: Any, sql: str, *arguments: Any) -> Any:
+        if not lifetimes and "presets_preset" in sql:
+            lifetimes.append(redis_client.ttl(key))
+            advance_all()
+            assert [each.user for each in Erasure.objects.exclude(erased_at=None)] == [bert.user]
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(another_process):
+        advance_all()
+    assert 0 < lifetimes[0] <= CLAIM_S
+    assert not Erasure.objects.filter(erased_at=None).exists()
+    assert not redis_client.exists(key)
 
 
 def test_late_writes_are_found_and_a_done_erasure_stays_done(root: Client, anna: Held) -> None:
