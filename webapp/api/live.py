@@ -38,7 +38,8 @@ def stop_any_request(request: HttpRequest, request_id: str) -> Stopping:
     if found is None:
         raise not_found("request")
     check_rank(operator, found.user)
-    before = {"status": found.status, "user": found.user.get_username()}
+    # The id alone: an erasure replaces names in entries about the account, and this one is about the request.
+    before = {"status": found.status, "user": found.user_id}
     if not stop(found, by="operator"):
         raise ApiError(409, "ended", "This request has ended already, or is about to end.")
     record(found, "stopped", before, before | {"status": "stopping"})

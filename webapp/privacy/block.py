@@ -14,6 +14,7 @@ from webapp.audit.log import record
 from webapp.lifecycle.stop import stop
 from webapp.privacy.models import Erasure
 from webapp.requests.models import Request
+from webapp.reruns.advance import stop_all as stop_sets
 from webapp.traces.models import Share
 
 _SESSIONS_AT_ONCE = 500
@@ -24,7 +25,7 @@ class LastSuperuser(Exception):
 
 
 def begin(user: User, asked_by: User) -> Erasure:
-    """Block the account, close its links and stop its requests. A second call does so again.
+    """Block the account, close its links, stop its sets of runs and its requests. A second call does so again.
 
     Raises LastSuperuser.
     """
@@ -49,7 +50,8 @@ def begin(user: User, asked_by: User) -> Erasure:
 
 
 def stop_open(user_id: int) -> int:
-    """Stop the user's open requests; return their number. Raises RedisError."""
+    """Stop the user's sets of runs and open requests; return the number of requests still open. Raises RedisError."""
+    stop_sets(user_id)
     found = list(Request.objects.filter(user_id=user_id, finished_at=None))
     for request in found:
         stop(request)

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 
 from webapp.audit.log import record
 from webapp.privacy import keys
+from webapp.privacy.alerted import forget_in_alerts
 from webapp.privacy.audited import forget_names_in
 from webapp.privacy.block import end_sessions, stop_open
 from webapp.privacy.holdings import Holding, holdings
@@ -51,7 +52,9 @@ def advance(user_id: int, now: datetime) -> None:
     num_rows = sum(_delete_all(each, erasure.user, new_name) for each in holdings() if each.goes and each.is_direct)
     num_rows += end_sessions(user_id)
     if erasure.erased_at is None:
-        make_nameless(erasure.user, new_name)
+        with transaction.atomic():
+            _count(user_id, forget_in_alerts(erasure.user, new_name))
+            make_nameless(erasure.user, new_name)
     _note(user_id, now, is_clean=not num_keys and not num_rows)
 
 
@@ -61,7 +64,7 @@ def _note(user_id: int, now: datetime, is_clean: bool) -> None:
     if not is_clean:
         erasure.is_overwritten = False
     if not erasure.is_overwritten:
-        erasure.is_overwritten = overwrite([*erasure.deleted, "sessions.session", "auth.user"])
+        erasure.is_overwritten = overwrite(erasure.deleted)
     erasure.erased_at = erasure.erased_at or now
     if is_clean and erasure.is_overwritten and now >= erasure.begun_at + LATE:
         erasure.done_at = now
@@ -85,7 +88,7 @@ def _delete_all(holding: Holding, user: User, new_name: str) -> int:
     while ids := list(holding.rows(user.pk).values_list("pk", flat=True)[:_AT_ONCE]):
         # The audit log would tell every value of each row.
         with transaction.atomic(), disable_auditlog():
-            forget_names_in(holding, ids, user, new_name)
+            forget_names_in(holding.model, ids, user, new_name)
             num_deleted, by_label = holding.model._base_manager.filter(pk__in=ids).delete()
             _count(user.pk, by_label)
         num += num_deleted

@@ -96,7 +96,7 @@ def _write(archive: zipfile.ZipFile, user: User, moment: datetime) -> None:
     for probe in Probe.objects.filter(trace__request__user=user).order_by("pk").iterator(_AT_ONCE):
         event = zstandard.ZstdDecompressor().stream_reader(bytes(probe.blob)).read()
         archive.writestr(f"probes/{probe.trace_id}-{probe.kind}-{probe.position}.json", event)
-    for holding in holdings():
+    for holding in (each for each in holdings() if each.is_exported):
         _stream(archive, name_of(holding), file_of(holding, user.pk))
     told = about(user.pk).values("timestamp", "actor_id", "changes", "additional_data")
     _stream(archive, "records/audit-log.jsonl", (msgspec.json.encode(entry) + b"\n" for entry in told.iterator(50)))

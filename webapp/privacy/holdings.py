@@ -1,7 +1,8 @@
 """Finds the rows that belong to a user, by the database's own foreign keys: a new table needs no line here.
 
 A row whose foreign key would go with the account (CASCADE) is the user's. A row that the account may not leave
-(PROTECT) is the site's: numbers that bills and sums need. Knows nothing of the rows' content.
+(PROTECT) is the site's: numbers that bills and sums need. A row that outlives its user (SET_NULL) tells of something
+else: an operator's rule, or an act on other users. Knows nothing of the rows' content.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.db.models import CASCADE, ForeignObjectRel, Model, QuerySet
+from django.db.models import CASCADE, SET_NULL, ForeignObjectRel, Model, QuerySet
 
 _OF_THE_SITE: tuple[type[Model], ...] = (LogEntry,)
 """Django's own history of the tables: an operator's acts stay, though its foreign key would let them go."""
@@ -28,6 +29,8 @@ class Holding:
     """The lookup that leads from a row to its user: `conversation__user`."""
     goes: bool
     """The user's rows go with the user's data."""
+    is_exported: bool
+    """The rows tell of the user. Others name the user alone as the operator who acted."""
 
     @property
     def label(self) -> str:
@@ -54,13 +57,18 @@ def holdings() -> tuple[Holding, ...]:
         for relation in _relations(parent.model) if parent.goes else ():
             if relation.on_delete is CASCADE and relation.related_model not in known:
                 known.add(relation.related_model)
-                found.append(Holding(relation.related_model, f"{relation.field.name}__{parent.path}", goes=True))
+                found.append(
+                    Holding(
+                        relation.related_model, f"{relation.field.name}__{parent.path}", goes=True, is_exported=True
+                    )
+                )
     return tuple(found)
 
 
 def _direct(relation: Any) -> Holding:
-    is_own = relation.on_delete is CASCADE and relation.related_model not in _OF_THE_SITE
-    return Holding(relation.related_model, relation.field.name, is_own)
+    is_act = relation.on_delete is SET_NULL or relation.related_model in _OF_THE_SITE
+    goes = relation.on_delete is CASCADE and not is_act
+    return Holding(relation.related_model, relation.field.name, goes, is_exported=not is_act)
 
 
 def _relations(model: type[Model]) -> Iterator[Any]:

@@ -60,10 +60,15 @@ def advance(rerun_ids: Iterable[str]) -> None:
 
 def _may_begin(rerun_id: str) -> bool:
     """Check for room without the lock: most sets wait for room most of the time."""
-    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).only("user_id").first()
+    rerun = _going(rerun_id).only("user_id").first()
     if rerun is None or min(num_free(rerun.user_id), MAX_AT_ONCE - _num_open(rerun)) <= 0:
         return False
     return rerun.runs.filter(request=None).exists() or _lost_long_ago(rerun).exists()
+
+
+def _going(rerun_id: str) -> QuerySet[Rerun]:
+    """The set, unless it is stopped or its user's account is closed."""
+    return Rerun.objects.filter(pk=rerun_id, stopped_at=None, user__is_active=True)
 
 
 def _begin(rerun_id: str) -> None:
@@ -78,7 +83,7 @@ def _claim(rerun_id: str) -> list[tuple[Run, Limits]]:
     if user_id is None:
         return []
     lock_user(user_id)
-    rerun = Rerun.objects.filter(pk=rerun_id, stopped_at=None).first()  # the set may have been stopped before the lock
+    rerun = _going(rerun_id).first()  # the set may have been stopped before the lock
     if rerun is None or not effective_of(user_id).may_rerun:
         return []
     _lost_long_ago(rerun).update(request=None)

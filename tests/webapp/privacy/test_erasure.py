@@ -20,10 +20,12 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from inference.eventlog.clock import unix_us
 from inference.eventlog.keys import PREFIX, log_key, probe_key
 from inference.protocol.events import TextReleased
 from tests.events import STARTED
 from tests.webapp.privacy.conftest import WORD, Held, fill, settled, signed_in
+from webapp.alerts.models import AlertRule, Delivery
 from webapp.audit.listing import listing
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation
@@ -33,8 +35,10 @@ from webapp.presets.models import Preset
 from webapp.privacy.erase import LATE, advance, unfinished
 from webapp.privacy.holdings import holdings
 from webapp.privacy.models import Erasure
+from webapp.privacy.tasks import CLAIM_S, advance_all
 from webapp.requests import services
 from webapp.requests.models import Request
+from webapp.reruns.models import Rerun, Run
 from webapp.traces.models import Trace
 from webapp.usage.models import UsageRecord, UsageSum, UserSum
 
@@ -147,6 +151,48 @@ def test_the_audit_log_tells_both_ends_without_the_name(root: Client, anna: Held
     assert WORD not in str(list(LogEntry.objects.values())).lower()
 
 
+def alert_rule(name: str, address: str) -> AlertRule:
+    now = timezone.now()
+    return AlertRule.objects.create(name=name, least_severity="note", channel="email", address=address, created_at=now)
+
+
+def test_alerts_forget_the_name_and_are_not_sent_to_the_user(root: Client, anna: Held, bert: Held) -> None:
+    to_anna = alert_rule(f"To {anna.user.email}", anna.user.email.upper())
+    to_bert = alert_rule("To bert", bert.user.email)
+    title = f"{anna.user.username} spent most, before {anna.user.username}2"
+    data = {"title": title, "why": f"By {anna.user.username}.", "rule": to_anna.name}
+    for rule in (to_anna, to_bert):
+        Delivery.objects.create(
+            rule=rule,
+            rule_name=rule.name,
+            finding_key=f"spending:{anna.user.pk}",
+            title=title,
+            content={"type": "finding.found", "data": data},
+            answer=f"refused <{anna.user.email}>",
+            status="sent",
+            created_at=timezone.now(),
+        )
+    ask(root, anna.user)
+    assert finish(anna.user).deleted["alerts.alertrule"] == 1
+    assert list(AlertRule.objects.all()) == [to_bert]
+    new = f"erased-{anna.user.pk}"
+    for delivery in Delivery.objects.all():
+        assert delivery.title == f"{new} spent most, before {anna.user.username}2"
+        assert delivery.content["data"] == {"title": delivery.title, "why": f"By {new}.", "rule": f"To {new}"}
+        assert delivery.answer == f"refused <{new}>"
+    Delivery.objects.update(title="", content={})
+    assert places_of(WORD) == set()
+
+
+def test_no_audit_entry_of_a_stop_has_the_name(root: Client, anna: Held) -> None:
+    request = begun(anna, WORD)
+    assert root.post(f"/api/live/requests/{request.pk}/stop").status_code == 202
+    request.delete()
+    ask(root, anna.user)
+    finish(anna.user)
+    assert places_of(WORD) == set()
+
+
 def test_open_requests_end_and_are_billed_before_they_go(root: Client, anna: Held) -> None:
     waiting = begun(anna, WORD)
     running = begun(anna, WORD)
@@ -161,6 +207,34 @@ def test_open_requests_end_and_are_billed_before_they_go(root: Client, anna: Hel
     finish(anna.user)
     assert not Request.objects.filter(user=anna.user).exists()
     assert UsageRecord.objects.filter(request_id__in=[waiting.pk, running.pk]).count() == 2
+
+
+def test_sets_of_runs_are_stopped(root: Client, anna: Held, redis_client: redis.Redis) -> None:
+    path = f"/api/requests/{anna.requests['loose'].pk}/reruns"
+    rerun_id = anna.client.post(path, {"n": 6}, content_type="application/json").json()["id"]
+    ask(root, anna.user)
+    assert Rerun.objects.get(pk=rerun_id).stopped_at is not None
+    # Redis is away at the block, or a set was made late: the erasure itself stops the set.
+    Rerun.objects.filter(pk=rerun_id).update(stopped_at=None)
+    running = begun_run(rerun_id)
+    advance(anna.user.pk, timezone.now())
+    assert Erasure.objects.get().state == "stopping"
+    assert Rerun.objects.get(pk=rerun_id).stopped_at is not None
+    settle(running.pk)
+    finish(anna.user)
+    assert not Rerun.objects.filter(user=anna.user).exists()
+
+
+def begun_run(rerun_id: str) -> Request:
+    """A run of the set that a worker has begun."""
+    run = Run.objects.filter(rerun_id=rerun_id).select_related("rerun").first()
+    assert run is not None
+    run.request = Request.objects.create(
+        user=run.rerun.user, surface="replay", model="m", title="t", input=run.rerun.input, accepted_unix_us=unix_us()
+    )
+    run.save()
+    services.event_log().append(run.request.pk, [STARTED], 1)
+    return run.request
 
 
 def begun(held: Held, text: str) -> Request:
@@ -218,6 +292,29 @@ def test_a_killed_erasure_goes_on_wherever_it_was(root: Client, redis_client: re
         assert places_of(f"{WORD}{limit}") == set()
         assert before == (LedgerEntry.objects.count(), UsageRecord.objects.count())
     assert not unfinished().exists()
+
+
+def test_one_process_at_a_time_advances_an_erasure(
+    root: Client, anna: Held, bert: Held, redis_client: redis.Redis
+) -> None:
+    """Another passes over it meanwhile, and takes the next. The claim of a killed process ends by itself."""
+    ask(root, anna.user)
+    ask(root, bert.user)
+    key = f"{PREFIX}erasure:{anna.user.pk}"
+    lifetimes: list[Any] = []
+
+    def another_process(execute: Any, sql: str, *arguments: Any) -> Any:
+        if not lifetimes and "presets_preset" in sql:
+            lifetimes.append(redis_client.ttl(key))
+            advance_all()
+            assert [each.user for each in Erasure.objects.exclude(erased_at=None)] == [bert.user]
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(another_process):
+        advance_all()
+    assert 0 < lifetimes[0] <= CLAIM_S
+    assert not Erasure.objects.filter(erased_at=None).exists()
+    assert not redis_client.exists(key)
 
 
 def test_late_writes_are_found_and_a_done_erasure_stays_done(root: Client, anna: Held) -> None:

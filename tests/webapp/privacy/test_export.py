@@ -9,13 +9,18 @@ import zipfile
 
 import pytest
 import redis
+from django.contrib.admin.models import LogEntry as AdminEntry
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from inference.eventlog.keys import PREFIX
 from tests.webapp.inputs import asked
 from tests.webapp.privacy.conftest import WORD, Held
+from webapp.alerts.models import AlertRule
+from webapp.audit.actor import acting
 from webapp.audit.listing import listing
+from webapp.audit.log import record
 from webapp.chat.models import Message
 from webapp.privacy.export import export
 from webapp.privacy.holdings import holdings
@@ -37,7 +42,7 @@ def test_every_row_of_the_user_is_in_it_and_none_of_others(anna: Held, bert: Hel
     names = set(file.namelist())
     for holding in holdings():
         num = holding.rows(anna.user.pk).count()
-        assert (name_of(holding) in names) == bool(num), holding
+        assert (name_of(holding) in names) == bool(num and holding.is_exported), holding
         if num and holding.goes:
             assert len(file.read(name_of(holding)).splitlines()) == num, holding
     account = json.loads(file.read("account.json"))
@@ -45,6 +50,25 @@ def test_every_row_of_the_user_is_in_it_and_none_of_others(anna: Held, bert: Hel
     whole = b"".join(file.read(name) for name in names)
     assert b"mnwrtpls" not in whole
     assert anna.user.password.encode() not in whole
+
+
+def test_an_operators_acts_on_the_site_and_on_others_are_not_in_it(anna: Held, bert: Held) -> None:
+    secret, address = "whsec_zq", "https://hooks.example.org/?token=zq"
+    AlertRule.objects.create(
+        name="A rule",
+        channel="webhook",
+        address=address,
+        secret=secret,
+        created_by=anna.user,
+        created_at=timezone.now(),
+    )
+    with acting(anna.user.pk):
+        record(bert.user, "looked at", after={"e-mail": bert.user.email})
+    AdminEntry.objects.create(user=anna.user, action_flag=2, object_repr=bert.user.username)
+    file = exported(anna.user)
+    whole = b"".join(file.read(name) for name in file.namelist())
+    assert secret.encode() not in whole and address.encode() not in whole
+    assert b"mnwrtpls" not in whole
 
 
 def test_conversations_and_traces_are_files_that_are_imported_again(anna: Held) -> None:

@@ -387,6 +387,17 @@ def test_a_stopped_set_begins_no_more_and_ends_what_is_open(alice: Client, origi
     assert post(alice, f"/api/reruns/{answer['id']}/stop")[0] == 202
 
 
+def test_no_run_begins_while_the_account_is_closed(alice: Client, original: Request) -> None:
+    status, answer = post(alice, f"/api/requests/{original.pk}/reruns")
+    assert status == 201
+    User.objects.filter(username="alice").update(is_active=False)
+    advance([answer["id"]])
+    assert states(answer["id"]) == ["waiting"]
+    User.objects.filter(username="alice").update(is_active=True)
+    advance([answer["id"]])
+    assert states(answer["id"]) == ["queued"]
+
+
 def test_a_set_is_its_owners_alone(alice: Client, original: Request) -> None:
     bob = sign_in("bob")
     assert post(bob, f"/api/requests/{original.pk}/reruns")[0] == 404
