@@ -159,6 +159,12 @@ def test_the_connection_goes_to_the_checked_address_under_the_webhooks_name(rece
     assert receiver.received[0].headers["host"] == f"hooks.example.org:{receiver.port}"
 
 
+def test_a_receiver_that_drips_its_headers_does_not_hold_the_sender(dripping: int) -> None:
+    target = Target(f"http://hooks.example.org:{dripping}/x", "hooks.example.org", dripping, "127.0.0.1")
+    answer = webhook.post(target, new_secret(), "alert_1", {}, longest_s=0.5)
+    assert (answer.is_taken, answer.text, answer.may_retry) == (False, "The receiver did not answer in time.", True)
+
+
 def test_nothing_secret_is_logged(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     rule = make_rule(receiver)
     make_delivery(rule)
