@@ -14,7 +14,7 @@ from webapp.alerts import mail, webhook
 from webapp.alerts.content import text_of, trial_content
 from webapp.alerts.models import AlertRule, Delivery
 from webapp.alerts.site import site_address
-from webapp.alerts.target import BadTarget, check_target
+from webapp.alerts.target import BadTarget, NotResolved, check_target
 from webapp.alerts.webhook import Answer
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def _answer_of(delivery: Delivery) -> Answer:
     try:
         target = check_target(rule.address, settings.ENVIRONMENT.webhook_hosts)
     except BadTarget as error:
-        return Answer(False, str(error), may_retry=False)
+        return Answer(False, str(error), may_retry=isinstance(error, NotResolved))
     return webhook.post(target, rule.secret, message_id, delivery.content)
 
 

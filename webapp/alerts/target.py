@@ -21,6 +21,10 @@ class BadTarget(Exception):
     """A webhook must not go there."""
 
 
+class NotResolved(BadTarget):
+    """The name has no address now; it may have one later."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A webhook's URL with the address that its name has now."""
@@ -32,10 +36,12 @@ class Target:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a name. Raises BadTarget."""
+    """Return the addresses of a name. Raises NotResolved, BadTarget."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except OSError:
+        raise NotResolved(f"The name {host} cannot be resolved.") from None
+    except UnicodeError:
         raise BadTarget(f"The name {host} cannot be resolved.") from None
     return [str(each[4][0]) for each in found]
 

@@ -136,6 +136,14 @@ def test_an_address_that_became_private_is_refused_when_it_is_sent(receiver: Rec
     assert "not a public address" in Delivery.objects.get().answer
 
 
+def test_a_name_that_cannot_be_resolved_is_tried_again() -> None:
+    rule = make_rule(channel="webhook", address="https://hooks.invalid/x", secret=new_secret())
+    make_delivery(rule)
+    send_due(NOW)
+    found = Delivery.objects.get()
+    assert (found.status, found.answer) == ("waiting", "The name hooks.invalid cannot be resolved.")
+
+
 def test_two_processes_send_an_alert_once(receiver: Receiver) -> None:
     delivery = make_delivery(make_rule(receiver))
     other = Delivery.objects.get(pk=delivery.pk)
