@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp.alerts.target import BadTarget, check_target, check_url
+from webapp.environment import read_environment
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,13 @@ def test_an_internal_host_is_allowed_by_its_exact_name() -> None:
     assert check_target("http://chat.internal:8065/x", ["chat.internal"], lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
     with pytest.raises(BadTarget):
         check_target("http://other.chat.internal/x", ["chat.internal"], lambda *_: ["10.0.0.7"])
+
+
+def test_an_internal_host_is_the_same_in_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTGLASS_WEBHOOK_HOSTS", "Chat.Internal, ,Hooks.INTERNAL")
+    allowed = read_environment().webhook_hosts
+    assert check_target("http://CHAT.internal:8065/x", allowed, lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
+    assert check_target("http://hooks.internal/x", allowed, lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
 
 
 @pytest.mark.parametrize(
