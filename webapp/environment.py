@@ -160,7 +160,9 @@ def read_environment() -> Environment:
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
-        webhook_hosts=[host.strip() for host in env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").split(",") if host.strip()],
+        webhook_hosts=[
+            each.strip().lower() for each in env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").split(",") if each.strip()
+        ],
         metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),

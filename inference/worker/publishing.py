@@ -33,7 +33,7 @@ class Publisher:
     started_unix_us: int
 
     def run(self, redis_url: str, is_stopping: Event) -> None:
-        """Publish until the worker stops, and a last time then. Trouble with Redis is logged once."""
+        """Publish until the worker stops, and a last time then. Trouble is logged once, and ends nothing."""
         client = redis.Redis.from_url(redis_url, socket_timeout=_SOCKET_TIMEOUT_S)
         is_lost, is_over = False, False
         while not is_over:
@@ -45,6 +45,10 @@ class Publisher:
             except redis.RedisError as error:
                 if not is_lost:
                     logger.warning("the worker's snapshot cannot be published: %s", error)
+                is_lost = True
+            except Exception:
+                if not is_lost:
+                    logger.exception("the worker's snapshot cannot be published")
                 is_lost = True
 
     def snapshot(self, is_stopping: bool = False) -> WorkerSnapshot:

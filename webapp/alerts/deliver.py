@@ -6,15 +6,18 @@ The plan stands in the database, so it outlives a restart. A process claims an a
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from traceback import format_tb
 
 from django.conf import settings
+from django.utils import timezone
 
 from webapp.alerts import mail, webhook
 from webapp.alerts.content import text_of, trial_content
 from webapp.alerts.models import AlertRule, Delivery
 from webapp.alerts.site import site_address
-from webapp.alerts.target import BadTarget, check_target
+from webapp.alerts.target import BadTarget, NotResolved, check_target
 from webapp.alerts.webhook import Answer
 
 logger = logging.getLogger(__name__)
@@ -26,12 +29,17 @@ _GROWTH = 4
 _CLAIM = timedelta(minutes=2)
 """Longer than an attempt takes. A process that dies in an attempt loses its claim then."""
 _MAX_AT_ONCE = 20
+_BROKEN_OFF = "The last attempt was broken off."
 
 
-def send_due(now: datetime) -> int:
+def send_due(clock: Callable[[], datetime] = timezone.now) -> int:
     """Send what is due. Returns the number of attempts."""
-    due = list(Delivery.objects.filter(status="waiting", due_at__lte=now).order_by("due_at")[:_MAX_AT_ONCE])
-    return sum(attempt(delivery, now) for delivery in due)
+    waiting = Delivery.objects.filter(status="waiting", due_at__lte=clock())
+    # Its process died in the last attempt.
+    waiting.filter(num_attempts__gte=MAX_ATTEMPTS).update(status="failed", due_at=None, answer=_BROKEN_OFF)
+    due = list(waiting.filter(num_attempts__lt=MAX_ATTEMPTS).order_by("due_at")[:_MAX_AT_ONCE])
+    # Each takes its own time: a claim that begins when the round begins could end before the attempt.
+    return sum(attempt(delivery, clock()) for delivery in due)
 
 
 def attempt(delivery: Delivery, now: datetime) -> bool:
@@ -40,7 +48,7 @@ def attempt(delivery: Delivery, now: datetime) -> bool:
     if not mine.filter(due_at=delivery.due_at).update(num_attempts=delivery.num_attempts + 1, due_at=now + _CLAIM):
         return False
     delivery.num_attempts += 1
-    answer = _answer_of(delivery)
+    answer = _tried(delivery)
     delivery.answer, delivery.attempted_at = answer.text[:300], now
     delivery.status, delivery.due_at = _next(delivery, answer, now)
     delivery.save(update_fields=["status", "answer", "attempted_at", "due_at"])
@@ -55,7 +63,7 @@ def send_test(rule: AlertRule, now: datetime) -> Delivery:
     delivery = Delivery(rule=rule, rule_name=rule.name, finding_key="", title=title, content=content, created_at=now)
     delivery.status, delivery.num_attempts = "failed", 1
     delivery.save()
-    answer = _answer_of(delivery)
+    answer = _tried(delivery)
     delivery.status, delivery.answer, delivery.attempted_at = "sent" if answer.is_taken else "failed", answer.text, now
     delivery.save()
     return delivery
@@ -69,10 +77,24 @@ def _next(delivery: Delivery, answer: Answer, now: datetime) -> tuple[str, datet
     return "waiting", now + _FIRST_PAUSE * _GROWTH ** (delivery.num_attempts - 1)
 
 
+def _tried(delivery: Delivery) -> Answer:
+    """Send it. An exception fails this attempt, and no other alert's."""
+    try:
+        return _answer_of(delivery)
+    except Exception as error:
+        name = type(error).__name__
+        # An error's text can name the address.
+        logger.error("alert %d: %s in\n%s", delivery.pk, name, "".join(format_tb(error.__traceback__)))
+        return Answer(False, f"The attempt failed ({name}).")
+
+
 def _answer_of(delivery: Delivery) -> Answer:
     rule = delivery.rule
     if rule is None:
         return Answer(False, "The rule was deleted.", may_retry=False)
+    is_test = not delivery.finding_key
+    if not rule.is_enabled and not is_test:
+        return Answer(False, "The rule was switched off.", may_retry=False)
     message_id = f"alert_{delivery.pk}"
     if rule.channel == "email":
         headers = {"Message-ID": f"<{message_id}@{_site_host()}>"}
@@ -80,7 +102,7 @@ def _answer_of(delivery: Delivery) -> Answer:
     try:
         target = check_target(rule.address, settings.ENVIRONMENT.webhook_hosts)
     except BadTarget as error:
-        return Answer(False, str(error), may_retry=False)
+        return Answer(False, str(error), may_retry=isinstance(error, NotResolved))
     return webhook.post(target, rule.secret, message_id, delivery.content)
 
 

@@ -8,17 +8,28 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 Resolve = Callable[[str, int], list[str]]
 
-
 _NAT64 = IPv6Network("64:ff9b::/96")
+_NOT_PUBLIC = (
+    IPv4Network("192.0.0.0/24"),
+    IPv6Network("::/96"),
+    IPv6Network("64:ff9b:1::/48"),
+    IPv6Network("5f00::/16"),
+    IPv6Network("fec0::/10"),
+)
+"""Special networks that `is_global` of Python 3.11 calls global, in part or whole."""
 
 
 class BadTarget(Exception):
     """A webhook must not go there."""
+
+
+class NotResolved(BadTarget):
+    """The name has no address now; it may have one later."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +43,12 @@ class Target:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """Return the addresses of a name. Raises BadTarget."""
+    """Return the addresses of a name. Raises NotResolved, BadTarget."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
+    except OSError:
+        raise NotResolved(f"The name {host} cannot be resolved.") from None
+    except UnicodeError:
         raise BadTarget(f"The name {host} cannot be resolved.") from None
     return [str(each[4][0]) for each in found]
 
@@ -74,7 +87,8 @@ def _check_public(host: str, address: IPv4Address | IPv6Address) -> None:
     hidden = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
     if address in _NAT64:
         hidden = IPv4Address(int(address) & 0xFFFFFFFF)
-    if not hidden.is_global or hidden.is_multicast or not address.is_global:
+    is_special = any(each in network for each in (address, hidden) for network in _NOT_PUBLIC)
+    if is_special or not hidden.is_global or hidden.is_multicast or not address.is_global:
         raise BadTarget(
             f"{host} is not a public address. SIGHTGLASS_WEBHOOK_HOSTS names internal hosts that are allowed."
         )

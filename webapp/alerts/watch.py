@@ -30,6 +30,6 @@ def keep_watch() -> None:
             if time.monotonic() >= next_check:
                 next_check = time.monotonic() + _CHECK_EVERY_S
                 check(timezone.now())
-            send_due(timezone.now())
+            send_due()
         except Exception:
             logger.exception("alerts could not be looked at")

@@ -5,6 +5,7 @@ See https://www.standardwebhooks.com. A receiver takes `webhook-id` once: each a
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -22,7 +23,8 @@ from webapp.alerts.target import Target
 # httpx logs each address at INFO, and a webhook's may hold a password.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 _TIMEOUT = httpx.Timeout(5.0)
-_LONGEST_S = 10.0
+LONGEST_S = 10.0
+"""A whole attempt: a receiver that drips its answer holds the sender no longer."""
 _MAX_ANSWER = 2048
 _PREFIX = "whsec_"
 
@@ -49,8 +51,8 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-def post(target: Target, secret: str, message_id: str, content: dict[str, Any]) -> Answer:
-    """Send the alert. Redirects are not followed."""
+def post(target: Target, secret: str, message_id: str, content: dict[str, Any], longest_s: float = LONGEST_S) -> Answer:
+    """Send the alert. Redirects are not followed. Must not run in an event loop's thread."""
     body, timestamp = msgspec.json.encode(content), int(time.time())
     headers = {
         "content-type": "application/json",
@@ -59,36 +61,44 @@ def post(target: Target, secret: str, message_id: str, content: dict[str, Any]) 
         "webhook-timestamp": str(timestamp),
         "webhook-signature": sign(secret, message_id, timestamp, body),
     }
-    try:
-        return _post(target, headers, body)
-    except httpx.TimeoutException:
-        return Answer(False, "The receiver did not answer in time.")
-    except httpx.HTTPError as error:
-        # An error's text can name the address.
-        return Answer(False, f"The receiver could not be reached ({type(error).__name__}).")
+    return asyncio.run(_post(target, headers, body, longest_s))
 
 
-def _post(target: Target, headers: dict[str, str], body: bytes) -> Answer:
+async def _post(target: Target, headers: dict[str, str], body: bytes, longest_s: float) -> Answer:
     url = httpx.URL(target.url)
     # The connection goes to the checked address. Certificate and Host are those of the name.
     pinned = url.copy_with(host=target.ip)
     named = {**headers, "host": url.netloc.decode("ascii")}
-    deadline = time.monotonic() + _LONGEST_S
-    with (
-        httpx.Client(timeout=_TIMEOUT, follow_redirects=False, trust_env=False) as client,
-        client.stream("POST", pinned, content=body, headers=named, extensions={"sni_hostname": target.host}) as answer,
-    ):
-        _skip(answer, deadline)
-        return _judged(answer.status_code)
+    extensions = {"sni_hostname": target.host}
+    judged = None
+    try:
+        async with (
+            asyncio.timeout(longest_s),
+            httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=False, trust_env=False) as client,
+            client.stream("POST", pinned, content=body, headers=named, extensions=extensions) as answer,
+        ):
+            judged = _judged(answer.status_code)
+            await _skip(answer)
+    except (TimeoutError, httpx.HTTPError) as error:
+        # The status decides, whatever becomes of the rest of the answer.
+        return judged or _missed(error)
+    return judged
 
 
-def _skip(answer: httpx.Response, deadline: float) -> None:
+async def _skip(answer: httpx.Response) -> None:
     """Read a little of the answer's body, so that the receiver can finish it."""
     num = 0
-    for chunk in answer.iter_raw():
+    async for chunk in answer.aiter_raw():
         num += len(chunk)
-        if num > _MAX_ANSWER or time.monotonic() > deadline:
+        if num > _MAX_ANSWER:
             return
+
+
+def _missed(error: Exception) -> Answer:
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
+        return Answer(False, "The receiver did not answer in time.")
+    # An error's text can name the address.
+    return Answer(False, f"The receiver could not be reached ({type(error).__name__}).")
 
 
 def _judged(status: int) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, Protocol
 
 from webapp.findings.history import History, Span
@@ -108,6 +108,12 @@ class Suspicion:
     @property
     def key(self) -> str:
         return f"{self.kind}:{self.subject}:{self.span.start:%Y-%m-%dT%H:%MZ}"
+
+    @property
+    def weekly_key(self) -> str:
+        """The key of a suspicion whose span moves on each day: the same for a week's time."""
+        last = self.span.end - timedelta(microseconds=1)
+        return f"{self.kind}:{self.subject}:{last:%G-W%V}"
 
     def tell(self, history: History, evidence: Evidence) -> Told | None:
         """Say it in words. None: the requests do not bear it out."""

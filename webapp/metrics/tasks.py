@@ -36,15 +36,25 @@ def _keep_pushing(endpoint: OtlpEndpoint) -> None:
     """Push until the process ends. The same trouble is logged once."""
     client, said = redis.Redis.from_url(settings.ENVIRONMENT.redis_url), ""
     while True:
-        problem = ""
-        try:
-            push_in_turn(endpoint, client)
-        except (OtlpError, DatabaseError, redis.RedisError) as error:
-            problem = str(error)
-        if problem and problem != said:
-            logger.warning("the metrics were not sent: %s", problem)
-        said = problem
+        said = push_or_log(endpoint, client, said)
         time.sleep(INTERVAL_S)
+
+
+def push_or_log(endpoint: OtlpEndpoint, client: redis.Redis, said: str = "") -> str:
+    """Push, and return the trouble; empty: there was none. said: the trouble of the last time, not logged again."""
+    try:
+        push_in_turn(endpoint, client)
+    except (OtlpError, DatabaseError, redis.RedisError) as error:
+        problem = str(error)
+        if problem != said:
+            logger.warning("the metrics were not sent: %s", problem)
+    except Exception as error:
+        problem = repr(error)
+        if problem != said:
+            logger.exception("the metrics were not sent")
+    else:
+        problem = ""
+    return problem
 
 
 def push_in_turn(endpoint: OtlpEndpoint, client: redis.Redis) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import redis
 
-from inference.backends.backend import Job
+from inference.backends.backend import Backend, Job
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.protocol.request import GenerationRequest, SamplingParams
-from inference.protocol.snapshot import HISTORY_S, SILENT_S, WorkerSnapshot, decode_snapshot
+from inference.protocol.snapshot import HISTORY_S, SILENT_S, Work, WorkerSnapshot, decode_snapshot
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.publishing import Publisher, resident_bytes
@@ -93,6 +95,33 @@ def test_a_worker_without_redis_goes_on_and_ends(publisher: Publisher, tmp_path:
     is_stopping = threading.Event()
     is_stopping.set()
     publisher.run(f"unix://{tmp_path}/none.sock", is_stopping)
+
+
+class _FailsOnce:
+    """A backend whose first report fails."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self._has_failed = backend, False
+        self.description = backend.description
+
+    def work(self) -> Work:
+        if not self._has_failed:
+            self._has_failed = True
+            raise RuntimeError("list changed during a read")
+        return self._backend.work()
+
+
+def test_a_snapshot_that_cannot_be_made_is_logged_and_ends_nothing(
+    publisher: Publisher, redis_url: str, redis_client: redis.Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_stopping = threading.Event()
+    failing = replace(publisher, backend=cast(Backend, _FailsOnce(publisher.backend)))
+    thread = threading.Thread(target=failing.run, args=(redis_url, is_stopping))
+    thread.start()
+    assert redis_client.xread({snapshot_history_key("w"): "0-0"}, block=_DEADLINE_S * 1000)
+    is_stopping.set()
+    thread.join(_DEADLINE_S)
+    assert [each.message for each in caplog.records] == ["the worker's snapshot cannot be published"]
 
 
 def _last(client: redis.Redis) -> WorkerSnapshot:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -69,6 +71,28 @@ def receiver(settings: Any) -> Iterator[Receiver]:
     thread.start()
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, webhook_hosts=[INTERNAL])
     yield made
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def dripping() -> Iterator[int]:
+    """The port of a server that sends a header now and then, and ends no answer."""
+    is_over = Event()
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+            with suppress(OSError):
+                while not is_over.wait(0.05):
+                    self.wfile.write(b"x: y\r\n")
+
+    server = ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_address[1]
+    is_over.set()
     server.shutdown()
     thread.join()
     server.server_close()

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,6 +41,11 @@ def make_delivery(rule: AlertRule, key: str = "cost:1", **more: Any) -> Delivery
     return Delivery.objects.create(rule=rule, rule_name=rule.name, finding_key=key, **fields | more)
 
 
+def at(moment: datetime) -> Callable[[], datetime]:
+    """A clock that stands still."""
+    return lambda: moment
+
+
 def post(client: Client, path: str, body: Any) -> Any:
     return client.post(path, json.dumps(body), content_type="application/json")
 
@@ -51,8 +57,8 @@ def test_the_incident_of_the_demonstration_is_told_once(receiver: Receiver) -> N
     make_rule(receiver, name="Off", is_enabled=False)
     assert check(NOW) == 2
     assert check(NOW + timedelta(minutes=5)) == 0
-    assert send_due(NOW) == 2
-    assert send_due(NOW) == 0
+    assert send_due(at(NOW)) == 2
+    assert send_due(at(NOW)) == 0
     told = [json.loads(each.body)["data"] for each in receiver.received]
     assert {each["kind"] for each in told} == {"slow_hours", "causes"}
     assert {each["rule"] for each in told} == {"On call"}
@@ -66,7 +72,7 @@ def test_the_incident_of_the_demonstration_is_told_once(receiver: Receiver) -> N
 def test_a_body_is_signed_as_the_standard_says(receiver: Receiver) -> None:
     rule = make_rule(receiver)
     delivery = make_delivery(rule)
-    send_due(NOW)
+    send_due(at(NOW))
     (got,) = receiver.received
     assert got.path == "/hook?token=hidden"
     assert got.headers["host"] == f"localhost:{receiver.port}"
@@ -88,7 +94,7 @@ def test_an_alert_is_tried_again_with_growing_pauses_and_the_same_id(receiver: R
     receiver.statuses = [500, 503]
     make_delivery(make_rule(receiver))
     now, pauses = NOW, []
-    while send_due(now):
+    while send_due(at(now)):
         due = Delivery.objects.get().due_at
         if due is None:
             break
@@ -104,7 +110,7 @@ def test_attempts_are_bounded(receiver: Receiver) -> None:
     receiver.statuses = [500] * 20
     make_delivery(make_rule(receiver))
     for hour in range(20):
-        send_due(NOW + timedelta(hours=6 * hour))
+        send_due(at(NOW + timedelta(hours=6 * hour)))
     found = Delivery.objects.get()
     assert (found.status, found.num_attempts, found.due_at) == ("failed", MAX_ATTEMPTS, None)
     assert len(receiver.received) == MAX_ATTEMPTS
@@ -113,7 +119,7 @@ def test_attempts_are_bounded(receiver: Receiver) -> None:
 def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
     receiver.statuses = [302]
     make_delivery(make_rule(receiver))
-    send_due(NOW)
+    send_due(at(NOW))
     assert [each.path for each in receiver.received] == ["/hook?token=hidden"]
     assert Delivery.objects.get().status == "failed"
     assert "redirect" in Delivery.objects.get().answer
@@ -122,7 +128,7 @@ def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
 def test_a_receiver_that_is_gone_is_not_tried_again(receiver: Receiver) -> None:
     receiver.statuses = [410]
     make_delivery(make_rule(receiver))
-    send_due(NOW)
+    send_due(at(NOW))
     assert (Delivery.objects.get().status, Delivery.objects.get().answer) == ("failed", "HTTP 410")
 
 
@@ -131,9 +137,17 @@ def test_an_address_that_became_private_is_refused_when_it_is_sent(receiver: Rec
 
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, webhook_hosts=[])
     make_delivery(make_rule(receiver))
-    send_due(NOW)
+    send_due(at(NOW))
     assert receiver.received == []
     assert "not a public address" in Delivery.objects.get().answer
+
+
+def test_a_name_that_cannot_be_resolved_is_tried_again() -> None:
+    rule = make_rule(channel="webhook", address="https://hooks.invalid/x", secret=new_secret())
+    make_delivery(rule)
+    send_due(at(NOW))
+    found = Delivery.objects.get()
+    assert (found.status, found.answer) == ("waiting", "The name hooks.invalid cannot be resolved.")
 
 
 def test_two_processes_send_an_alert_once(receiver: Receiver) -> None:
@@ -144,11 +158,50 @@ def test_two_processes_send_an_alert_once(receiver: Receiver) -> None:
     assert len(receiver.received) == 1
 
 
+def test_a_claim_begins_with_its_attempt(receiver: Receiver) -> None:
+    """The second attempt of this round begins when a claim from the round's start would have ended."""
+    rule = make_rule(receiver)
+    make_delivery(rule, "cost:1")
+    late = make_delivery(rule, "cost:2", due_at=NOW + timedelta(seconds=1))
+    times = iter([NOW + timedelta(seconds=2), NOW + timedelta(seconds=2), NOW + timedelta(minutes=3)])
+    receiver.statuses = [500, 500]
+    assert send_due(lambda: next(times)) == 2
+    assert Delivery.objects.get(pk=late.pk).attempted_at == NOW + timedelta(minutes=3)
+
+
+def test_an_attempt_that_raises_is_counted_and_ends_no_round(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = make_delivery(make_rule(receiver, name="Broken", secret="whsec_secret"))
+    make_delivery(make_rule(receiver))
+    assert send_due(at(NOW)) == 2
+    assert len(receiver.received) == 1
+    broken.refresh_from_db()
+    assert (broken.status, broken.num_attempts, broken.answer) == ("waiting", 1, "The attempt failed (Error).")
+    assert broken.due_at == NOW + timedelta(minutes=1)
+    assert "token=hidden" not in caplog.text
+
+
+def test_a_last_attempt_that_its_process_did_not_outlive_is_not_repeated(receiver: Receiver) -> None:
+    make_delivery(make_rule(receiver), num_attempts=MAX_ATTEMPTS)
+    assert send_due(at(NOW)) == 0
+    assert receiver.received == []
+    found = Delivery.objects.get()
+    assert (found.status, found.due_at, found.answer) == ("failed", None, "The last attempt was broken off.")
+
+
+def test_a_rule_that_was_switched_off_sends_no_waiting_alert(receiver: Receiver) -> None:
+    make_delivery(make_rule(receiver, is_enabled=False))
+    send_due(at(NOW))
+    assert receiver.received == []
+    assert (Delivery.objects.get().status, Delivery.objects.get().answer) == ("failed", "The rule was switched off.")
+
+
 def test_alerts_of_a_deleted_rule_are_given_up(receiver: Receiver) -> None:
     rule = make_rule(receiver)
     make_delivery(rule)
     rule.delete()
-    send_due(NOW)
+    send_due(at(NOW))
     assert receiver.received == []
     assert (Delivery.objects.get().status, Delivery.objects.get().rule_name) == ("failed", "On call")
 
@@ -159,11 +212,17 @@ def test_the_connection_goes_to_the_checked_address_under_the_webhooks_name(rece
     assert receiver.received[0].headers["host"] == f"hooks.example.org:{receiver.port}"
 
 
+def test_a_receiver_that_drips_its_headers_does_not_hold_the_sender(dripping: int) -> None:
+    target = Target(f"http://hooks.example.org:{dripping}/x", "hooks.example.org", dripping, "127.0.0.1")
+    answer = webhook.post(target, new_secret(), "alert_1", {}, longest_s=0.5)
+    assert (answer.is_taken, answer.text, answer.may_retry) == (False, "The receiver did not answer in time.", True)
+
+
 def test_nothing_secret_is_logged(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
     rule = make_rule(receiver)
     make_delivery(rule)
     with caplog.at_level(logging.INFO):
-        send_due(NOW)
+        send_due(at(NOW))
     assert "HTTP 200" in caplog.text
     assert "token=hidden" not in caplog.text
     assert rule.secret not in caplog.text
@@ -172,7 +231,7 @@ def test_nothing_secret_is_logged(receiver: Receiver, caplog: pytest.LogCaptureF
 def test_an_email_reaches_the_mail_server(inbox: Inbox) -> None:
     rule = make_rule(channel="email", address="anna@example.org")
     make_delivery(rule, title="Cost rose.\nBcc: eve@example.org")
-    send_due(NOW)
+    send_due(at(NOW))
     (mail,) = inbox.messages
     assert (mail["to"], mail["from"]) == ("anna@example.org", "alerts@example.org")
     assert mail["subject"] == "Sightglass: Cost rose. Bcc: eve@example.org"
@@ -183,7 +242,7 @@ def test_an_email_reaches_the_mail_server(inbox: Inbox) -> None:
 
 def test_a_refused_recipient_is_not_tried_again(inbox: Inbox) -> None:
     make_delivery(make_rule(channel="email", address="nobody@example.org"))
-    send_due(NOW)
+    send_due(at(NOW))
     assert inbox.messages == []
     assert (Delivery.objects.get().status, Delivery.objects.get().answer) == (
         "failed",
@@ -193,7 +252,7 @@ def test_a_refused_recipient_is_not_tried_again(inbox: Inbox) -> None:
 
 def test_without_a_mail_server_the_log_says_so() -> None:
     make_delivery(make_rule(channel="email", address="anna@example.org"))
-    send_due(NOW)
+    send_due(at(NOW))
     assert "SIGHTGLASS_EMAIL_URL is unset" in Delivery.objects.get().answer
 
 

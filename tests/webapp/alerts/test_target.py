@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webapp.alerts.target import BadTarget, check_target, check_url
+from webapp.environment import read_environment
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,16 @@ from webapp.alerts.target import BadTarget, check_target, check_url
         "64:ff9b::7f00:1",
         "2002:7f00:1::1",
         "ff0e::1",
+        "fec0::1",
+        "64:ff9b:1::a00:1",
+        "64:ff9b:1:ffff::1",
+        "::7f00:1",
+        "::808:808",
+        "192.0.0.9",
+        "192.0.0.170",
+        "::ffff:192.0.0.9",
+        "64:ff9b::c000:9",
+        "5f00::1",
     ],
 )
 def test_an_address_that_is_not_public_is_refused(ip: str) -> None:
@@ -34,6 +45,11 @@ def test_an_address_that_is_not_public_is_refused(ip: str) -> None:
         check_target("https://hooks.example.org/x", [], lambda *_: [ip])
     with pytest.raises(BadTarget, match="not a public address"):
         check_target("https://hooks.example.org/x", [], lambda *_: ["93.184.216.34", ip])
+
+
+@pytest.mark.parametrize("ip", ["93.184.216.34", "2606:4700::6810:84e5", "64:ff9b::5db8:d822", "2002:5db8:d822::1"])
+def test_a_public_address_is_taken(ip: str) -> None:
+    assert check_target("https://hooks.example.org/x", [], lambda *_: [ip]).ip == ip
 
 
 def test_the_target_holds_the_address_that_was_checked() -> None:
@@ -46,6 +62,13 @@ def test_an_internal_host_is_allowed_by_its_exact_name() -> None:
     assert check_target("http://chat.internal:8065/x", ["chat.internal"], lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
     with pytest.raises(BadTarget):
         check_target("http://other.chat.internal/x", ["chat.internal"], lambda *_: ["10.0.0.7"])
+
+
+def test_an_internal_host_is_the_same_in_other_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIGHTGLASS_WEBHOOK_HOSTS", "Chat.Internal, ,Hooks.INTERNAL")
+    allowed = read_environment().webhook_hosts
+    assert check_target("http://CHAT.internal:8065/x", allowed, lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
+    assert check_target("http://hooks.internal/x", allowed, lambda *_: ["10.0.0.7"]).ip == "10.0.0.7"
 
 
 @pytest.mark.parametrize(

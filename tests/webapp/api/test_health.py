@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import redis
 from django.contrib.auth.models import User
+from django.db import InterfaceError, connection
 from django.test import Client
 
 from inference.eventlog.keys import worker_key
@@ -40,6 +43,17 @@ def test_strangers_get_a_bare_status(redis_client: redis.Redis) -> None:
     beat(redis_client, "ready")
     ready = Client().get("/readyz")
     assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+
+
+def test_a_connection_that_is_lost_is_no_failure_of_the_page(redis_client: redis.Redis) -> None:
+    beat(redis_client, "ready")
+
+    def lose(*_: Any) -> None:
+        raise InterfaceError("connection already closed")
+
+    with connection.execute_wrapper(lose):
+        ready = Client().get("/readyz")
+    assert (ready.status_code, ready.json()) == (503, {"status": "not ready"})
 
 
 def test_operators_see_what_is_missing(redis_client: redis.Redis, operator: Client) -> None:

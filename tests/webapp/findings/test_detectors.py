@@ -248,6 +248,24 @@ def test_a_spender_is_one_far_above_the_others() -> None:
     assert list(spender.find(history({number: [use()] * NUM_DAYS for number in range(5)}))) == []
 
 
+def moved(given_history: History, num_days: int) -> History:
+    """The same traffic so many days later."""
+    by = timedelta(days=num_days)
+    return replace(given_history, starts=tuple(each + by for each in given_history.starts), end=given_history.end + by)
+
+
+def test_a_finding_whose_days_move_on_has_one_key_for_a_week() -> None:
+    spent = history({number: [use(num=10)] * NUM_DAYS for number in range(5)} | {9: [use(num=60)] * NUM_DAYS})
+    grown = [use(read=100 + 10 * day) for day in range(NUM_DAYS)]
+    one, two = history({1: grown}), history({1: grown, 2: grown})
+    sunday, monday, next_sunday = 0, 1, 7
+    for find, before, after in ((spender.find, spent, spent), (growth.find, one, two)):
+        (first,), (last,) = find(moved(before, monday)), find(moved(after, next_sunday))
+        assert first.key == last.key
+        (earlier,) = find(moved(before, sunday))
+        assert first.key != earlier.key
+
+
 def test_days_are_compared_with_the_same_weekday_where_enough_are_known() -> None:
     weeks = baseline(LAST, 0)
     assert weeks is not None

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 import redis
+from django.db import InterfaceError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from tests.webapp.metrics.conftest import NOON, Record
 from webapp.environment import OtlpEndpoint
 from webapp.metrics.otlp import to_otlp
-from webapp.metrics.tasks import push_in_turn
+from webapp.metrics.tasks import push_in_turn, push_or_log
 from webapp.traces.export.otlp import Unavailable
 from webapp.usage.totals import all_use
 
@@ -116,3 +117,17 @@ def test_one_of_several_senders_pushes(receiver: Receiver, redis_client: redis.R
     receiver.status = 503
     with pytest.raises(Unavailable, match="503"):
         push_in_turn(receiver.endpoint, redis_client)
+
+
+class _Broken(redis.Redis):
+    """A client that fails in a way that nobody foresaw."""
+
+    def set(self, *_: Any, **__: Any) -> Any:
+        raise InterfaceError("connection already closed")
+
+
+def test_any_failure_of_a_push_is_logged_once(receiver: Receiver, caplog: pytest.LogCaptureFixture) -> None:
+    said = push_or_log(receiver.endpoint, _Broken())
+    assert "connection already closed" in said
+    assert push_or_log(receiver.endpoint, _Broken(), said) == said
+    assert [each.message for each in caplog.records] == ["the metrics were not sent"]

@@ -36,6 +36,10 @@ class GrowingInput(Suspicion):
     growth: _Growth
     """Of the user with the largest one."""
 
+    @property
+    def key(self) -> str:
+        return self.weekly_key
+
     def tell(self, history: History, evidence: Evidence) -> Told:
         last = history.days[-1]
         days = days_name(history.date(last - _RECENT_DAYS + 1), history.date(last))
@@ -66,8 +70,8 @@ def find(history: History) -> Iterator[Suspicion]:
     lead: Mapping[str, int] = {"user_id": users[0]} if len(users) == 1 else {}
     span = history.span(last - _RECENT_DAYS + 1, last)
     ratio = growth.now / growth.before
-    key = ",".join(map(str, users))
-    yield GrowingInput("growth", "low", span, min(ratio, 100.0), key, lead, users=users, growth=growth)
+    # The key names no users: they change from day to day.
+    yield GrowingInput("growth", "low", span, min(ratio, 100.0), "", lead, users=users, growth=growth)
 
 
 def _growth(series: Sequence[Use], history: History) -> _Growth | None:

@@ -28,6 +28,10 @@ class Spender(Suspicion):
     share: float
     ratio: float
 
+    @property
+    def key(self) -> str:
+        return self.weekly_key
+
     def tell(self, history: History, evidence: Evidence) -> Told:
         name, series = evidence.name(self.user_id), history.users[self.user_id]
         now = _of_period(series, history)
