@@ -42,16 +42,17 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
 
 
 def stop_all(user_id: int) -> int:
-    """Stop the user's open requests for an operator; return their number. The user's sending is stopped before.
+    """Stop the user's open requests for an operator; return the number of those that it stopped.
 
-    Raises RedisError.
+    The user's sending is stopped before. Raises RedisError.
     """
     found = list(Request.objects.filter(user_id=user_id, finished_at=None).defer("input"))
     deadline = time.monotonic() + _BEGIN_S
+    num = 0
     for request in found:
         # A request with a row alone is being started just now. Where its process died, the watchdog ends it.
         while not services.event_log().last_seq(request.pk) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
         if services.event_log().last_seq(request.pk):
-            stop(request, "operator")
-    return len(found)
+            num += stop(request, "operator")
+    return num

@@ -14,6 +14,7 @@ from django.utils import timezone
 from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted, RequestCancelled
 from inference.protocol.request import SamplingParams
+from tests.events import STARTED
 from tests.webapp.inputs import asked
 from tests.webapp.usage.test_report import make_record, save
 from webapp.limits.models import Rule
@@ -122,6 +123,16 @@ def test_stop_ends_all_open_requests_and_blocks_the_next(operator: Client, alice
     state = operator.get(f"/api/users/{alice.pk}").json()
     assert (state["stop_reason"], state["person"]["is_stopped"], state["num_open"]) == ("Too much", True, 0)
     assert send(operator, "POST", f"/api/users/{alice.pk}/stop", {}) == {"num_requests": 0, "num_sets": 0}
+
+
+def test_only_requests_that_it_stops_are_counted(operator: Client, alice: User) -> None:
+    """One is being stopped by its user already; one has a row alone, because its process died."""
+    open_request(alice)
+    ending = open_request(alice)
+    services.event_log().append(ending.pk, [STARTED, RequestCancelled(at=1, by="user")], ending.attempt)
+    Request.objects.create(user=alice, surface="chat", model="m", title="t", input=asked(), accepted_unix_us=unix_us())
+    found = send(operator, "POST", f"/api/users/{alice.pk}/stop", {})
+    assert found["num_requests"] == 1
 
 
 def test_the_undo_lets_the_user_send_again(operator: Client, alice: User) -> None:
