@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from inference.protocol.safety_policy import Policy, Thresholds
 from inference.safety.policy import load_policy, problems_of
@@ -62,13 +62,21 @@ def changed(policy: Policy, given: dict[str, Thresholds]) -> Policy:
 def save(policy: Policy, author_id: int, note: str, after: int | None) -> PolicyVersion:
     """Save a new version. after: the newest version that its author has seen. Raises Outdated."""
     with transaction.atomic():
-        before = PolicyVersion.objects.select_for_update().order_by("-pk").first()
+        _block_others()
+        before = newest()
         if (before.pk if before else None) != after:
             raise Outdated
         old = file_policy() if before is None else policy_of(before)
         version = PolicyVersion.objects.create(policy=msgspec.to_builtins(policy), author_id=author_id, note=note)
         record(version, "put in force the safety policy", _flat(old), _flat(policy), note)
     return version
+
+
+def _block_others() -> None:
+    """Let other savers wait, and read what they saved before. On SQLite the transaction does so itself."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"LOCK TABLE {PolicyVersion._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
 
 
 def _flat(policy: Policy) -> dict[str, float | None]:

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from inference.protocol.events import AnyEvent, Frame, SafetyChecked, SafetyScore
 from inference.protocol.safety_policy import Layer, Policy
 from inference.safety.judging import judge, weight, worst
+from tests.webapp.at_once import called_during, on_postgres
 from tests.webapp.chat.test_forks import asked_of_workers, post, sign_in
 from webapp.audit.listing import Change, listing
 from webapp.lifecycle.tasks import prepare
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.safety.in_force import file_policy, saved_policy
+from webapp.safety.in_force import file_policy, save, saved_policy
 from webapp.safety.models import PolicyVersion
 from webapp.traces import store
 from webapp.traces.library.decisions import judged_again
@@ -168,6 +169,15 @@ def test_two_operators_do_not_overwrite_each_other(operator: Client) -> None:
     late = put(operator, input_flag_violence=0.7)
     assert (late.status_code, late.json()["error"]["code"]) == (409, "outdated")
     assert PolicyVersion.objects.count() == 1
+
+
+@on_postgres
+@pytest.mark.parametrize("num_before", [0, 1])
+def test_one_of_two_operators_who_save_at_once_is_told(operator: Client, anna: User, num_before: int) -> None:
+    seen = save(POLICY, anna.pk, "", None).pk if num_before else None
+    late = called_during(lambda: save(POLICY, anna.pk, "", seen), lambda: put(operator, seen, input_flag_violence=0.3))
+    assert (late.status_code, late.json()["error"]["code"]) == (409, "outdated")
+    assert PolicyVersion.objects.count() == num_before + 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from webapp.api.operators import checked_operator
 from webapp.api.traces.retention import checked_days
 from webapp.gateway.errors import ApiError
 from webapp.gateway.structs import Body, Result
-from webapp.traces.library.site_retention import SiteRules, count_due, load_rules, save_rules
+from webapp.traces.library.site_retention import Outdated, SiteRules, count_due, load_rules, save_rules
 from webapp.traces.models import Trace
 
 PERMISSION = "traces.change_siteretentionrule"
@@ -70,9 +70,13 @@ def preview_site_retention(request: HttpRequest, body: SiteRetentionChange) -> R
 
 
 def change_site_retention(request: HttpRequest, body: SiteRetentionChange) -> SiteRetention:
-    """Set the retention rules of all users and of groups, for operators. 403 `forbidden`."""
+    """Set the retention rules of all users and of groups, for operators. 403 `forbidden`; 409 `outdated`."""
     checked_operator(request, PERMISSION, _REFUSAL)
-    save_rules(_rules(body))
+    try:
+        save_rules(_rules(body))
+    except Outdated:
+        message = "Another operator has saved retention rules meanwhile. Reload the page, then change them again."
+        raise ApiError(409, "outdated", message) from None
     return _shown()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet
 
 from webapp.requests.models import Request
@@ -64,18 +64,31 @@ def load_rules() -> SiteRules:
     return SiteRules(for_all, {group: days for group, days in found if group is not None})
 
 
+class Outdated(Exception):
+    """Another operator has saved rules, or deleted a group, meanwhile."""
+
+
 def save_rules(rules: SiteRules) -> None:
-    """Put these rules in the place of the others, row by row, so that the audit log tells each change."""
+    """Put these rules in the place of the others. Raises Outdated."""
+    try:
+        _replace(rules)
+    except IntegrityError:
+        raise Outdated from None
+
+
+def _replace(rules: SiteRules) -> None:
+    """Row by row, so that the audit log tells each change."""
     wanted: dict[int | None, int] = {group: days for group, days in rules.group_days.items()}  # noqa: C416
     if rules.days is not None:
         wanted[None] = rules.days
     with transaction.atomic():
-        for rule in SiteRetentionRule.objects.select_for_update():
+        # All savers lock and insert in one order, so that none waits for another in a circle.
+        for rule in SiteRetentionRule.objects.select_for_update().order_by("pk"):
             days = wanted.pop(rule.group_id, None)
             if days is None:
                 rule.delete()
             elif days != rule.keep_days:
                 rule.keep_days = days
                 rule.save()
-        for group_id, days in wanted.items():
+        for group_id, days in sorted(wanted.items(), key=lambda each: each[0] or 0):
             SiteRetentionRule.objects.create(group_id=group_id, keep_days=days)

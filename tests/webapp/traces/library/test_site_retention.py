@@ -12,10 +12,11 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.webapp.at_once import called_during, on_postgres
 from tests.webapp.traces.library.test_filters import saved, signed_in
 from webapp.audit.listing import listing
 from webapp.traces.library import retention
-from webapp.traces.library.site_retention import SiteRules, count_due
+from webapp.traces.library.site_retention import SiteRules, count_due, save_rules
 from webapp.traces.models import RetentionRule, SiteRetentionRule, Trace
 
 pytestmark = pytest.mark.django_db
@@ -123,3 +124,11 @@ def test_only_the_permission_opens_it(alice: User) -> None:
     assert [answer.status_code for answer in answers] == [403, 403, 403]
     alice.user_permissions.add(Permission.objects.get(codename="change_siteretentionrule"))
     assert put(client, keep_days=1).status_code == 200
+
+
+@on_postgres
+@pytest.mark.django_db(transaction=True)
+def test_one_of_two_operators_who_save_at_once_is_told(root: Client) -> None:
+    late = called_during(lambda: save_rules(SiteRules(30)), lambda: put(root, keep_days=10))
+    assert (late.status_code, late.json()["error"]["code"]) == (409, "outdated")
+    assert SiteRetentionRule.objects.get().keep_days == 30
