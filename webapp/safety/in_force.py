@@ -68,7 +68,10 @@ def save(policy: Policy, author_id: int, note: str, after: int | None) -> Policy
             raise Outdated
         old = file_policy() if before is None else policy_of(before)
         version = PolicyVersion.objects.create(policy=msgspec.to_builtins(policy), author_id=author_id, note=note)
-        record(version, "put in force the safety policy", _flat(old), _flat(policy), note)
+        was, now = _flat(old), _flat(policy)
+        moved = [place for place in sorted(was.keys() | now.keys()) if was.get(place) != now.get(place)]
+        before_moved, after_moved = ({place: values.get(place) for place in moved} for values in (was, now))
+        record(version, "put in force the safety policy", before_moved, after_moved, note)
     return version
 
 
