@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.protocol.events import SafetyChecked, SafetyScore
+from inference.protocol.safety_policy import Layer, Policy, Release, Verdict
 from inference.safety.classifier import ExemplarClassifier
 from inference.safety.judging import judge, weight
 from inference.safety.minilm import MiniLM, bundled_minilm
-from inference.safety.policy import DEFAULT_POLICY, Layer, Policy, PolicyError, Release, Verdict, load_policy
+from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
 
 
 @dataclass(frozen=True)

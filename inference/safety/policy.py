@@ -8,19 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from inference.protocol.safety_policy import Layer, Policy, Release, Thresholds, Verdict
-
-__all__ = [
-    "DEFAULT_POLICY",
-    "Layer",
-    "Policy",
-    "PolicyError",
-    "Release",
-    "Thresholds",
-    "Verdict",
-    "load_policy",
-    "problems_of",
-]
+from inference.protocol.safety_policy import Policy, Thresholds
 
 DEFAULT_POLICY = Path(__file__).with_name("policy.toml")
 

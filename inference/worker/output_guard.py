@@ -13,8 +13,8 @@ import msgspec
 
 from inference.eventlog.clock import Clock
 from inference.protocol.events import AnyEvent, DraftVerified, TextReleased, TextWithheld, TokenProposed, TokenSampled
+from inference.protocol.safety_policy import Release
 from inference.safety import Guard
-from inference.safety.policy import Release
 from inference.tokenization.detokenizer import Detokenizer
 from inference.tokenization.stop_texts import num_waiting_chars
 from inference.worker.repetition import Repetition

@@ -14,9 +14,10 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, StreamingHttpResponse
 
 from inference.eventlog.keys import PREFIX
+from webapp.api.limits import find_user
 from webapp.api.operators import checked_operator, signed_in_user
 from webapp.audit.log import record
-from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.errors import ApiError
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.privacy.block import LastSuperuser, begin
@@ -76,7 +77,7 @@ def show_user_data(request: HttpRequest, user_id: int) -> UserData:
     reader = signed_in_user(request)
     if not reader.has_perm(EXPORT) and not reader.has_perm(ERASE):
         raise ApiError(403, "forbidden", f"{_EXPORT_REFUSAL} Ask an administrator.")
-    return _shown(_found(user_id), reader)
+    return _shown(find_user(user_id), reader)
 
 
 @answers(200, media="application/zip")
@@ -88,7 +89,7 @@ def export_own_data(request: HttpRequest) -> StreamingHttpResponse:
 @answers(200, media="application/zip")
 def export_user_data(request: HttpRequest, user_id: int) -> StreamingHttpResponse:
     """Export all data of a user, for operators. 403 `forbidden`; 409 `exporting`; 507 `disk_full`."""
-    user = _under(checked_operator(request, EXPORT, _EXPORT_REFUSAL), _found(user_id))
+    user = _under(checked_operator(request, EXPORT, _EXPORT_REFUSAL), find_user(user_id))
     record(user, "exported all data of")
     return _exported(user)
 
@@ -104,14 +105,7 @@ def erase_own_data(request: HttpRequest, body: ConfirmedErasure) -> UserData:
 def erase_user_data(request: HttpRequest, user_id: int, body: ConfirmedErasure) -> UserData:
     """Erase all data of a user for good, for operators. 400 `wrong_name`; 403 `forbidden`; 409 `last_superuser`."""
     operator = checked_operator(request, ERASE, _ERASE_REFUSAL)
-    return _erased(_under(operator, _found(user_id)), operator, body.name)
-
-
-def _found(user_id: int) -> User:
-    user = User.objects.filter(pk=user_id).first()
-    if user is None:
-        raise not_found("user")
-    return user
+    return _erased(_under(operator, find_user(user_id)), operator, body.name)
 
 
 def _under(operator: User, user: User) -> User:

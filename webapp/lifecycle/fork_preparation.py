@@ -15,7 +15,7 @@ from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
 from inference.protocol.failures import Failure, FailureCode
 from inference.protocol.request import GenerationRequest, SamplingParams
-from inference.safety.policy import Layer
+from inference.protocol.safety_policy import Layer
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.prepare import Prepared
 from webapp.requests import services

@@ -4,41 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from typing import Any
 
 import redis
-from django.conf import settings
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from inference.protocol.snapshot import WorkerSnapshot
 from webapp.metrics.families import PER_S, PREFIX
+from webapp.requests.queues import queue_lengths
 from webapp.requests.snapshots import Published, latest
 from webapp.requests.workers import WorkerStatus, workers
 
 QUEUES = ("prepare", "generate", "settle", "probes", "otlp")
 STATES = ("loading", "ready", "failed")
-_TIMEOUT_S = 2
 _LABELS = ("worker", "model_name")
 
 
 def worker_families() -> list[Metric]:
     """Return the families of workers and queues. Raises RedisError."""
-    lengths = {queue: _length(queue) for queue in QUEUES}
+    lengths = dict(zip(QUEUES, queue_lengths(*QUEUES), strict=True))
     found = workers()
     if found is None:
         raise redis.ConnectionError("the heartbeats cannot be read")
     return [*_states(found), _queues(lengths), *_snapshots(latest())]
-
-
-def _length(queue: str) -> int:
-    reply: Any = _client().llen(queue)
-    return int(reply)
-
-
-@cache
-def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S)
 
 
 def _states(found: list[WorkerStatus]) -> Iterator[Metric]:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from inference.protocol.safety_policy import Layer
 from inference.safety import Guard, load_guard
 from inference.safety.minilm import MiniLM, SafetyModelError, bundled_minilm
-from inference.safety.policy import DEFAULT_POLICY, Layer, PolicyError, load_policy
+from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
 
 
 @pytest.fixture(scope="module")

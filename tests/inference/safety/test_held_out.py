@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from inference.protocol.safety_policy import Layer
 from inference.safety import Guard, load_guard
 from inference.safety.classifier import EXEMPLARS
-from inference.safety.policy import Layer
 
 pytestmark = pytest.mark.slow
 

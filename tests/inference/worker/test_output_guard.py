@@ -21,9 +21,9 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
+from inference.protocol.safety_policy import Layer, Release
 from inference.safety import Guard, load_guard
 from inference.safety.guard import Check
-from inference.safety.policy import Layer, Release
 from inference.worker.output_guard import OutputGuard
 
 
