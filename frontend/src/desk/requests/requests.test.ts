@@ -1,7 +1,15 @@
 import { expect, it } from "vitest";
 import { REQUEST } from "../fixtures";
 import { csvOf } from "../tables/csv";
-import { arrivalText, costText, endingText, listedText, requestsTable, timeText } from "./requests";
+import {
+  arrivalText,
+  costText,
+  endingText,
+  listedText,
+  requestsTable,
+  timeText,
+  traceHref,
+} from "./requests";
 
 it("says how a request ended, and what is unknown", () => {
   expect(endingText(REQUEST)).toBe("failed: worker lost");
@@ -28,4 +36,11 @@ it("writes exact figures into a file, and no formula", () => {
   expect(file).toContain("'=cmd()");
   expect(file).toContain("10,30,5,0.0000015,,1200,USD");
   expect(file).toContain("10,30,5,,,1200,");
+});
+
+it("leads to a trace that the reader may read, another user's below the desk", () => {
+  const id = REQUEST.request_id;
+  expect(traceHref(REQUEST)).toBe(`/requests/${id}`);
+  expect(traceHref({ ...REQUEST, is_own: false })).toBe(`/admin/requests/${id}`);
+  expect(traceHref({ ...REQUEST, is_readable: false })).toBeNull();
 });

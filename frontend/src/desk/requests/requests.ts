@@ -4,6 +4,11 @@ import { count, counted, duration, money } from "../../trace/format";
 import { causeText, STATUSES, SURFACES } from "../figures/words";
 import { amount, quantity, type Cell, type Table } from "../tables/table";
 
+/** The address of the request's trace; null: the reader may not read it, or it has none. */
+export function traceHref({ request_id, is_own, is_readable }: UsedRequest): string | null {
+  return is_readable ? `${is_own ? "" : "/admin"}/requests/${request_id}` : null;
+}
+
 /** How the request ended, with its cause. */
 export function endingText({ status, error_code }: UsedRequest): string {
   const ending = STATUSES[status] ?? status;
