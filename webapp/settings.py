@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "webapp.reruns",
     "webapp.billing",
     "webapp.usage",
+    "webapp.demo",
     "webapp.alerts",
     "webapp.limits",
     "webapp.notices",

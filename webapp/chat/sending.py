@@ -190,8 +190,12 @@ def messages_for(conversation: Conversation, question: Message) -> Messages:
     path = path_to(question, conversation.tree() if question.parent_id else [])
     if open_answer(path) is not None:
         raise AnswerOpen
-    path = without_blocked(path)
-    turns = [SourceMessage(each.role, each.text, each.source) for each in path if each.text]
+    return messages_of(conversation, path)
+
+
+def messages_of(conversation: Conversation, path: list[Message]) -> Messages:
+    """Return the system prompt and this branch, whose answers have ended."""
+    turns = [SourceMessage(each.role, each.text, each.source) for each in without_blocked(path) if each.text]
     if not conversation.system_prompt:
         return tuple(turns)
     return SourceMessage("system", conversation.system_prompt, "conversation:system"), *turns

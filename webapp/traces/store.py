@@ -18,6 +18,8 @@ from webapp.traces.models import Entry, Trace
 from webapp.traces.previous_turn import strip_previous_turn_texts
 
 _SEARCH_CHARS = 20_000
+_AT_ONCE = 100
+"""Traces in one statement."""
 
 
 def save(request: Request, frames: Sequence[Frame], packing: Packing | None = None) -> None:
@@ -37,10 +39,20 @@ def pack(request: Request, frames: Sequence[Frame], packing: Packing | None = No
 
 def save_packed(request: Request, blob: bytes) -> None:
     """Save the result of `pack`, and the search text."""
-    prompt = request.input.messages[-1].content if request.input.messages else ""
     Trace.objects.update_or_create(request=request, defaults={"blob": blob})
-    text = f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
-    Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": text})
+    Entry.objects.update_or_create(trace_id=request.pk, defaults={"search_text": _search_text(request)})
+
+
+def save_all_packed(packed: Sequence[tuple[Request, bytes]]) -> None:
+    """Save results of `pack` of requests that have no trace yet."""
+    Trace.objects.bulk_create((Trace(request=request, blob=blob) for request, blob in packed), _AT_ONCE)
+    entries = (Entry(trace_id=request.pk, search_text=_search_text(request)) for request, _ in packed)
+    Entry.objects.bulk_create(entries, _AT_ONCE)
+
+
+def _search_text(request: Request) -> str:
+    prompt = request.input.messages[-1].content if request.input.messages else ""
+    return f"{request.title}\n{prompt}\n{request.output_text}"[:_SEARCH_CHARS]
 
 
 def load_frames(request_id: str) -> list[Frame]:

@@ -52,6 +52,8 @@ class UsedRequest(Result):
     per_token_us: int | None
     is_own: bool
     """It is the reader's own request, and is there."""
+    has_trace: bool
+    """False: no trace of it is kept. It was deleted, or there was none, as of most demonstration data."""
     is_readable: bool
     """The reader may read it: as the owner, or as an operator who may read any trace, which is then recorded."""
 
@@ -73,6 +75,19 @@ class Reader:
     """The user may read the traces of other users."""
     reads_superusers: bool = False
     """Also those of superusers."""
+
+    def may_read(self, is_superusers: bool) -> bool:
+        """True if the reader may read another user's trace. is_superusers: that user is a superuser."""
+        return self.reads_all and (self.reads_superusers or not is_superusers)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What of a request the reader may read."""
+
+    is_own: bool
+    has_trace: bool
+    is_readable: bool
 
 
 def listing(
@@ -97,11 +112,12 @@ def used_requests(records: Iterable[UsageRecord], names: Mapping[int, str], read
     found = list(records)
     ids = [record.request_id for record in found]
     own = set(Request.objects.filter(pk__in=ids, user_id=reader.user_id).values_list("pk", flat=True))
-    traced = Request.objects.filter(pk__in=ids, trace__isnull=False) if reader.reads_all else Request.objects.none()
-    if not reader.reads_superusers:
-        traced = traced.exclude(user__is_superuser=True)
-    readable = own | set(traced.values_list("pk", flat=True))
-    return [_used(each, names, each.request_id in own, each.request_id in readable) for each in found]
+    traced = dict(Request.objects.filter(pk__in=ids, trace__isnull=False).values_list("pk", "user__is_superuser"))
+    readable = own | {pk for pk, is_superusers in traced.items() if reader.may_read(is_superusers)}
+    return [
+        _used(each, names, _Reading(each.request_id in own, each.request_id in traced, each.request_id in readable))
+        for each in found
+    ]
 
 
 def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageRecord]:
@@ -113,7 +129,7 @@ def _ordered(records: QuerySet[UsageRecord], order: Order) -> QuerySet[UsageReco
     return records.order_by(*first, "-accepted_at", "-pk")
 
 
-def _used(record: UsageRecord, names: Mapping[int, str], is_own: bool, is_readable: bool) -> UsedRequest:
+def _used(record: UsageRecord, names: Mapping[int, str], reading: _Reading) -> UsedRequest:
     return UsedRequest(
         request_id=record.request_id,
         accepted_at=record.accepted_at,
@@ -130,6 +146,7 @@ def _used(record: UsageRecord, names: Mapping[int, str], is_own: bool, is_readab
         queue_us=record.queue_us,
         first_token_us=record.first_token_us,
         per_token_us=record.per_token_us,
-        is_own=is_own,
-        is_readable=is_readable,
+        is_own=reading.is_own,
+        has_trace=reading.has_trace,
+        is_readable=reading.is_readable,
     )

@@ -23,6 +23,8 @@ SUMMED = (
     "saved_nano",
 )
 """Columns that are added up."""
+DEMO_MODELS = ("demo-small", "demo-large")
+"""Models of the demonstration. Sums have no mark, so these names tell demonstration data apart."""
 
 
 class _Kind(models.Model):

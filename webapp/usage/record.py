@@ -37,7 +37,14 @@ NO_COST = Cost(None, None, "", "")
 
 def record_use(request: Request, outcome: Outcome, cost: Cost) -> None:
     """Write the record of a request that settles, in the transaction that settles it."""
-    record = UsageRecord(
+    record = use_of(request, outcome, cost)
+    record.save(force_insert=True)
+    add(record)
+
+
+def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
+    """Return the record of a settled request, not saved yet."""
+    return UsageRecord(
         request_id=request.pk,
         user_id=request.user_id,
         surface=request.surface,
@@ -63,8 +70,6 @@ def record_use(request: Request, outcome: Outcome, cost: Cost) -> None:
         num_attempts=outcome.num_attempts,
         **_tokens(outcome.usage),
     )
-    record.save(force_insert=True)
-    add(record)
 
 
 def record_refusal(user_id: int, surface: str, model: str, code: str) -> None:

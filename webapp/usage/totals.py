@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from django.db.models import Min, Sum
 
-from webapp.usage.demo import MODELS as DEMO_MODELS
-from webapp.usage.models import SUMMED, SpeedSketch, UsageSum
+from webapp.usage.models import DEMO_MODELS, SUMMED, SpeedSketch, UsageSum
 from webapp.usage.sketch import merge
 from webapp.usage.sums import Totals
 

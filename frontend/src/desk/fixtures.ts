@@ -111,6 +111,7 @@ export const REQUEST: UsedRequest = {
   first_token_us: 1200,
   per_token_us: null,
   is_own: true,
+  has_trace: true,
   is_readable: true,
 };
 

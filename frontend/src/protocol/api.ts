@@ -1882,6 +1882,8 @@ export interface UsedRequest {
   per_token_us: number | null;
   /** It is the reader's own request, and is there. */
   is_own: boolean;
+  /** False: no trace of it is kept. It was deleted, or there was none, as of most demonstration data. */
+  has_trace: boolean;
   /** The reader may read it: as the owner, or as an operator who may read any trace, which is then recorded. */
   is_readable: boolean;
 }

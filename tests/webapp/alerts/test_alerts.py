@@ -23,7 +23,8 @@ from webapp.alerts.deliver import MAX_ATTEMPTS, attempt, send_due
 from webapp.alerts.models import AlertRule, Delivery
 from webapp.alerts.target import Target
 from webapp.alerts.webhook import new_secret, sign
-from webapp.usage.demo import PREFIX, seed
+from webapp.demo.prices import PREFIX
+from webapp.demo.seed import seed
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from webapp.audit.actor import acting
 from webapp.audit.listing import Change, listing
 from webapp.audit.log import record
 from webapp.billing.models import Price
-from webapp.usage.demo import remove, seed
+from webapp.demo.seed import remove, seed
 
 pytestmark = pytest.mark.django_db
 

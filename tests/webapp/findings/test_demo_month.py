@@ -11,10 +11,11 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from webapp.demo.prices import PREFIX
+from webapp.demo.seed import seed
 from webapp.findings.find import Findings, findings
 from webapp.findings.reading import Records
 from webapp.requests.models import Request
-from webapp.usage.demo import PREFIX, seed
 from webapp.usage.listing import Reader
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period

@@ -14,7 +14,7 @@ from inference.protocol.request import Usage
 from tests.webapp.usage.test_report import BERLIN, make_record, save
 from webapp.billing.bill import UNPRICED, price_book
 from webapp.billing.reprice import Used, reprice
-from webapp.usage.demo import seed
+from webapp.demo.seed import seed
 from webapp.usage.models import UsageRecord
 from webapp.usage.period import Period
 from webapp.usage.repricing import used_by_user, used_in

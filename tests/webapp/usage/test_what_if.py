@@ -14,7 +14,7 @@ from tests.webapp.usage.test_report import make_record, save
 from webapp.billing.bill import UNPRICED
 from webapp.billing.book import KINDS
 from webapp.billing.models import Price
-from webapp.usage.demo import seed
+from webapp.demo.seed import seed
 from webapp.usage.period import Period
 from webapp.usage.report import Amount
 from webapp.usage.sums import Filter

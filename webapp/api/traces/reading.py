@@ -16,7 +16,7 @@ from webapp.traces import store
 def read_trace(request: HttpRequest, request_id: str) -> HttpResponse:
     """Read another user's saved trace, for operators: `user`, `title` and `frames`. The audit log tells of it.
 
-    404 without the permission to read any trace; 409 `trace_unreadable`.
+    404 without the permission to read any trace, and `no_trace` where none is kept; 409 `trace_unreadable`.
     """
     found = find_of_other(request, request_id)
     record(found.user, "read a request of", after={"request": found.pk})

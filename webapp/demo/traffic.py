@@ -1,7 +1,6 @@
-"""Demonstration data: two months of usage by invented users, resampled from recorded requests of the bundled model.
+"""The demonstration's traffic: records of two months, resampled from recorded requests of the bundled model.
 
-Every record is marked, so that one command removes them all. Knows nothing of traces: there are none behind these
-records.
+Every record has its time, team and kind of day. Knows nothing of traces, and saves nothing.
 """
 
 from __future__ import annotations
@@ -9,44 +8,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.contrib.auth.models import User
 
-from webapp.audit.log import unrecorded
 from webapp.billing.bill import KINDS
-from webapp.billing.models import Price
+from webapp.demo.prices import CURRENCY, FROM, LARGE, PREFIX, PRICES, SMALL
+from webapp.demo.recorded import Kind
 from webapp.identifiers import new_request_id
 from webapp.usage.models import UsageRecord
-from webapp.usage.roll_up import recount_day
 
 _RECORDED = Path(__file__).with_name("recorded_traffic.json")
-_SEED = 7
-PREFIX = "demo-"
-"""Begins the name of each user, group and model of the demonstration."""
-_PRICES = {
-    "demo-small": {
-        "uncached_input": 150,
-        "cache_read": 15,
-        "cache_write_5m": 190,
-        "cache_write_1h": 300,
-        "output": 600,
-    },
-    "demo-large": {
-        "uncached_input": 3000,
-        "cache_read": 300,
-        "cache_write_5m": 3750,
-        "cache_write_1h": 6000,
-        "output": 15000,
-    },
-}
-"""Billionths of a dollar per token."""
-MODELS = tuple(_PRICES)
-"""Names of the demonstration's models."""
 _BY_HOUR = (1, 1, 0, 0, 0, 1, 2, 6, 14, 20, 22, 20, 15, 18, 22, 21, 19, 14, 9, 6, 5, 4, 3, 2)
 """Relative traffic of each hour of the day in UTC."""
 _WEEKEND = 0.2
@@ -56,7 +31,7 @@ _SPIKE_REQUESTS = 420
 
 
 @dataclass(frozen=True)
-class _Team:
+class Team:
     """Users of one group, and how they use the service."""
 
     name: str
@@ -69,64 +44,24 @@ class _Team:
     """Factor of the prompts' length from the first day to the last."""
 
 
-_TEAMS = (
-    _Team("demo-research", 4, 90, 0.6, growth=2.4),
-    _Team("demo-support", 5, 200, 0.15),
-    _Team("demo-docs", 3, 70, 0.3),
-    _Team("demo-evaluation", 1, 25, 0.9),
+TEAMS = (
+    Team("demo-research", 4, 90, 0.6, growth=2.4),
+    Team("demo-support", 5, 200, 0.15),
+    Team("demo-docs", 3, 70, 0.3),
+    Team("demo-evaluation", 1, 25, 0.9),
 )
 
 
-def seed(now: datetime, num_days: int) -> int:
-    """Write the records of the days up to now, after removing earlier ones. Returns their number."""
-    random, last = Random(_SEED), now.astimezone(UTC).date()
-    with transaction.atomic(), unrecorded():
-        remove()
-        teams = [(team, _users(team)) for team in _TEAMS]
-        _set_prices(last - timedelta(days=num_days))
-        days = [last - timedelta(days=number) for number in reversed(range(num_days))]
-        records = [record for record in _records(random, teams, days) if record.accepted_at <= now]
-        UsageRecord.objects.bulk_create(records, batch_size=500)
-        _recount(records)
-    return len(records)
+@dataclass(frozen=True)
+class Occurrence:
+    """A resampled request, and the kind of conversation that a recording of it would be."""
+
+    record: UsageRecord
+    kind: Kind
 
 
-def remove() -> int:
-    """Remove all that `seed` has written. Returns the number of records."""
-    with transaction.atomic(), unrecorded():
-        records = list(UsageRecord.objects.filter(is_demo=True).only("accepted_at"))
-        UsageRecord.objects.filter(is_demo=True).delete()
-        _recount(records)
-        Price.objects.filter(model__startswith=PREFIX).delete()
-        User.objects.filter(groups__name__startswith=PREFIX, username__startswith=PREFIX).delete()
-        Group.objects.filter(name__startswith=PREFIX).delete()
-    return len(records)
-
-
-def _recount(records: list[UsageRecord]) -> None:
-    days = {record.accepted_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) for record in records}
-    for day in sorted(days):
-        recount_day(day)
-
-
-def _users(team: _Team) -> list[User]:
-    group = Group.objects.create(name=team.name)
-    names = [f"{team.name}-{number + 1}" for number in range(team.num_users)]
-    users = [User.objects.create_user(name) for name in names]  # without a password
-    for user in users:
-        user.groups.add(group)
-    return users
-
-
-def _set_prices(first: date) -> None:
-    Price.objects.bulk_create(
-        Price(model=model, kind=kind, unit_price_nano=nano, effective_from=first)
-        for model, prices in _PRICES.items()
-        for kind, nano in prices.items()
-    )
-
-
-def _records(random: Random, teams: list[tuple[_Team, list[User]]], days: list[date]) -> Iterator[UsageRecord]:
+def traffic(random: Random, teams: list[tuple[Team, list[User]]], days: list[date]) -> Iterator[Occurrence]:
+    """The requests of these days, team by team."""
     recorded = _recorded()
     incident, spike = days[-2], next(day for day in reversed(days[:-7]) if day.weekday() == _SPIKE_WEEKDAY)
     for number, day in enumerate(days):
@@ -135,12 +70,14 @@ def _records(random: Random, teams: list[tuple[_Team, list[User]]], days: list[d
             growth = team.growth ** (number / len(days))
             for _ in range(round(usual * random.uniform(0.8, 1.2))):
                 row = _grown(random.choice(recorded), growth)
-                yield _record(random, team, random.choice(users), _moment(random, day), row, incident)
+                record = _record(random, team, random.choice(users), _moment(random, day), row, incident)
+                yield Occurrence(record, _kind(record, incident, "usual"))
         if day == spike:
             team, users = teams[-1]
             for _ in range(_SPIKE_REQUESTS):
                 row = _uncached(random.choice(recorded))
-                yield _record(random, team, users[0], _moment(random, day, first=9, last=13), row, incident)
+                record = _record(random, team, users[0], _moment(random, day, first=9, last=13), row, incident)
+                yield Occurrence(record, _kind(record, incident, "uncached"))
 
 
 def _recorded() -> list[dict[str, Any]]:
@@ -163,9 +100,9 @@ def _moment(random: Random, day: date, first: int = 0, last: int = 24) -> dateti
     return datetime(day.year, day.month, day.day, hour, random.randrange(60), random.randrange(60), tzinfo=UTC)
 
 
-def _record(random: Random, team: _Team, user: User, at: datetime, row: dict[str, Any], incident: date) -> UsageRecord:
-    model = "demo-large" if random.random() < team.large else "demo-small"
-    prices = _PRICES[model]
+def _record(random: Random, team: Team, user: User, at: datetime, row: dict[str, Any], incident: date) -> UsageRecord:
+    model = LARGE if random.random() < team.large else SMALL
+    prices = PRICES[model]
     record = UsageRecord(
         request_id=new_request_id(),
         user=user,
@@ -173,8 +110,8 @@ def _record(random: Random, team: _Team, user: User, at: datetime, row: dict[str
         model=model,
         accepted_at=at,
         is_cache_known=True,
-        currency="USD",
-        price_version="demonstration",
+        currency=CURRENCY,
+        price_version=FROM.isoformat(),
         queue_us=round(random.lognormvariate(8.5, 0.7)),
         worker=f"{PREFIX}worker-{random.randint(1, 2)}",
         num_attempts=1,
@@ -184,11 +121,21 @@ def _record(random: Random, team: _Team, user: User, at: datetime, row: dict[str
     )
     record.cost_nano = sum(getattr(record, kind) * prices[kind] for kind in KINDS)
     record.saved_nano = record.cache_read * (prices["uncached_input"] - prices["cache_read"])
-    if at.date() == incident and at.hour == _INCIDENT_HOUR:
+    if _is_incident(record, incident):
         _slow(random, record)
     elif random.random() < 0.012:
         _block(record)
     return record
+
+
+def _is_incident(record: UsageRecord, incident: date) -> bool:
+    return record.accepted_at.date() == incident and record.accepted_at.hour == _INCIDENT_HOUR
+
+
+def _kind(record: UsageRecord, incident: date, otherwise: Kind) -> Kind:
+    if _is_incident(record, incident):
+        return "lost" if record.status == "failed" else "waited"
+    return "blocked" if record.status == "blocked" else otherwise
 
 
 def _slow(random: Random, record: UsageRecord) -> None:

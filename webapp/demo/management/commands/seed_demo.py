@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from webapp.usage.demo import remove, seed
+from webapp.demo.seed import remove, seed
 
 
 class Command(BaseCommand):
@@ -21,5 +21,6 @@ class Command(BaseCommand):
         if options["remove"]:
             self.stdout.write(f"Removed {remove():,} records of demonstration data.")
             return
-        num = seed(timezone.now(), options["days"])
-        self.stdout.write(f"Wrote {num:,} records of demonstration data. `manage.py seed_demo --remove` removes them.")
+        found = seed(timezone.now(), options["days"])
+        told = f"{found.num_records:,} records of demonstration data, {found.num_traces:,} of them with a trace"
+        self.stdout.write(f"Wrote {told}. `manage.py seed_demo --remove` removes them.")
