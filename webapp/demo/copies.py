@@ -60,7 +60,7 @@ class Place:
 
 def copy_of(recording: Recording, recorded: RecordedConversation, place: Place) -> Copy:
     """Return the recorded conversation at this place."""
-    traces = {request_id: recording.traces[request_id] for request_id in _request_ids(recorded)}
+    traces = {request_id: recording.traces[request_id] for request_id in recorded.request_ids}
     first = min(_accepted(trace.frames).accepted_unix_us for trace in traces.values())
     later_us = round((place.at - _EPOCH) / timedelta(microseconds=1)) - first
     names = _names(recorded, traces, place)
@@ -74,10 +74,6 @@ def copy_of(recording: Recording, recorded: RecordedConversation, place: Place) 
     copy.conversation.leaf_id = copy.messages[-1].pk
     copy.conversation.updated_at = copy.messages[-1].created_at
     return copy
-
-
-def _request_ids(recorded: RecordedConversation) -> list[str]:
-    return [message.request_id for message in recorded.messages if message.request_id is not None]
 
 
 def _accepted(frames: Sequence[Frame]) -> RequestAccepted:

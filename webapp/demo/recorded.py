@@ -46,6 +46,14 @@ class RecordedConversation(msgspec.Struct, frozen=True):
     messages: tuple[RecordedMessage, ...]
     """In the order of their creation."""
 
+    @property
+    def request_ids(self) -> list[str]:
+        return [message.request_id for message in self.messages if message.request_id is not None]
+
+    @property
+    def num_requests(self) -> int:
+        return len(self.request_ids)
+
 
 class RecordedTrace(msgspec.Struct, frozen=True):
     """The saved trace of one request."""
@@ -68,7 +76,7 @@ class Recording(msgspec.Struct, frozen=True):
 def read() -> Recording:
     with ZipFile(FILE) as file:
         conversations = msgspec.json.decode(file.read(_CONVERSATIONS), type=tuple[RecordedConversation, ...])
-        ids = [message.request_id for each in conversations for message in each.messages if message.request_id]
+        ids = [request_id for each in conversations for request_id in each.request_ids]
         return Recording(conversations, {each: _trace(file.read(_name(each))) for each in ids})
 
 

@@ -17,9 +17,9 @@ from django.db import transaction
 from webapp.audit.log import unrecorded
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
-from webapp.demo import recorded
 from webapp.demo.copies import Copy, Place, copy_of
 from webapp.demo.prices import PREFIX, remove_prices, set_prices
+from webapp.demo.recorded import RecordedConversation, Recording, read
 from webapp.demo.traffic import TEAMS, Occurrence, Team, traffic
 from webapp.requests.models import Request
 from webapp.traces import store
@@ -27,9 +27,9 @@ from webapp.usage.models import UsageRecord
 from webapp.usage.roll_up import recount_day
 
 _SEED = 7
-_SHARES = {"waited": 1.0, "lost": 1.0, "blocked": 0.2, "uncached": 0.12, "usual": 0.015}
+_SHARES = {"waited": 1.0, "lost": 1.0, "blocked": 0.2, "uncached": 0.12, "usual": 0.02}
 """Share of the requests of each kind in whose place a recorded conversation stands, with its traces."""
-_LATEST, _SHARE_OF_LATEST = timedelta(days=2), 0.35
+_LATEST, _SHARE_OF_LATEST = timedelta(days=2), 0.3
 """The last days, to which an operator looks first, have more traces."""
 _AT_ONCE = 500
 
@@ -45,22 +45,21 @@ class Seeded:
 def seed(now: datetime, num_days: int) -> Seeded:
     """Write the records of the days up to now, after removing earlier ones."""
     last = now.astimezone(UTC).date()
-    with transaction.atomic(), unrecorded():
-        remove()
-        teams = [(team, _users(team)) for team in TEAMS]
-        set_prices()
-        days = [last - timedelta(days=number) for number in reversed(range(num_days))]
+    days = [last - timedelta(days=number) for number in reversed(range(num_days))]
+    with unrecorded():
+        with transaction.atomic():
+            remove()
+            teams = [(team, _users(team)) for team in TEAMS]
+            set_prices()
+        # Outside of transactions: on SQLite all other writers would wait for it.
         occurrences = (each for each in traffic(Random(_SEED), teams, days) if each.record.accepted_at <= now)
-        records, copies = list[UsageRecord](), list[Copy]()
-        for each in _with_copies(occurrences, now):
-            if isinstance(each, Copy):
-                copies.append(each)
-                records += each.records
-            else:
-                records.append(each)
-        _save(copies)
-        UsageRecord.objects.bulk_create(records, batch_size=_AT_ONCE)
-        _recount(records)
+        made = list(_with_copies(occurrences, now))
+        copies = [each for each in made if isinstance(each, Copy)]
+        records = [record for each in made for record in (each.records if isinstance(each, Copy) else [each])]
+        with transaction.atomic():
+            _save(copies)
+            UsageRecord.objects.bulk_create(records, batch_size=_AT_ONCE)
+            _recount(records)
     return Seeded(len(records), sum(len(copy.requests) for copy in copies))
 
 
@@ -107,13 +106,22 @@ def _user(name: str, group: Group) -> User:
 
 def _with_copies(occurrences: Iterable[Occurrence], now: datetime) -> Iterator[UsageRecord | Copy]:
     """Each resampled record, or in its place a recorded conversation of its kind."""
-    random, recording = Random(_SEED), recorded.read()
+    random, recording = Random(_SEED), read()
     for each in occurrences:
         record, copy = each.record, None
-        found = recording.of(each.kind, record.model)
-        if found and record.surface == "chat" and random.random() < _share(each, now):
-            copy = copy_of(recording, random.choice(found), Place(record.user, record.accepted_at, record.worker))
+        if (chosen := _chosen(random, recording, each, now)) is not None:
+            copy = copy_of(recording, chosen, Place(record.user, record.accepted_at, record.worker))
         yield record if copy is None or copy.end > now else copy
+
+
+def _chosen(random: Random, recording: Recording, each: Occurrence, now: datetime) -> RecordedConversation | None:
+    """The conversation to stand in the request's place; None: the resampled record stays."""
+    found = recording.of(each.kind, each.record.model)
+    if not found or each.record.surface != "chat":
+        return None
+    chosen = random.choice(found)
+    # A conversation of three requests stands in the place of three, so that the days keep their number of requests.
+    return chosen if random.random() * chosen.num_requests < _share(each, now) else None
 
 
 def _share(each: Occurrence, now: datetime) -> float:

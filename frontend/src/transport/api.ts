@@ -148,6 +148,8 @@ async function savedTrace(
 export interface OthersTrace {
   user: string;
   title: string;
+  /** Demonstration data, of `manage.py seed_demo`. */
+  is_demo: boolean;
   frames: Frame[];
 }
 

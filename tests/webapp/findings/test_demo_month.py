@@ -27,7 +27,7 @@ DAYS = 60
 EVALUATION = f"{PREFIX}evaluation-1"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def month(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """Two months of demonstration data, written once."""
     from django.db import transaction
