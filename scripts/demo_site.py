@@ -69,6 +69,10 @@ class Site:
         self._children.append(child)
         return child
 
+    def kill(self, worker: Child) -> None:
+        worker.send(signal.SIGKILL)
+        worker.wait(10)
+
     def wait_for_worker(self) -> None:
         until(lambda: self._status("/readyz") == 200)
 

@@ -1,15 +1,15 @@
 """Records the requests that `manage.py seed_demo` shows with their traces.
 
 Starts the product's processes twice on data folders of their own, under the names of the demonstration's models, and
-asks the questions of `scripts.demo_conversations`. One answer loses its worker: it is killed. Others wait until a new
-worker has started. Only the workers' names are changed in the logs, since they name this machine.
+asks the questions of `scripts.demo_conversations`. In the incident there is no worker at first. The next one is killed
+in the middle of an answer, and the other requests wait for the third. Only the workers' names are changed in the logs,
+since they name this machine.
 
     python -m scripts.record_demo
 """
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,6 @@ from scripts import demo_conversations as planned
 from scripts.demo_conversations import Planned
 from scripts.demo_site import Site, running
 from webapp.demo.recorded import FILE, RecordedConversation, RecordedMessage, write
-from webapp.supervisor.child import Child
 
 MODELS = {
     "demo-small": (planned.SMALL, planned.SMALL_IN_THE_INCIDENT),
@@ -54,13 +53,13 @@ def converse(site: Site, each: Planned) -> str:
     return conversation
 
 
-def lose_worker(site: Site, worker: Child, each: Planned) -> str:
-    """Kill the worker in the middle of its answer. Returns the conversation's id."""
+def lose_worker(site: Site, each: Planned) -> str:
+    """Ask without a worker, start one, and kill it in the middle of its answer. Returns the conversation's id."""
     conversation = begin(site, each)
     answer = ask(site, conversation, each.questions[0])
+    worker = site.start_worker()
     site.follow_text(answer["request_id"])
-    worker.send(signal.SIGKILL)
-    worker.wait(10)
+    site.kill(worker)
     site.settled(answer["request_id"])
     return conversation
 
@@ -99,7 +98,8 @@ def record(model: str) -> tuple[list[RecordedConversation], dict[str, bytes]]:
         worker = site.start_worker()
         site.wait_for_worker()
         ids = [converse(site, each) for each in calm]
-        ids.append(lose_worker(site, worker, planned.LOST))
+        site.kill(worker)
+        ids.append(lose_worker(site, planned.LOST))
         ids += wait_for_a_worker(site, incident)
         kinds = [each.kind for each in (*calm, planned.LOST, *incident)]
         conversations = [kept(site, each, kind) for each, kind in zip(ids, kinds, strict=True)]

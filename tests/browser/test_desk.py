@@ -212,6 +212,23 @@ def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: 
     expect(desk.get_by_role("heading", name="Cost by hour")).to_be_visible()
 
 
+def test_the_dearest_request_opens_in_the_inspector(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC&order=cost"))
+    listed = desk.get_by_role("region", name="List of requests")
+    expect(listed.get_by_text("no trace").first).to_be_visible()
+    listed.get_by_role("link").first.click()
+    expect(desk).to_have_url(re.compile("/admin/requests/req_"))
+    expect(desk.get_by_text("It is demonstration data")).to_be_visible()
+    expect(desk.get_by_role("heading", name=re.compile("weather station"))).to_be_visible()
+
+
+def test_a_request_without_a_trace_says_so(desk: Page, product: Running) -> None:
+    answer = desk.request.get(at(product, "/api/usage/all/requests"))
+    bare = next(each for each in answer.json()["requests"] if not each["has_trace"])
+    desk.goto(at(product, f"/admin/requests/{bare['request_id']}"))
+    expect(desk.get_by_role("alert")).to_contain_text("The demonstration has no trace of this request.")
+
+
 def test_a_doubled_price_doubles_the_cost(desk: Page, product: Running) -> None:
     desk.goto(at(product, "/admin/?zone=UTC"))
     desk.get_by_role("combobox", name="Condition").select_option("factor")
