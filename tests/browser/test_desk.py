@@ -207,7 +207,7 @@ def test_what_stands_out_leads_to_its_day_and_its_requests(desk: Page, product: 
     expect(findings_list.get_by_text(re.compile("^It was slow on"))).to_be_visible()
     spike.get_by_role("button", name="Requests").click()
     expect(spike.get_by_role("list", name="Requests that explain it").get_by_role("listitem")).to_have_count(5)
-    spike.get_by_role("link").click()
+    spike.get_by_role("link", name=re.compile("^Cost on Tuesday")).click()
     expect(desk).to_have_url(re.compile(r"by=user&first=(\d{4}-\d\d-\d\d)&last=\1|first=(\d{4}-\d\d-\d\d)&last=\2"))
     expect(desk.get_by_role("heading", name="Cost by hour")).to_be_visible()
 
