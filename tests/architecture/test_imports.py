@@ -102,6 +102,7 @@ SITE: dict[str, set[str]] = {
     },
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
+        "accounts",
         "audit",
         "billing",
         "chat",
