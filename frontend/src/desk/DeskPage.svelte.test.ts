@@ -263,7 +263,7 @@ it("switches between the own use and that of each owned group, over the same per
   await show("period=7d&user=3&zone=UTC&by=user", { kind: "group", group: 7 });
   expect(asked.at(-1)).toMatch(/^\/api\/usage\/groups\/7\?.*by=user&user=3$/);
   await vi.waitFor(() => expect(text()).toContain("Usage of <b>research</b>"));
-  expect(text()).toContain("Requests of the group’s present 3 members.");
+  expect(text()).toContain("Requests of 3 members: those whom the group has now.");
   expect(way("My use").getAttribute("href")).toBe("/usage?period=7d&zone=UTC");
   await vi.waitFor(() => expect(listed.at(-1)).toContain("/api/usage/groups/7/requests?"));
   expect(document.querySelector('[aria-label="Condition"]')).toBeNull();

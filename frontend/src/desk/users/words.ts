@@ -68,8 +68,12 @@ export function concernedText({ num_users, users, num_requests, num_sets }: Stop
   if (!num_users) return "The group has no members now. A user who joins it can send nothing.";
   const more = num_users - users.length;
   const names = users.join(", ") + (more ? ` and ${count(more)} more` : "");
-  const sets = num_sets ? ` and ${counted(num_sets, "set")} of runs` : "";
-  return `It stops ${counted(num_users, "user")}: ${names}. ${counted(num_requests, "open request")}${sets} end at once.`;
+  const ends = [
+    num_requests ? counted(num_requests, "open request") : "",
+    num_sets ? `${counted(num_sets, "set")} of runs` : "",
+  ].filter(Boolean);
+  const ending = ends.length ? `Ends at once: ${ends.join(" and ")}.` : "None of their requests is open.";
+  return `It stops ${counted(num_users, "user")}: ${names}. ${ending}`;
 }
 
 /** The moment in the browser's own zone: "Oct 24, 15:03". */
