@@ -103,6 +103,7 @@ SITE: dict[str, set[str]] = {
     },
     "webapp.supervisor": {"accounts", "requests"},
     "webapp.api": {
+        "accounts",
         "audit",
         "billing",
         "chat",

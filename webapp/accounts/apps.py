@@ -8,7 +8,9 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.models import Group, User
 
+        from webapp.accounts.owners import follow_departures
         from webapp.audit.log import audited
 
         audited(User, without=["last_login", "date_joined"], secret=["password"], many=["groups", "user_permissions"])
         audited(Group, many=["permissions"])
+        follow_departures()

@@ -1,8 +1,11 @@
-"""One-time sign-in links."""
+"""One-time sign-in links, and the roles of users in their groups."""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 
 
@@ -16,3 +19,21 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"link for {self.user}"
+
+
+class Membership(models.Model):
+    """A user's role in a group of theirs. A member without a role has no row."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        """Sees the usage of the group's members."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=8, choices=Role.choices)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "group"], name="one_role_in_a_group")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.user} of {self.group}"

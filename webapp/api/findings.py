@@ -27,7 +27,7 @@ def show_own_findings(request: HttpRequest, query: UsageQuery) -> Findings:
     """Show what stands out in the user's own usage. The days before the period tell what is usual."""
     owner = signed_in_user(request)
     chosen = asked_filter(query, (owner.pk,))
-    return _findings(query, chosen, Records(chosen, {owner.pk: owner.username}, Reader(owner.pk), is_own=True))
+    return findings_of(query, chosen, Records(chosen, {owner.pk: owner.username}, Reader(owner.pk), is_own=True))
 
 
 def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
@@ -35,10 +35,11 @@ def show_all_findings(request: HttpRequest, query: AllUsageQuery) -> Findings:
     reader = checked_reader(request)
     chosen = asked_filter(query, chosen_users(query))
     names = dict(User.objects.values_list("pk", "username"))
-    return _findings(query, chosen, Records(chosen, names, reader_of(reader), is_own=False))
+    return findings_of(query, chosen, Records(chosen, names, reader_of(reader), is_own=False))
 
 
-def _findings(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:
+def findings_of(query: UsageQuery, chosen: Filter, evidence: Records) -> Findings:
+    """What stands out in the requests of a query. Raises ApiError."""
     period = period_of(query)
     try:
         return findings(period, chosen, evidence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from django.contrib.auth.models import Group, User
@@ -10,6 +11,7 @@ from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 
+from webapp.accounts.owners import owners_by_group
 from webapp.api.limits import LimitsInForce, RuleValues, check_rank, find_user, in_force, values_of
 from webapp.api.operators import checked_operator
 from webapp.api.usage import PERMISSION, PeriodQuery, groups_of, period_of, reader_of
@@ -51,10 +53,19 @@ class Person(Result):
     is_superuser: bool
     is_stopped: bool
     """An operator has stopped the user's sending."""
+    stopped_groups: list[str]
+    """Groups of the user whose sending is stopped."""
     has_own_limits: bool
     last_seen: datetime | None
     """Arrival of the user's last request; null: none is recorded."""
     use: UsageFigures
+
+
+class GroupOwner(Result):
+    """A user who sees the usage of the group's members."""
+
+    id: int
+    name: str
 
 
 class PersonGroup(Result):
@@ -63,6 +74,11 @@ class PersonGroup(Result):
     id: int
     name: str
     num_users: int
+    owners: list[GroupOwner]
+    is_stopped: bool
+    """An operator has stopped the sending of all members."""
+    stop_reason: str
+    """Shown to the members; may be empty."""
     limits: RuleValues
     use: UsageFigures
 
@@ -119,13 +135,15 @@ def list_people(request: HttpRequest, query: PeopleQuery) -> People:
     """List users and groups with their use of a period. 403 `forbidden`."""
     _check_reader(request)
     used = figures_by_user(period_of(query), Filter())
-    members = _members()
+    members, owners = _members(), owners_by_group()
     users = _with_text(User.objects.all(), query.text)
     order = sorted(users.values_list("pk", "username"), key=lambda row: (-_num(used, row[0]), row[1]))
     return People(
         users=_people([pk for pk, _ in order[:MAX_LISTED]], used),
         num_users=len(order),
-        groups=[_group(group, members[group.pk], used) for group in Group.objects.order_by("name")],
+        groups=[
+            _group(group, members[group.pk], owners.get(group.pk, []), used) for group in Group.objects.order_by("name")
+        ],
         site_limits=values_of(rules.rule_of(None)),
     )
 
@@ -155,18 +173,18 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
 def stop_person(request: HttpRequest, target_id: int, body: StopBody) -> Stopped:
     """Stop a user now: sending is blocked, and all open requests and sets of runs stop. 403 `forbidden`."""
     found = _stoppable(request, target_id, "You cannot stop yourself.")
-    _set_stopped(found, True, _reason(body))
+    _set_stopped(found, True, checked_reason(body))
     num_sets = stop_sets(found.pk)
     stopped = Stopped(num_requests=stop_requests(found.pk), num_sets=num_sets)
     after = {"stopped requests": stopped.num_requests, "stopped sets of runs": num_sets}
-    record(found, "stopped the requests of", {}, after, _reason(body))
+    record(found, "stopped the requests of", {}, after, checked_reason(body))
     return stopped
 
 
 def resume_person(request: HttpRequest, target_id: int, body: StopBody) -> None:
     """Let a stopped user send again. Stopped requests stay stopped. 403 `forbidden`."""
     found = _stoppable(request, target_id, "You cannot end your own stop.")
-    _set_stopped(found, False, _reason(body))
+    _set_stopped(found, False, checked_reason(body))
 
 
 def _set_stopped(found: User, is_stopped: bool, reason: str) -> None:
@@ -196,7 +214,8 @@ def _stoppable(request: HttpRequest, target_id: int, refusal: str) -> User:
     return found
 
 
-def _reason(body: StopBody) -> str:
+def checked_reason(body: StopBody) -> str:
+    """The operator's reason in one line. Raises ApiError."""
     reason = " ".join(body.reason.split())
     if len(reason) > _MAX_REASON_CHARS or not reason.isprintable():
         message = f"The reason has at most {_MAX_REASON_CHARS} printable characters. Shorten it."
@@ -219,10 +238,13 @@ def _people(ids: list[int], used: dict[int, UsageFigures]) -> list[Person]:
     rows = User.objects.filter(pk__in=ids).annotate(last_seen=Subquery(last))
     own = {rule.user_id: rule for rule in Rule.objects.filter(user_id__in=ids)}
     groups, found = groups_of(ids), {row.pk: row for row in rows}
-    return [_person(found[pk], groups.get(pk, []), own.get(pk), used) for pk in ids]
+    stopped = set(Rule.objects.filter(is_stopped=True).exclude(group=None).values_list("group__name", flat=True))
+    return [_person(found[pk], groups.get(pk, []), stopped, own.get(pk), used) for pk in ids]
 
 
-def _person(row: User, groups: list[str], own: Rule | None, used: dict[int, UsageFigures]) -> Person:
+def _person(
+    row: User, groups: list[str], stopped: AbstractSet[str], own: Rule | None, used: dict[int, UsageFigures]
+) -> Person:
     return Person(
         id=row.pk,
         name=row.username,
@@ -230,6 +252,7 @@ def _person(row: User, groups: list[str], own: Rule | None, used: dict[int, Usag
         is_active=row.is_active,
         is_superuser=row.is_superuser,
         is_stopped=own is not None and own.is_stopped,
+        stopped_groups=[name for name in groups if name in stopped],
         has_own_limits=own is not None and rules.values_of(own).is_limiting,
         last_seen=getattr(row, "last_seen", None),
         use=used.get(row.pk) or joined([]),
@@ -243,11 +266,15 @@ def _members() -> dict[int, list[int]]:
     return members
 
 
-def _group(group: Group, members: list[int], used: dict[int, UsageFigures]) -> PersonGroup:
+def _group(group: Group, members: list[int], owners: list[User], used: dict[int, UsageFigures]) -> PersonGroup:
+    rule = rules.rule_of(group)
     return PersonGroup(
         id=group.pk,
         name=group.name,
         num_users=len(members),
-        limits=values_of(rules.rule_of(group)),
+        owners=[GroupOwner(each.pk, each.username) for each in owners],
+        is_stopped=rule.is_stopped,
+        stop_reason=rule.stop_reason,
+        limits=values_of(rule),
         use=joined(used[user] for user in members if user in used),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from webapp.api.operators import checked_operator
 from webapp.billing import pricing
 from webapp.billing.bill import price_book
 from webapp.billing.book import KINDS, PriceBook, PriceSet
+from webapp.billing.naming import model_names
 from webapp.billing.pricing import BadPrices, NewPrices
 from webapp.gateway.errors import ApiError, all_of, not_found
 from webapp.gateway.operation import answers
@@ -67,7 +69,7 @@ class ModelPrices(Result):
 
     model: str
     name: str
-    """The name that users see."""
+    """The name that users see: an operator's, or the model's id."""
     is_served: bool
     is_priced: bool
     """False: requests of today have no cost."""
@@ -91,7 +93,8 @@ def list_prices(request: HttpRequest) -> PriceList:
     """List the prices of all models, with their days. 403 `forbidden`."""
     checked_operator(request, VIEW, "Only operators with the permission to view prices see them.")
     book, today = price_book(), pricing.today()
-    models = [_shown(model, book, today) for model in _models(book)]
+    names = model_names()
+    models = [_shown(model, names, book, today) for model in known_models(book)]
     return PriceList(today=today, models=models)
 
 
@@ -131,7 +134,7 @@ def _check_may_add(request: HttpRequest) -> None:
 def _checked(body: PricesBody) -> NewPrices:
     unit_nano = {str(kind): getattr(body.unit_nano, kind) for kind in KINDS}
     new = NewPrices(body.model, body.effective_from, body.currency, unit_nano)
-    if new.model not in _models(price_book()):
+    if new.model not in known_models(price_book()):
         message = f"No model {new.model[:128]!r} is served, priced or was used. Choose one of the list."
         raise ApiError(400, "invalid", message, "model")
     try:
@@ -147,18 +150,18 @@ def _refusal(bad: BadPrices) -> ApiError:
     return all_of([ApiError(status, code, problem.message, problem.field) for problem in bad.problems])
 
 
-def _models(book: PriceBook) -> list[str]:
-    """The served model first, the others by name."""
+def known_models(book: PriceBook) -> list[str]:
+    """The models that are served, priced or were used: the served one first, the others by id."""
     served = settings.ENVIRONMENT.model_name
     used = UsageSum.objects.filter(span="day").order_by().values_list("model", flat=True).distinct()
     return [served, *sorted({*book.models, *used} - {served, ""})]
 
 
-def _shown(model: str, book: PriceBook, today: date) -> ModelPrices:
+def _shown(model: str, names: Mapping[str, str], book: PriceBook, today: date) -> ModelPrices:
     last = max((day for day in (last_priced_day(model), pricing.last_priced_bill(model)) if day), default=None)
     return ModelPrices(
         model=model,
-        name=model,
+        name=names.get(model, model),
         is_served=model == settings.ENVIRONMENT.model_name,
         is_priced=book.in_force(model, today) is not None,
         spans=_spans(book.history(model), today),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -18,8 +19,10 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
+from webapp.accounts.owners import owned_by
 from webapp.api.operators import signed_in_user
 from webapp.api.usage import PERMISSION as USAGE
+from webapp.billing.naming import model_names
 from webapp.chat.models import MAX_ANSWERS, Conversation
 from webapp.gateway.errors import not_found, user_id
 from webapp.gateway.page import built
@@ -53,7 +56,7 @@ EXHIBITS = {
 
 @login_required
 @ensure_csrf_cookie
-def shell(request: HttpRequest, **ids: str) -> HttpResponse:
+def shell(request: HttpRequest, **ids: Any) -> HttpResponse:
     """The front end's single page, which routes by address. 404 where the user has nothing at this address."""
     page = built("src/main.ts")
     if page is None:
@@ -77,7 +80,10 @@ def _is_there(
     request_id: str | None = None,
     rerun_id: str | None = None,
     exhibit: str | None = None,
+    group_id: int | None = None,
 ) -> bool:
+    if group_id is not None:
+        return owned_by(owner).filter(pk=group_id).exists()
     if exhibit is not None:
         return exhibit in EXHIBITS
     if rerun_id is not None:
@@ -103,6 +109,7 @@ class Model(Result):
 
     id: str
     name: str
+    """Shown to users: an operator's name for the model, or its id."""
     window: int | None
     """Tokens of prompt and answer together; null: the model's files cannot be read."""
     tokenizer_url: str
@@ -128,6 +135,8 @@ class Session(Result):
     user: SignedIn
     models: list[Model]
     default_model: str
+    model_names: dict[str, str]
+    """Shown name by a model's id. A model without one is shown by its id."""
     limits: SessionLimits
     has_otlp_endpoint: bool
     """The operator has set an address for exported traces."""
@@ -139,10 +148,10 @@ def show_session(request: HttpRequest) -> Session:
     """Show the signed-in user, the models and the workers."""
     user, environment = signed_in_user(request), settings.ENVIRONMENT
     workers = _as_told_to(user, list_workers() or [])
-    entry = services.model_entry()
+    entry, names = services.model_entry(), model_names()
     model = Model(
         id=environment.model_name,
-        name=environment.model_name,
+        name=names.get(environment.model_name, environment.model_name),
         window=_window(),
         tokenizer_url=_tokenizer_url(environment.model_name),
         is_ready=any(worker.state == "ready" for worker in workers),
@@ -154,6 +163,7 @@ def show_session(request: HttpRequest) -> Session:
         user=_signed_in(user),
         models=[model],
         default_model=environment.model_name,
+        model_names=names,
         limits=SessionLimits(message_bytes=MAX_MESSAGE_BYTES, num_answers=MAX_ANSWERS),
         has_otlp_endpoint=environment.otlp is not None,
         workers=workers,

@@ -52,11 +52,16 @@ class UsageQuery(PeriodQuery):
     """The worst verdict of the safety checks: allow, flag, rewrite or block."""
 
 
-class AllUsageQuery(UsageQuery):
-    """A period and a choice of requests of all users."""
+class MembersUsageQuery(UsageQuery):
+    """A period and a choice of requests of several users."""
 
     user: int | None = None
     """Id of a user."""
+
+
+class AllUsageQuery(MembersUsageQuery):
+    """A period and a choice of requests of all users."""
+
     group: str = ""
     """Name of a group of users."""
 
@@ -72,15 +77,18 @@ class UsedRequestsQuery(UsageQuery):
     """Only this hour of the day in `zone`."""
 
 
-class AllUsedRequestsQuery(AllUsageQuery):
+class MembersUsedRequestsQuery(UsedRequestsQuery):
+    """A period, a choice of requests of several users and their order."""
+
+    user: int | None = None
+    """Id of a user."""
+
+
+class AllUsedRequestsQuery(MembersUsedRequestsQuery):
     """A period, a choice of requests of all users and their order."""
 
-    order: Order = "newest"
-    """The newest first, or those with the highest cost, time to the first token, input or output."""
-    weekday: Annotated[int, Meta(ge=0, le=6)] | None = None
-    """Only this day of the week in `zone`; 0 is Monday."""
-    hour: Annotated[int, Meta(ge=0, le=23)] | None = None
-    """Only this hour of the day in `zone`."""
+    group: str = ""
+    """Name of a group of users."""
 
 
 def show_own_usage(request: HttpRequest, query: UsageQuery) -> UsageReport:
@@ -136,7 +144,7 @@ def asked_filter(query: UsageQuery, user_ids: tuple[int, ...] | None) -> Filter:
     return Filter(query.model, query.surface, user_ids, query.status, query.code, query.verdict)
 
 
-def chosen_users(query: AllUsageQuery) -> tuple[int, ...] | None:
+def chosen_users(query: AllUsageQuery | AllUsedRequestsQuery) -> tuple[int, ...] | None:
     """None: all users."""
     users = User.objects.all()
     if query.user is not None:

@@ -7,6 +7,7 @@ class BillingConfig(AppConfig):
 
     def ready(self) -> None:
         from webapp.audit.log import audited
-        from webapp.billing.models import Price
+        from webapp.billing.models import ModelName, Price
 
         audited(Price)
+        audited(ModelName, without=["compared"])

@@ -1,4 +1,4 @@
-"""Prices and the append-only ledger."""
+"""Prices, the names of models, and the append-only ledger."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ class Price(models.Model):
 
     def __str__(self) -> str:
         return f"{self.model} {self.kind} from {self.effective_from}"
+
+
+class ModelName(models.Model):
+    """A model's name for users. The model's id stays its name for programs."""
+
+    model = models.CharField(max_length=128, unique=True)
+    name = models.CharField(max_length=60)
+    compared = models.TextField(unique=True)
+    """The name as names are compared: see `webapp.billing.naming.compared`."""
+
+    def __str__(self) -> str:
+        return self.model
 
 
 class LedgerIsAppendOnly(Exception):

@@ -32,8 +32,10 @@ it.each([
   ["/admin/wall/", { page: "wall" }],
   ["/admin/tables/", { page: "unknown" }],
   ["/admin", { page: "unknown" }],
-  ["/usage?period=7", { page: "usage", query: "period=7" }],
+  ["/usage?period=7", { page: "usage", group: null, query: "period=7" }],
   ["/usage/7", { page: "unknown" }],
+  ["/usage/groups/7?by=user", { page: "usage", group: 7, query: "by=user" }],
+  ["/usage/groups/x", { page: "unknown" }],
 ])("knows %s", (path, route) => expect(routeOf(path)).toEqual(route));
 
 it("keeps the page between two addresses of one desk, and of no other page", () => {

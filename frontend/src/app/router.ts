@@ -11,7 +11,7 @@ export type Route =
   | { page: "compare"; ids: string[] }
   | { page: "rerun"; rerun: string }
   | { page: "race"; from: string | null }
-  | { page: "usage"; query: string }
+  | { page: "usage"; group: number | null; query: string }
   | { page: "wall" }
   | { page: "desk"; entry: DeskPage; rest: string; query: string }
   | { page: "unknown" };
@@ -28,12 +28,14 @@ export function routeOf(address: string): Route {
     return { page: "turns", conversation: id };
   if (first === "admin" && id === "requests" && rest[0] && rest.length === 1)
     return { page: "reading", request: rest[0] };
+  if (first === "usage" && id === "groups" && /^\d{1,15}$/.test(rest[0] ?? "") && rest.length === 1)
+    return { page: "usage", group: Number(rest[0]), query };
   if (rest.some(Boolean)) return { page: "unknown" };
   if (first === "") return { page: "chat", conversation: null };
   if (first === "c" && id) return { page: "chat", conversation: id };
   if (first === "requests" && id) return { page: "request", request: id };
   if (first === "library" && !id) return { page: "library" };
-  if (first === "usage" && !id) return { page: "usage", query };
+  if (first === "usage" && !id) return { page: "usage", group: null, query };
   if (first === "learn") return { page: "learn", exhibit: id || null };
   if (first === "compare" && !id) return { page: "compare", ids: idsOf(query) };
   if (first === "race" && !id) return { page: "race", from: new URLSearchParams(query).get("from") };

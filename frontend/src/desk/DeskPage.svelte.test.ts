@@ -1,7 +1,8 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { Findings, UsageReport } from "../protocol/api";
+import type { Findings, OwnedGroup, UsageReport } from "../protocol/api";
+import type { Scope } from "../transport/api";
 import DeskPage from "./DeskPage.svelte";
 import { FINDING, NOTHING, QUIET, WHAT_IF, REQUEST, figures, reportOf, usd } from "./fixtures";
 
@@ -16,6 +17,7 @@ const HELD = {
 };
 const onOpen = vi.fn();
 let standsOut: Findings = QUIET;
+let owned: OwnedGroup[] = [];
 let page: object;
 let asked: string[] = [];
 let listed: string[] = [];
@@ -23,6 +25,8 @@ let listed: string[] = [];
 /** What the server answers: a report, or a problem. */
 function answer(found: UsageReport | string): void {
   vi.stubGlobal("fetch", (address: string) => {
+    if (address === "/api/usage/groups")
+      return Promise.resolve(new Response(JSON.stringify({ groups: owned })));
     if (address === "/api/account/data") return Promise.resolve(new Response(JSON.stringify(HELD)));
     if (address.includes("/requests?")) {
       listed.push(address);
@@ -42,8 +46,8 @@ function answer(found: UsageReport | string): void {
   });
 }
 
-async function show(query: string, isOwn = false): Promise<void> {
-  page = mount(DeskPage, { target: document.body, props: { query, isOwn, onOpen } });
+async function show(query: string, scope: Scope = { kind: "all" }): Promise<void> {
+  page = mount(DeskPage, { target: document.body, props: { query, scope, onOpen } });
   await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
 }
 
@@ -63,6 +67,7 @@ afterEach(async () => {
   await unmount(page);
   [asked, listed] = [[], []];
   standsOut = QUIET;
+  owned = [];
   onOpen.mockClear();
   vi.unstubAllGlobals();
 });
@@ -107,7 +112,7 @@ it("opens a table beside a chart, which the address keeps", async () => {
 
 it("shows a user's own usage without other users", async () => {
   answer(reportOf({ now: figures({ num_requests: 8, num_unpriced: 12, cost: usd(1) }) }));
-  await show("by=user&user=3", true);
+  await show("by=user&user=3", { kind: "own" });
   expect(asked[0]).toMatch(/^\/api\/usage\?.*by=model$/);
   expect(text()).toContain("12 requests without a price: their cost is unknown.");
   expect(document.querySelector('[aria-label="Users"]')).toBeNull();
@@ -165,7 +170,7 @@ it("asks for the currency of a cost where there are several, and shows each figu
 
 it("offers the values that earlier reports had, while one is filtered by", async () => {
   answer(reportOf({ models: ["large", "small"].map((key) => ({ key, label: key })) }));
-  const props = $state({ query: "", isOwn: false, onOpen });
+  const props = $state({ query: "", onOpen });
   page = mount(DeskPage, { target: document.body, props });
   await vi.waitFor(() => expect(document.querySelector('[aria-busy="false"]')).not.toBeNull());
   answer(reportOf());
@@ -225,7 +230,7 @@ it("says what stands out, with the way to its charts and its requests", async ()
 it("says that too little is known where the days before are few", async () => {
   standsOut = { ...QUIET, num_days_known: 2 };
   answer(reportOf());
-  await show("", true);
+  await show("", { kind: "own" });
   await vi.waitFor(() =>
     expect(text()).toContain("Too few earlier days have usage to tell what is usual: 2 of"),
   );
@@ -241,4 +246,38 @@ it("says what the period would have cost, under a question that the address keep
   expect(onOpen).toHaveBeenCalledWith(
     "/admin/?first=2026-10-23&last=2026-10-25&zone=UTC&whatIf=factor%7E%7E2",
   );
+});
+
+it("switches between the own use and that of each owned group, over the same period", async () => {
+  owned = [{ id: 7, name: "<b>research</b>", num_users: 3 }];
+  answer(reportOf());
+  await show("period=7d&user=3&zone=UTC", { kind: "own" });
+  await vi.waitFor(() => expect(document.querySelector('[aria-label="Whose usage"]')).not.toBeNull());
+  const way = (name: string) =>
+    [...document.querySelectorAll('[aria-label="Whose usage"] a')].find(
+      ({ textContent }) => textContent === name,
+    )!;
+  expect(way("My use").getAttribute("aria-current")).toBe("page");
+  expect(way("<b>research</b>").getAttribute("href")).toBe("/usage/groups/7?period=7d&zone=UTC");
+  await unmount(page);
+  await show("period=7d&user=3&zone=UTC&by=user", { kind: "group", group: 7 });
+  expect(asked.at(-1)).toMatch(/^\/api\/usage\/groups\/7\?.*by=user&user=3$/);
+  await vi.waitFor(() => expect(text()).toContain("Usage of <b>research</b>"));
+  expect(text()).toContain("Requests of 3 members: those whom the group has now.");
+  expect(way("My use").getAttribute("href")).toBe("/usage?period=7d&zone=UTC");
+  await vi.waitFor(() => expect(listed.at(-1)).toContain("/api/usage/groups/7/requests?"));
+  expect(document.querySelector('[aria-label="Condition"]')).toBeNull();
+  expect(document.querySelector('a[href="/admin/prices/"]')).toBeNull();
+  expect(text()).not.toContain("Your data");
+});
+
+it("shows a user without a group no switch, and a former owner the refusal", async () => {
+  answer(reportOf());
+  await show("", { kind: "own" });
+  expect(document.querySelector('[aria-label="Whose usage"]')).toBeNull();
+  await unmount(page);
+  answer("Only an owner of the group sees its usage.");
+  await show("", { kind: "group", group: 7 });
+  expect(document.querySelector('[role="alert"]')!.textContent).toContain("Only an owner of the group");
+  expect(document.querySelector('[aria-label="Whose usage"] a[href="/usage"]')).not.toBeNull();
 });

@@ -1,7 +1,7 @@
 /** The desk's report under its choices, and the values that were seen to choose from. */
 import { SvelteMap } from "svelte/reactivity";
 import type { Choice, UsageReport } from "../protocol/api";
-import { api } from "../transport/api";
+import { api, type Scope } from "../transport/api";
 import type { FilterName } from "./address/address";
 import { causeText, VERDICTS } from "./figures/words";
 
@@ -22,11 +22,11 @@ export class Desk {
   private numLoads = 0;
 
   /** Load the report. A result overtaken by a later query is dropped; until it is there, the earlier one stays. */
-  async load(asked: string, isOwn: boolean): Promise<void> {
+  async load(asked: string, scope: Scope): Promise<void> {
     const load = ++this.numLoads;
     this.isLoading = true;
     try {
-      const report = await api.usage(new URLSearchParams(asked), isOwn);
+      const report = await api.usage(new URLSearchParams(asked), scope);
       if (load !== this.numLoads) return;
       this.learn(report);
       this.report = report;

@@ -13,6 +13,8 @@ export interface DeskView {
   query: string;
   session: Session | null;
   onOpen: (address: string) => void;
+  /** Something of the session is another now, such as a model's name. */
+  onSession: () => void;
 }
 
 export interface DeskPage {

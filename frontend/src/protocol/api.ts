@@ -111,16 +111,16 @@ export interface AllUsedRequestsQuery {
   code?: string;
   /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
   verdict?: string;
-  /** Id of a user. */
-  user?: number | null;
-  /** Name of a group of users. */
-  group?: string;
   /** The newest first, or those with the highest cost, time to the first token, input or output. */
   order?: "cost" | "first_token" | "input" | "newest" | "output";
   /** Only this day of the week in `zone`; 0 is Monday. */
   weekday?: number | null;
   /** Only this hour of the day in `zone`. */
   hour?: number | null;
+  /** Id of a user. */
+  user?: number | null;
+  /** Name of a group of users. */
+  group?: string;
 }
 
 /** Money of one currency. */
@@ -442,6 +442,17 @@ export interface Group {
   before: UsageFigures;
   /** One per part of the chart. */
   points: UsageFigures[];
+}
+
+/** A user who sees the usage of the group's members. */
+export interface GroupOwner {
+  id: number;
+  name: string;
+}
+
+/** The owners of a group, by name. */
+export interface GroupOwners {
+  owners: GroupOwner[];
 }
 
 /** A group of users and its rule. */
@@ -786,6 +797,54 @@ export interface MarksChange {
   tags?: string[] | null;
 }
 
+/** A period and a choice of requests of several users. */
+export interface MembersUsageQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
+  /** Id of a user. */
+  user?: number | null;
+}
+
+/** A period, a choice of requests of several users and their order. */
+export interface MembersUsedRequestsQuery {
+  /** Default: 29 days before `last`. */
+  first?: string | null;
+  /** The last day, included. Default: today. */
+  last?: string | null;
+  /** IANA name of the time zone whose days are counted, such as Europe/Berlin. */
+  zone?: string;
+  /** Column by which the chart is stacked. */
+  by?: "group" | "model" | "status" | "surface" | "user";
+  model?: string;
+  surface?: string;
+  status?: string;
+  /** Cause of a failure or refusal. */
+  code?: string;
+  /** The worst verdict of the safety checks: allow, flag, rewrite or block. */
+  verdict?: string;
+  /** The newest first, or those with the highest cost, time to the first token, input or output. */
+  order?: "cost" | "first_token" | "input" | "newest" | "output";
+  /** Only this day of the week in `zone`; 0 is Monday. */
+  weekday?: number | null;
+  /** Only this hour of the day in `zone`. */
+  hour?: number | null;
+  /** Id of a user. */
+  user?: number | null;
+}
+
 /** A user's text, or an answer to it. The messages of a conversation form a tree whose siblings are branches. */
 export interface Message {
   /** The request whose answer it goes on from; null also when that was deleted. */
@@ -816,6 +875,7 @@ export interface Message {
 /** A served model, and the settings of a new conversation with it. */
 export interface Model {
   id: string;
+  /** Shown to users: an operator's name for the model, or its id. */
   name: string;
   /** Tokens of prompt and answer together; null: the model's files cannot be read. */
   window: number | null;
@@ -829,10 +889,18 @@ export interface Model {
   num_params: number | null;
 }
 
+/** A model's name for users. */
+export interface ModelNameBody {
+  /** The model's id, which programs go on to use. */
+  model: string;
+  /** At most 60 characters. Empty: the model is shown by its id. */
+  name: string;
+}
+
 /** A model with its prices. */
 export interface ModelPrices {
   model: string;
-  /** The name that users see. */
+  /** The name that users see: an operator's, or the model's id. */
   name: string;
   is_served: boolean;
   /** False: requests of today have no cost. */
@@ -941,6 +1009,24 @@ export interface NoticePlan {
   notices: PlannedNotice[];
 }
 
+/** A group of which the user is an owner. */
+export interface OwnedGroup {
+  id: number;
+  name: string;
+  num_users: number;
+}
+
+/** The groups of which the user is an owner, by name. */
+export interface OwnedGroups {
+  groups: OwnedGroup[];
+}
+
+/** The member who becomes an owner. */
+export interface OwnerBody {
+  /** The user's name. */
+  name: string;
+}
+
 /** The prompts of a chat, turn by turn. */
 export interface PackedChat {
   turns: PackedTurn[];
@@ -1010,6 +1096,8 @@ export interface Person {
   is_superuser: boolean;
   /** An operator has stopped the user's sending. */
   is_stopped: boolean;
+  /** Groups of the user whose sending is stopped. */
+  stopped_groups: string[];
   has_own_limits: boolean;
   /** Arrival of the user's last request; null: none is recorded. */
   last_seen: string | null;
@@ -1021,6 +1109,11 @@ export interface PersonGroup {
   id: number;
   name: string;
   num_users: number;
+  owners: GroupOwner[];
+  /** An operator has stopped the sending of all members. */
+  is_stopped: boolean;
+  /** Shown to the members; may be empty. */
+  stop_reason: string;
   limits: RuleValues;
   use: UsageFigures;
 }
@@ -1545,6 +1638,8 @@ export interface Session {
   user: SignedIn;
   models: Model[];
   default_model: string;
+  /** Shown name by a model's id. A model without one is shown by its id. */
+  model_names: Record<string, string>;
   limits: SessionLimits;
   /** The operator has set an address for exported traces. */
   has_otlp_endpoint: boolean;
@@ -1664,6 +1759,17 @@ export interface StepCommand {
 export interface StopBody {
   /** Shown to the user where the user is stopped; at most 300 characters. */
   reason?: string;
+}
+
+/** The members whom the stop of a group concerns. */
+export interface StopPreview {
+  num_users: number;
+  /** At most 12 names: those with open requests first. */
+  users: string[];
+  /** Open requests, which the stop ends. */
+  num_requests: number;
+  /** Sets of runs with runs to come, which the stop ends. */
+  num_sets: number;
 }
 
 /** A user's sending is stopped. */
@@ -2116,6 +2222,11 @@ export interface Operations {
   "POST /api/users/{target_id}/resume": { body: StopBody; answer: void; };
   "PUT /api/users/{target_id}/limits": { body: LimitsBody; answer: RuleValues; };
   "PUT /api/groups/{group_id}/limits": { body: LimitsBody; answer: RuleValues; };
+  "POST /api/groups/{group_id}/owners": { body: OwnerBody; answer: GroupOwners; };
+  "DELETE /api/groups/{group_id}/owners/{target_id}": { answer: GroupOwners; };
+  "GET /api/groups/{group_id}/stop": { answer: StopPreview; };
+  "POST /api/groups/{group_id}/stop": { body: StopBody; answer: Stopped; };
+  "POST /api/groups/{group_id}/resume": { body: StopBody; answer: void; };
   "PUT /api/limits": { body: LimitsBody; answer: RuleValues; };
   "GET /api/notices": { answer: NoticeList; };
   "POST /api/notices": { body: NoticeBody; answer: NoticePlan; };
@@ -2124,9 +2235,14 @@ export interface Operations {
   "GET /api/prices": { answer: PriceList; };
   "POST /api/prices": { body: PricesBody; answer: PriceList; };
   "DELETE /api/prices": { query: PricesQuery; answer: PriceList; };
+  "PUT /api/prices/names": { body: ModelNameBody; answer: void; };
   "POST /api/prices/preview": { body: PricesBody; answer: PricePreview; };
   "GET /api/usage": { query: UsageQuery; answer: UsageReport; };
   "GET /api/usage/requests": { query: UsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/usage/groups": { answer: OwnedGroups; };
+  "GET /api/usage/groups/{group_id}": { query: MembersUsageQuery; answer: UsageReport; };
+  "GET /api/usage/groups/{group_id}/requests": { query: MembersUsedRequestsQuery; answer: UsedRequestList; };
+  "GET /api/usage/groups/{group_id}/findings": { query: MembersUsageQuery; answer: Findings; };
   "GET /api/usage/all": { query: AllUsageQuery; answer: UsageReport; };
   "GET /api/usage/findings": { query: UsageQuery; answer: Findings; };
   "GET /api/alerts": { answer: Alerts; };

@@ -38,6 +38,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The users whose usage is asked for: all, the signed-in one, or the members of a group that this one owns. */
+export type Scope =
+  | { readonly kind: "all" | "own"; readonly group?: undefined }
+  | { readonly kind: "group"; readonly group: number };
+
 /** The settings of the answers to a message, and their number. */
 export interface Asking {
   params: SamplingParams;
@@ -283,13 +288,20 @@ export const api = {
   experiment: <Result extends object>(request: ExperimentBody["request"]) =>
     call("POST /api/learn/experiments", { body: { request } }) as Promise<Result | Waiting>,
   health: () => call("GET /api/health"),
-  usage: (query: URLSearchParams, isOwn: boolean) =>
-    call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  usage: (query: URLSearchParams, { kind, group }: Scope) =>
+    kind === "group"
+      ? call("GET /api/usage/groups/{group_id}", { path: { group_id: group }, query })
+      : call(kind === "own" ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  ownedGroups: () => call("GET /api/usage/groups"),
   whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),
-  findings: (query: URLSearchParams, isOwn: boolean) =>
-    call(isOwn ? "GET /api/usage/findings" : "GET /api/usage/all/findings", { query }),
-  usedRequests: (query: URLSearchParams, isOwn: boolean) =>
-    call(isOwn ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
+  findings: (query: URLSearchParams, { kind, group }: Scope) =>
+    kind === "group"
+      ? call("GET /api/usage/groups/{group_id}/findings", { path: { group_id: group }, query })
+      : call(kind === "own" ? "GET /api/usage/findings" : "GET /api/usage/all/findings", { query }),
+  usedRequests: (query: URLSearchParams, { kind, group }: Scope) =>
+    kind === "group"
+      ? call("GET /api/usage/groups/{group_id}/requests", { path: { group_id: group }, query })
+      : call(kind === "own" ? "GET /api/usage/requests" : "GET /api/usage/all/requests", { query }),
   live: () => call("GET /api/live"),
   /** Of any user, for operators. */
   stopAnyRequest: (id: string) => call("POST /api/live/requests/{request_id}/stop", { path: at(id) }),

@@ -7,11 +7,11 @@ import {
   isFiltered,
   MEASURES,
   ORDERS,
-  ownOf,
   queryOf,
   TABLES,
   TIMES,
   USUAL,
+  within,
   type Choices,
 } from "./address";
 import { PERIODS } from "./period";
@@ -78,7 +78,10 @@ it("asks the API for days, zone, groups and filters", () => {
   expect(apiQuery(given, "2026-11-23", "UTC").toString()).toBe(
     "first=2026-11-17&last=2026-11-23&zone=UTC&by=user&model=m&user=3&group=a%26b",
   );
-  expect(apiQuery(ownOf(given), "2026-11-23", "UTC").toString()).toBe(
+  expect(apiQuery(within({ kind: "own" }, given), "2026-11-23", "UTC").toString()).toBe(
     "first=2026-11-17&last=2026-11-23&zone=UTC&by=model&model=m",
+  );
+  expect(apiQuery(within({ kind: "group", group: 7 }, given), "2026-11-23", "UTC").toString()).toBe(
+    "first=2026-11-17&last=2026-11-23&zone=UTC&by=user&model=m&user=3",
   );
 });

@@ -1,5 +1,6 @@
 /** The desk's choices as they stand in its address, and as the API asks for them. Pure. */
 import type { AllUsageQuery } from "../../protocol/api";
+import type { Scope } from "../../transport/api";
 import { daysOf, isDay, isPeriodName, isZone, type Days, type PeriodName } from "./period";
 
 export type By = NonNullable<AllUsageQuery["by"]>;
@@ -46,9 +47,20 @@ export type TableName = (typeof TABLES)[number];
 export const FILTERS = ["model", "surface", "status", "code", "verdict", "user", "group"] as const;
 export type FilterName = (typeof FILTERS)[number];
 
-/** A user's own usage has no other users and no groups to choose from. */
-export function filtersFor(isOwn: boolean): readonly FilterName[] {
-  return isOwn ? FILTERS.filter((name) => name !== "user" && name !== "group") : FILTERS;
+/** A user's own usage has no other users and no groups to choose from; a group's has its members alone. */
+const HIDDEN: Record<Scope["kind"], readonly (FilterName | By)[]> = {
+  all: [],
+  own: ["user", "group"],
+  group: ["group"],
+};
+
+export function filtersFor({ kind }: Scope): readonly FilterName[] {
+  return FILTERS.filter((name) => !HIDDEN[kind].includes(name));
+}
+
+/** The columns by which the chart can be stacked. */
+export function bysFor({ kind }: Scope): By[] {
+  return (Object.keys(BYS) as By[]).filter((by) => !HIDDEN[kind].includes(by));
 }
 
 export interface Choices extends Record<FilterName, string> {
@@ -143,10 +155,16 @@ export function isFiltered(choices: Choices): boolean {
 
 export const UNFILTERED = Object.fromEntries(FILTERS.map((name) => [name, ""])) as Record<FilterName, string>;
 
-/** A user's own usage has no other users and no groups to choose from, and is not stacked by them. */
-export function ownOf(choices: Choices): Choices {
-  const by = choices.by === "user" || choices.by === "group" ? USUAL.by : choices.by;
-  return { ...choices, by, user: "", group: "" };
+/** The choices without those that the scope does not have. */
+export function within(scope: Scope, choices: Choices): Choices {
+  const by = bysFor(scope).includes(choices.by) ? choices.by : USUAL.by;
+  const hidden = FILTERS.filter((name) => HIDDEN[scope.kind].includes(name));
+  return { ...choices, by, ...Object.fromEntries(hidden.map((name) => [name, ""])) };
+}
+
+/** The address of a scope's page, without its query. */
+export function pathOf({ kind, group }: Scope): string {
+  return { all: "/admin/", own: "/usage", group: `/usage/groups/${group}` }[kind];
 }
 
 /** The days that are asked for. */

@@ -1,6 +1,7 @@
 /** Words of the live pages. Pure. */
 import type { LiveRequest, LiveWorker } from "../../protocol/api";
 import { count } from "../../trace/format";
+import { fullName } from "../../ui/model-names";
 
 export const STATES: Record<LiveWorker["state"], string> = {
   ready: "ready",
@@ -45,10 +46,10 @@ export function troubleText({ state, message, last_ms, progress }: LiveWorker, n
 }
 
 /** The worker's model and machinery. */
-export function aboutText(worker: LiveWorker, nowMs: number): string {
+export function aboutText(worker: LiveWorker, nowMs: number, nameOf = (model: string) => model): string {
   const { model, device, quantization, compute, server, started_ms } = worker;
   const parts = [
-    model + (device ? ` on ${device}` : ""),
+    fullName(model, nameOf) + (device ? ` on ${device}` : ""),
     quantization,
     compute,
     server && `remote server ${server}`,

@@ -1,6 +1,7 @@
 /** The report's figures as tables: one beside each chart, and one of everything. Pure. */
 import type { Percentiles, UsageFigures, UsageReport } from "../../protocol/api";
 import { count, duration, money } from "../../trace/format";
+import { fullName } from "../../ui/model-names";
 import { MEASURES, TIMES, type By, type Measure, type TimeName } from "../address/address";
 import { byUnit, fullNames } from "../address/parts";
 import { currenciesOf, sums } from "../figures/figures";
@@ -25,6 +26,14 @@ const whole = (value: number) => quantity(value, count);
 export function groupLabel(by: By, { key, label }: { key: string; label: string }): string {
   if (by === "surface") return SURFACES[key] ?? label;
   return by === "status" ? (STATUSES[key] ?? label) : label;
+}
+
+/** The report with the names that users see of its models, each beside its id. */
+export function namedModels(report: UsageReport, nameOf: (model: string) => string): UsageReport {
+  const named = <Row extends { key: string; label: string }>(row: Row): Row =>
+    row.key ? { ...row, label: fullName(row.key, nameOf) } : row;
+  const groups = report.by === "model" ? report.groups.map(named) : report.groups;
+  return { ...report, groups, models: report.models.map(named) };
 }
 
 function unitName({ unit }: UsageReport): string {

@@ -26,6 +26,7 @@ const state = (): PersonState => ({
     is_active: true,
     is_superuser: false,
     is_stopped: isStopped,
+    stopped_groups: [],
     has_own_limits: false,
     last_seen: null,
     use: NOTHING,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { LimitsBody, LimitsInForce } from "../../protocol/api";
 import { figures, usd } from "../fixtures";
-import { amountOf, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
+import { amountOf, concernedText, costText, inForce, ruleText, stoppedText, tokensText } from "./words";
 
 const NOTHING: LimitsBody = {
   max_open: null,
@@ -64,4 +64,15 @@ it("tells how many requests were stopped", () => {
   expect(stoppedText("anna", 3, 1)).toBe(
     "anna is stopped. 3 running requests and 1 set of runs were stopped.",
   );
+});
+
+it("tells whom the stop of a group concerns", () => {
+  const concerned = { num_users: 2, users: ["<b>anna</b>", "bob"], num_requests: 0, num_sets: 0 };
+  expect(concernedText(concerned)).toBe(
+    "It stops 2 users: <b>anna</b>, bob. None of their requests is open.",
+  );
+  expect(concernedText({ ...concerned, num_users: 1200, num_requests: 3, num_sets: 1 })).toBe(
+    "It stops 1,200 users: <b>anna</b>, bob and 1,198 more. Ends at once: 3 open requests and 1 set of runs.",
+  );
+  expect(concernedText({ ...concerned, num_users: 0, users: [] })).toContain("no members");
 });

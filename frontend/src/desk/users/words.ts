@@ -1,5 +1,5 @@
 /** Limits, flags and figures of users in words. Pure. */
-import type { LimitsBody, LimitsInForce, Person, UsageFigures } from "../../protocol/api";
+import type { LimitsBody, LimitsInForce, Person, StopPreview, UsageFigures } from "../../protocol/api";
 import { count, counted, money } from "../../trace/format";
 import { numInput } from "../figures/words";
 
@@ -56,10 +56,24 @@ export function ruleText(rule: LimitsBody): string {
   return [...amounts, ...flags].join(", ");
 }
 
-export function stateText({ is_active, is_stopped, is_superuser }: Person): string {
+export function stateText({ is_active, is_stopped, stopped_groups, is_superuser }: Person): string {
   if (!is_active) return "closed";
   if (is_stopped) return "stopped";
+  if (stopped_groups.length) return `stopped with ${stopped_groups.join(", ")}`;
   return is_superuser ? "superuser" : "";
+}
+
+/** The members whom the stop of a group concerns. */
+export function concernedText({ num_users, users, num_requests, num_sets }: StopPreview): string {
+  if (!num_users) return "The group has no members now. A user who joins it can send nothing.";
+  const more = num_users - users.length;
+  const names = users.join(", ") + (more ? ` and ${count(more)} more` : "");
+  const ends = [
+    num_requests ? counted(num_requests, "open request") : "",
+    num_sets ? `${counted(num_sets, "set")} of runs` : "",
+  ].filter(Boolean);
+  const ending = ends.length ? `Ends at once: ${ends.join(" and ")}.` : "None of their requests is open.";
+  return `It stops ${counted(num_users, "user")}: ${names}. ${ending}`;
 }
 
 /** The moment in the browser's own zone: "Oct 24, 15:03". */
