@@ -1028,6 +1028,8 @@ export interface PersonGroup {
 /** One user: what the user may do, does now, and did. */
 export interface PersonState {
   person: Person;
+  /** An erasure, begun or done, keeps the account closed. */
+  is_erased: boolean;
   email: string;
   joined_at: string;
   /** Shown to the user; null: the user may send. */
@@ -1940,6 +1942,10 @@ export interface UserData {
   begun_at: string | null;
   /** Rows that the erasure has deleted so far. */
   num_deleted: number;
+  /** An erasure, begun or done, keeps the account closed. */
+  is_erased: boolean;
+  /** No other account could do everything: this one stays. */
+  is_last_superuser: boolean;
   /** The reader may export the data. */
   may_export: boolean;
   may_erase: boolean;
