@@ -766,6 +766,10 @@ export interface LiveWorker {
   num_blocks: number | null;
   /** Tokens per block. */
   block_size: number | null;
+  /** The worker computes on a CUDA device, which has memory of its own. */
+  has_device_memory: boolean;
+  /** Memory of that device in all. */
+  device_total_bytes: number | null;
   /** Null: the worker is not ready. */
   point: Point | null;
   /** Empty also where the worker is not ready: its requests are not known then. */
@@ -1131,6 +1135,12 @@ export interface Point {
   num_preemptions: number | null;
   /** Resident memory of the process. */
   rss_bytes: number | null;
+  /** Memory in use on the CUDA device, by all processes. */
+  device_used_bytes: number | null;
+  /** Time since the point before; null: there is none of this life. */
+  since_ms: number | null;
+  /** Time of the engine's steps that ended since the point before. A long one began before it. */
+  busy_ms: number | null;
 }
 
 /** The thresholds to put in force. */
