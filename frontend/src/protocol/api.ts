@@ -849,6 +849,12 @@ export interface ModelPrices {
   earliest: string;
 }
 
+/** The requests to one model. */
+export interface ModelUse {
+  model: string;
+  now: UsageFigures;
+}
+
 /** A rule to make. */
 export interface NewAlertRule {
   name: string;
@@ -1961,6 +1967,12 @@ export interface UserData {
   may_erase: boolean;
 }
 
+/** The models of one user, and those of all chosen users. */
+export interface UserModels {
+  own: ModelUse[];
+  all: ModelUse[];
+}
+
 /** Requests whose safety checks had the same worst verdict. */
 export interface Verdict {
   verdict: string;
@@ -2149,6 +2161,7 @@ export interface Operations {
   "DELETE /api/alerts/rules/{rule_id}": { answer: void; };
   "POST /api/alerts/rules/{rule_id}/test": { answer: AlertDelivery; };
   "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
+  "GET /api/usage/all/users/{target_id}/models": { query: AllUsageQuery; answer: UserModels; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };

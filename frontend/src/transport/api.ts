@@ -283,6 +283,9 @@ export const api = {
   health: () => call("GET /api/health"),
   usage: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage" : "GET /api/usage/all", { query }),
+  /** The models of one user beside those of all. */
+  userModels: (target_id: number, query: URLSearchParams) =>
+    call("GET /api/usage/all/users/{target_id}/models", { path: { target_id }, query }),
   whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),
   findings: (query: URLSearchParams, isOwn: boolean) =>
     call(isOwn ? "GET /api/usage/findings" : "GET /api/usage/all/findings", { query }),

@@ -2,7 +2,16 @@ import { expect, it } from "vitest";
 import type { LiveWorker, Point } from "../../protocol/api";
 import { startsOf } from "./course";
 import { NOW_MS, nowOf, pointOf, workerOf } from "./fixtures";
-import { fleetFigures, portion, queueTexts, rate, UNKNOWN, workerFigures, workersText } from "./measures";
+import {
+  busyFigure,
+  fleetFigures,
+  portion,
+  queueTexts,
+  rate,
+  UNKNOWN,
+  workerFigures,
+  workersText,
+} from "./measures";
 import { aboutText, span, stateText, tokensText, troubleText } from "./words";
 
 const starts = startsOf(NOW_MS);
@@ -37,17 +46,15 @@ it("tells a device's memory where there is a device, and says where the driver d
 
 it("shares the known time between steps and idleness, and says which time that is", () => {
   const busy = (points: Point[]) => {
-    const found = fleetFigures(nowOf(), new Map([["host:1", points]]), starts).find(
-      ({ name }) => name === "Busy",
-    )!;
+    const found = busyFigure(nowOf(), new Map([["host:1", points]]), starts);
     return [found.text, found.note].join(" ").replaceAll("\u00a0", " ");
   };
   const at = (ms: number, busy_ms: number | null, since_ms: number | null = 1000) =>
     pointOf({ at_ms: NOW_MS - ms, busy_ms, since_ms });
   expect(busy([])).toBe(`${UNKNOWN} `);
   expect(busy([at(3000, null, null), at(2000, null)])).toBe(`${UNKNOWN} `);
-  expect(busy([at(2000, 240), at(1000, 0)])).toBe("12 % of the last minute");
-  expect(busy([at(899_000, 0, 1000), at(1000, 3000, 1000)])).toBe("100 % of the last 15 min");
+  expect(busy([at(2000, 240), at(1000, 0)])).toBe("12 % only the last minute is known");
+  expect(busy([at(899_000, 0, 1000), at(1000, 3000, 1000)])).toBe("100 % ");
 });
 
 it("shows what a lost worker does as unknown, never as zero", () => {

@@ -33,6 +33,7 @@ export interface LiveFigure {
 type Form = Pick<LiveFigure, "form" | "axis" | "least">;
 
 export const UNKNOWN = "–";
+export const BUSY = "Busy, last 15 min";
 
 /** Points by worker. */
 export type Histories = ReadonlyMap<string, readonly Point[]>;
@@ -163,22 +164,27 @@ export function fleetFigures(now: LiveNow, histories: Histories, starts: readonl
       course: hitCourse(all.flat(), starts),
       ...SHARES,
     },
-    {
-      name: "Busy",
-      text: shown(busyShare(all.flat()), portion),
-      note: knownText(all.flat(), now.at_ms),
-      course: busyCourse(all, starts),
-      ...SHARES,
-    },
   ];
 }
 
-/** The time that the share of busy time is of: nothing older than the last 15 minutes is kept. */
+/** The share of the last 15 minutes in which the workers computed: nothing older is kept. */
+export function busyFigure(now: LiveNow, histories: Histories, starts: readonly number[]): LiveFigure {
+  const all = [...histories.values()];
+  return {
+    name: BUSY,
+    text: shown(busyShare(all.flat()), portion),
+    note: knownText(all.flat(), now.at_ms),
+    course: busyCourse(all, starts),
+    ...SHARES,
+  };
+}
+
+/** Said where less than the 15 minutes is known. */
 function knownText(points: readonly Point[], nowMs: number): string {
   const known = points.filter(({ busy_ms }) => busy_ms !== null).map(({ at_ms }) => at_ms);
-  if (!known.length) return "";
   const minutes = Math.round((nowMs - Math.min(...known)) / 60_000);
-  return minutes < 1 ? "of the last minute" : `of the last ${Math.min(minutes, 15)} min`;
+  if (!known.length || minutes >= 15) return "";
+  return minutes <= 1 ? "only the last minute is known" : `only the last ${minutes} min are known`;
 }
 
 /** Requests that wait at a worker, and prepared ones that no worker has taken. */
