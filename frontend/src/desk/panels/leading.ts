@@ -1,4 +1,4 @@
-/** Why the first of the leading users leads, from the recorded figures alone. Pure. */
+/** The shares by which the first of the leading users leads, from the recorded figures alone. Pure. */
 import type { ModelUse, UsageFigures, UsageReport, UserModels } from "../../protocol/api";
 import { nanoOf, shareText } from "../figures/words";
 
@@ -7,10 +7,12 @@ type Of = (figures: UsageFigures) => number;
 const BEHIND: [name: string, of: Of][] = [
   ["the requests", (figures) => figures.num_requests],
   ["the uncached input", (figures) => figures.uncached_input],
+  ["the cached input", (figures) => figures.cache_read],
+  ["the input written to the cache", (figures) => figures.cache_write_5m + figures.cache_write_1h],
   ["the output", (figures) => figures.output],
 ];
 
-/** The leader's share of the cost, and of the figures behind it, the largest first. Empty: nobody else is there. */
+/** The leader's share of the cost, and of the figures behind it, the largest first. Empty: no other user is there. */
 export function leadingText(report: UsageReport, currency: string): string {
   const [leader] = report.leaders;
   if (!leader || report.num_users < 2) return "";
@@ -25,11 +27,11 @@ export function leadingText(report: UsageReport, currency: string): string {
   if (!of(leader.now)) return "";
   const whole = share(of);
   const parts = others
-    .filter(([, each]) => each(report.now))
+    .filter(([, each]) => each(leader.now))
     .map(([what, each]) => ({ what, ...share(each) }))
     .sort((one, other) => other.size - one.size)
     .map(({ what, text, before }) => `${text} of ${what}${before}`);
-  const had = parts.length ? ` Behind it: ${listed(parts)}.` : "";
+  const had = parts.length ? ` Of all use, ${leader.name} had ${listed(parts)}.` : "";
   const note = whole.before ? " In brackets: the period before." : "";
   return `${leader.name} leads with ${whole.text} of ${name}${whole.before}.${had}${note}`;
 }
