@@ -78,7 +78,7 @@ def point(before: Entry | None, after: Entry) -> Point:
         kv_cached=round(blocks.num_cached / blocks.num_blocks, 4) if blocks else None,
         num_preemptions=growth.steps("num_preemptions"),
         rss_bytes=snapshot.rss_bytes,
-        device_used_bytes=snapshot.device_memory and snapshot.device_memory.used_bytes,
+        device_used_bytes=snapshot.device_memory.used_bytes if snapshot.device_memory else None,
         since_ms=seconds * 1000 if was else None,
         busy_ms=None if step_us is None else step_us / 1000,
     )
