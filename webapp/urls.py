@@ -154,6 +154,7 @@ urlpatterns = [
     ),
     path("api/alerts/rules/<int:rule_id>/test", api(POST=alerts.try_alert_rule)),
     path("api/usage/all/what-if", api(GET=what_if.ask_what_if)),
+    path("api/usage/all/users/<int:target_id>/models", api(GET=usage.show_user_models)),
     path("api/usage/all/findings", api(GET=findings.show_all_findings)),
     path("api/usage/all/requests", api(GET=usage.list_all_used_requests)),
     path("api/live", api(GET=live.show_live)),

@@ -93,6 +93,13 @@ class Work(msgspec.Struct, frozen=True):
     """All requests of the worker, in the order of their acceptance. Empty in the history."""
 
 
+class DeviceMemory(msgspec.Struct, frozen=True):
+    """Memory of the CUDA device, of all its processes together. A value that the driver does not tell is None."""
+
+    used_bytes: int | None
+    total_bytes: int | None
+
+
 class WorkerSnapshot(msgspec.Struct, frozen=True):
     """One inference worker at one moment. A value that it does not know is None."""
 
@@ -115,6 +122,8 @@ class WorkerSnapshot(msgspec.Struct, frozen=True):
     rss_bytes: int | None
     """Resident memory of the process."""
     work: Work
+    device_memory: DeviceMemory | None = None
+    """None: the worker computes on no CUDA device, or is older than this field."""
 
 
 encode_snapshot = msgspec.json.Encoder().encode

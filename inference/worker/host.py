@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import redis
 
@@ -32,6 +33,9 @@ from inference.worker.generation import WorkerServices
 from inference.worker.peeks import answer_peeks
 from inference.worker.publishing import Publisher
 from inference.worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +62,7 @@ class Host:
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
         self._services: WorkerServices | None = None
+        self._cuda: torch.device | None = None
         self._is_done = threading.Event()
         self._is_stopping = threading.Event()
         threading.Thread(target=self._load, name="load", daemon=True).start()
@@ -103,7 +108,7 @@ class Host:
 
     def _start_engine(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
         settings = self._settings
-        cuda = find_cuda(settings.device)
+        self._cuda = find_cuda(settings.device)
         cache = PackedCache(settings.weights_path)
         kernels = find_kernels(settings.kernels_path, settings.num_threads)
         engine = load_engine(
@@ -116,7 +121,7 @@ class Host:
             settings.kv_bytes,
             draft_path=_checked(settings.draft_path, tokenizer),
             is_bitwise=settings.is_bitwise,
-            cuda=cuda,
+            cuda=self._cuda,
         )
         thread = EngineThread(engine, log)
         thread.start()
@@ -140,7 +145,9 @@ class Host:
     def _publish(self) -> None:
         self._is_done.wait()
         if self._services is not None:
-            publisher = Publisher(self.name, self._settings.model_name, self._services.backend, self._started_unix_us)
+            publisher = Publisher(
+                self.name, self._settings.model_name, self._services.backend, self._started_unix_us, self._cuda
+            )
             publisher.run(self._settings.redis_url, self._is_stopping)
 
     def _on_progress(self, share: float) -> None:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 import msgspec
 import redis
@@ -16,6 +17,10 @@ from inference.backends.backend import Backend
 from inference.eventlog.clock import unix_us
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.protocol.snapshot import HISTORY_S, SILENT_S, WorkerSnapshot, encode_snapshot
+from inference.worker.device_memory import device_memory
+
+if TYPE_CHECKING:
+    import torch
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +36,8 @@ class Publisher:
     model: str
     backend: Backend
     started_unix_us: int
+    cuda: torch.device | None = None
+    """The device that computes; None: the CPU, or a server elsewhere."""
 
     def run(self, redis_url: str, is_stopping: Event) -> None:
         """Publish until the worker stops, and a last time then. Trouble is logged once, and ends nothing."""
@@ -67,6 +74,7 @@ class Publisher:
             server=description.server,
             rss_bytes=resident_bytes(),
             work=self.backend.work(),
+            device_memory=device_memory(self.cuda),
         )
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -181,6 +182,43 @@ def test_a_wrong_period_is_named_by_the_server(desk: Page, product: Running) -> 
     expect(desk.get_by_role("heading", name="Safety verdicts")).to_be_visible()
 
 
+def test_a_period_that_means_nothing_is_named_on_the_page(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?first=nonsense&last=2026-02-01"))
+    expect(desk.get_by_role("alert")).to_contain_text("“nonsense” in the address is no day")
+    desk.goto(at(product, "/admin/users/?period=fortnight"))
+    expect(desk.get_by_role("alert")).to_contain_text("“fortnight” in the address is no period")
+    desk.goto(at(product, "/admin/?first=0001-01-01&last=2026-02-01"))
+    expect(desk.get_by_role("alert")).to_contain_text("Choose a shorter one.")
+
+
+def test_a_table_opens_where_its_button_was_pressed(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC"))
+    desk.get_by_role("region", name="Who", exact=True).get_by_role("button", name="Show as a table").click()
+    expect(desk.get_by_role("region", name="Table: users").get_by_role("row").nth(1)).to_be_in_viewport()
+
+
+def test_the_last_week_says_why_its_first_user_leads(desk: Page, product: Running) -> None:
+    desk.goto(at(product, "/admin/?zone=UTC&period=7d"))
+    last = report(desk, product, "zone=UTC")["last"]
+    first = date.fromisoformat(last) - timedelta(days=6)
+    found = report(desk, product, f"zone=UTC&first={first}&last={last}")
+    who = desk.get_by_role("region", name="Who", exact=True)
+    why = who.get_by_text(re.compile(r"^\S+ leads with [\d.]+\s%"))
+    expect(why).to_contain_text(f"{found['leaders'][0]['name']} leads with")
+    expect(why).to_contain_text("of the uncached input")
+    expect(why).to_contain_text("of this user's cost")
+
+
+@pytest.mark.parametrize(("width", "height"), WIDTHS)
+def test_the_bar_shows_the_chosen_page(desk: Page, product: Running, width: int, height: int) -> None:
+    desk.set_viewport_size({"width": width, "height": height})
+    bar = desk.get_by_role("navigation", name="Desk")
+    for path, name in (("/admin/audit/", "Audit"), ("/admin/", "Usage"), ("/admin/safety/", "Safety")):
+        desk.goto(at(product, path))
+        expect(bar.get_by_role("link", name=name)).to_be_in_viewport(ratio=1)
+    desk.set_viewport_size({"width": 1360, "height": 860})
+
+
 def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Running) -> None:
     make = "from django.contrib.auth.models import User; User.objects.create_user('visitor')"
     manage(product, "shell", "-c", make)
@@ -252,6 +290,8 @@ def test_a_webhook_to_this_machine_is_refused_with_the_reason(
     desk.get_by_label("URL").fill("http://127.0.0.1/hook")
     desk.get_by_role("button", name="Make the rule").click()
     expect(desk.get_by_role("alert")).to_contain_text("is not a public address")
+    expect(desk.get_by_role("alert")).to_be_in_viewport(ratio=1)
+    expect(desk.get_by_label("URL")).to_be_focused()
     assert findings(desk) == []
     desk.set_viewport_size({"width": 1360, "height": 860})
 

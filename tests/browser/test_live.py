@@ -75,7 +75,7 @@ def test_an_answer_moves_the_figures_and_is_stopped_from_the_live_page(live: Pag
     stop.click()
     expect(stop).to_contain_text("request?")
     stop.click()
-    expect(live.get_by_text("No request runs here.")).to_be_visible()
+    expect(live.get_by_text("No request runs now.")).to_be_visible()
     expect(figure(fleet, "Streams now")).to_have_text("0")
     live.goto(f"{base_of(product)}/c/{answer.conversation}")
     expect(live.get_by_text(re.compile("An operator stopped|stopped", re.IGNORECASE)).first).to_be_visible()
@@ -124,7 +124,7 @@ def test_it_fits_and_is_accessible(live: Page, product: Running, width: int, hei
     assert live.locator(".scroller").evaluate(overflow) == 0
     assert findings(live) == []
     post(live, base_of(product), f"/api/requests/{answer.request}/cancel", {})
-    expect(live.get_by_text("No request runs here.")).to_be_visible()
+    expect(live.get_by_text("No request runs now.")).to_be_visible()
     live.set_viewport_size({"width": 1360, "height": 860})
 
 

@@ -25,6 +25,7 @@ from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.decoders.paged_decoder import PagedDecoder, ServedCache, load_paged
 from inference.models.sources.safetensors_folder import SafetensorsFolder
+from inference.worker.device_memory import device_memory
 from tests.inference.engine.fakes import Pieces, prompt, request, run
 from tests.inference.models.checkpoints import FAMILIES, write_checkpoint
 from tests.inference.models.decoders.test_families import IDS, error
@@ -120,3 +121,16 @@ def test_out_of_memory_is_known_as_such(device: torch.device) -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 45, device=device)
     assert is_out_of_memory(caught.value)
+
+
+def test_the_device_tells_its_memory(device: torch.device) -> None:
+    torch.cuda.empty_cache()
+    before = device_memory(device)
+    held = torch.empty(1 << 28, dtype=torch.uint8, device=device)
+    after = device_memory(device)
+    assert before is not None
+    assert after is not None
+    assert before.used_bytes is not None
+    assert after.used_bytes is not None
+    assert after.used_bytes - before.used_bytes >= held.numel() // 2
+    assert after.total_bytes == torch.cuda.get_device_properties(device).total_memory

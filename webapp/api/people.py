@@ -23,6 +23,7 @@ from webapp.lifecycle.stop import stop_all as stop_requests
 from webapp.limits import rules
 from webapp.limits.models import Rule
 from webapp.limits.room import room_of
+from webapp.privacy.block import is_erased
 from webapp.requests.models import Request
 from webapp.reruns.advance import stop_all as stop_sets
 from webapp.usage.listing import Slot, UsedRequest, listing
@@ -99,6 +100,8 @@ class PersonState(Result):
     """One user: what the user may do, does now, and did."""
 
     person: Person
+    is_erased: bool
+    """An erasure, begun or done, keeps the account closed."""
     email: str
     joined_at: datetime
     stop_reason: str | None
@@ -158,6 +161,7 @@ def show_person(request: HttpRequest, target_id: int, query: PeriodQuery) -> Per
     listed = listing(period, chosen, Slot(), "newest", {found.pk: found.username}, reading)
     return PersonState(
         person=_people([found.pk], figures_by_user(period, chosen))[0],
+        is_erased=is_erased(found),
         email=found.email,
         joined_at=found.date_joined,
         stop_reason=effective.stop_reason,

@@ -20,7 +20,7 @@ from webapp.audit.log import record
 from webapp.gateway.errors import ApiError
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
-from webapp.privacy.block import LastSuperuser, begin
+from webapp.privacy.block import LastSuperuser, begin, is_erased, is_last_superuser
 from webapp.privacy.export import export
 from webapp.privacy.holdings import holdings
 from webapp.privacy.models import Erasure, State
@@ -61,6 +61,10 @@ class UserData(Result):
     begun_at: datetime | None
     num_deleted: int
     """Rows that the erasure has deleted so far."""
+    is_erased: bool
+    """An erasure, begun or done, keeps the account closed."""
+    is_last_superuser: bool
+    """No other account could do everything: this one stays."""
     may_export: bool
     """The reader may export the data."""
     may_erase: bool
@@ -118,6 +122,7 @@ def _under(operator: User, user: User) -> User:
 def _shown(user: User, reader: User) -> UserData:
     erasure = Erasure.objects.filter(pk=user.pk).first()
     is_under = reader.is_superuser or not user.is_superuser
+    is_closed, is_last = is_erased(user), is_last_superuser(user)
     counted = [(each.goes, HeldRows(each.label, each.rows(user.pk).count())) for each in holdings()]
     return UserData(
         user_id=user.pk,
@@ -127,8 +132,10 @@ def _shown(user: User, reader: User) -> UserData:
         erasure=erasure.state if erasure else None,
         begun_at=erasure.begun_at if erasure else None,
         num_deleted=sum(erasure.deleted.values()) if erasure else 0,
+        is_erased=is_closed,
+        is_last_superuser=is_last,
         may_export=reader == user or (is_under and reader.has_perm(EXPORT)),
-        may_erase=reader == user or (is_under and reader.has_perm(ERASE)),
+        may_erase=(reader == user or (is_under and reader.has_perm(ERASE))) and not (is_closed or is_last),
     )
 
 
@@ -140,6 +147,7 @@ def _erased(user: User, asked_by: User, name: str) -> UserData:
     except LastSuperuser:
         message = "This is the last superuser. Make another account a superuser first, then erase this one."
         raise ApiError(409, "last_superuser", message) from None
+    user.refresh_from_db()
     return _shown(user, asked_by)
 
 

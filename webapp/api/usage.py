@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -16,10 +17,10 @@ from msgspec import Meta
 from webapp.api.operators import checked_operator, signed_in_user
 from webapp.api.requests import READ_ANY
 from webapp.gateway.errors import ApiError
-from webapp.gateway.structs import Query
+from webapp.gateway.structs import Query, Result
 from webapp.usage.listing import Order, Reader, Slot, UsedRequestList, listing
 from webapp.usage.period import BadPeriod, Period
-from webapp.usage.report import By, Names, UsageReport, report
+from webapp.usage.report import By, Names, UsageFigures, UsageReport, figures_by_model, report
 from webapp.usage.sums import Filter
 
 _USUAL_DAYS = 30
@@ -64,6 +65,20 @@ class AllUsageQuery(MembersUsageQuery):
 
     group: str = ""
     """Name of a group of users."""
+
+
+class ModelUse(Result):
+    """The requests to one model."""
+
+    model: str
+    now: UsageFigures
+
+
+class UserModels(Result):
+    """The models of one user, and those of all chosen users."""
+
+    own: list[ModelUse]
+    all: list[ModelUse]
 
 
 class UsedRequestsQuery(UsageQuery):
@@ -127,6 +142,18 @@ def show_all_usage(request: HttpRequest, query: AllUsageQuery) -> UsageReport:
     chosen = asked_filter(query, chosen_users(query))
     users = dict(User.objects.values_list("pk", "username"))
     return report(period_of(query), chosen, query.by, Names(users, groups_of(users)))
+
+
+def show_user_models(request: HttpRequest, target_id: int, query: AllUsageQuery) -> UserModels:
+    """Show the models of one user beside those of all chosen users, for operators. 403 `forbidden`."""
+    checked_reader(request)
+    period, chosen = period_of(query), asked_filter(query, chosen_users(query))
+    own = figures_by_model(period, replace(chosen, user_ids=(target_id,)))
+    return UserModels(_model_uses(own), _model_uses(figures_by_model(period, chosen)))
+
+
+def _model_uses(found: dict[str, UsageFigures]) -> list[ModelUse]:
+    return [ModelUse(model, figures) for model, figures in sorted(found.items())]
 
 
 def checked_reader(request: HttpRequest) -> User:

@@ -41,6 +41,12 @@ class Point(Result):
     """Preemptions since the point before."""
     rss_bytes: int | None
     """Resident memory of the process."""
+    device_used_bytes: int | None
+    """Memory in use on the CUDA device, by all processes."""
+    since_ms: float | None
+    """Time since the point before; null: there is none of this life."""
+    busy_ms: float | None
+    """Time of the engine's steps that ended since the point before. A long one began before it."""
 
 
 def points(entries: Sequence[Entry]) -> list[Point]:
@@ -72,6 +78,9 @@ def point(before: Entry | None, after: Entry) -> Point:
         kv_cached=round(blocks.num_cached / blocks.num_blocks, 4) if blocks else None,
         num_preemptions=growth.steps("num_preemptions"),
         rss_bytes=snapshot.rss_bytes,
+        device_used_bytes=snapshot.device_memory.used_bytes if snapshot.device_memory else None,
+        since_ms=seconds * 1000 if was else None,
+        busy_ms=None if step_us is None else step_us / 1000,
     )
 
 

@@ -79,6 +79,8 @@ def _described(snapshot: WorkerSnapshot, **more: object) -> LiveWorker:
         "server": snapshot.server,
         "num_blocks": blocks and blocks.num_blocks,
         "block_size": blocks and blocks.block_size,
+        "has_device_memory": snapshot.device_memory is not None,
+        "device_total_bytes": snapshot.device_memory and snapshot.device_memory.total_bytes,
     }
     return LiveWorker(**(fields | more))  # type: ignore[arg-type]
 
@@ -109,6 +111,8 @@ def _starting(name: str, status: WorkerStatus) -> LiveWorker:
         server=None,
         num_blocks=None,
         block_size=None,
+        has_device_memory=False,
+        device_total_bytes=None,
         point=None,
         requests=[],
     )

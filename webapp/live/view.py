@@ -55,6 +55,10 @@ class LiveWorker(Result):
     """Key/value blocks in all."""
     block_size: int | None
     """Tokens per block."""
+    has_device_memory: bool
+    """The worker computes on a CUDA device, which has memory of its own."""
+    device_total_bytes: int | None
+    """Memory of that device in all."""
     point: Point | None
     """Null: the worker is not ready."""
     requests: list[LiveRequest]

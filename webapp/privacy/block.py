@@ -7,6 +7,7 @@ from contextlib import suppress
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import QuerySet
 from redis.exceptions import RedisError
 
 from webapp.accounts.models import SignInLink
@@ -30,8 +31,7 @@ def begin(user: User, asked_by: User) -> Erasure:
     Raises LastSuperuser.
     """
     with transaction.atomic():
-        superusers = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
-        if user.is_superuser and not superusers.exclude(pk=user.pk).exists():
+        if is_last_superuser(user, _superusers().select_for_update()):
             raise LastSuperuser
         erasure = Erasure.objects.filter(user=user, done_at=None).first()
         if erasure is None:
@@ -47,6 +47,21 @@ def begin(user: User, asked_by: User) -> Erasure:
     with suppress(RedisError):
         stop_open(user.pk)
     return erasure
+
+
+def is_erased(user: User) -> bool:
+    """Return whether an erasure, begun or done, keeps the account closed."""
+    return not user.is_active and Erasure.objects.filter(pk=user.pk).exists()
+
+
+def is_last_superuser(user: User, superusers: QuerySet[User] | None = None) -> bool:
+    """Return whether no other account could do everything."""
+    others = (_superusers() if superusers is None else superusers).exclude(pk=user.pk)
+    return user.is_superuser and not others.exists()
+
+
+def _superusers() -> QuerySet[User]:
+    return User.objects.filter(is_superuser=True, is_active=True)
 
 
 def stop_open(user_id: int) -> int:

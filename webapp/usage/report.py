@@ -279,6 +279,11 @@ def figures_by_user(period: Period, chosen: Filter) -> dict[int, UsageFigures]:
     return {user: _figures(parts) for user, parts in _Reading(period, chosen).by("user_id").items()}
 
 
+def figures_by_model(period: Period, chosen: Filter) -> dict[str, UsageFigures]:
+    """Return the figures of each model with requests in the period."""
+    return {str(model): _figures(parts) for model, parts in _Reading(period, chosen).by("model").items()}
+
+
 def joined(figures: Iterable[UsageFigures]) -> UsageFigures:
     """Return the sum of some users' figures."""
     whole, costs, saved = Counter[str](), Counter[str](), Counter[str]()

@@ -777,6 +777,10 @@ export interface LiveWorker {
   num_blocks: number | null;
   /** Tokens per block. */
   block_size: number | null;
+  /** The worker computes on a CUDA device, which has memory of its own. */
+  has_device_memory: boolean;
+  /** Memory of that device in all. */
+  device_total_bytes: number | null;
   /** Null: the worker is not ready. */
   point: Point | null;
   /** Empty also where the worker is not ready: its requests are not known then. */
@@ -911,6 +915,12 @@ export interface ModelPrices {
   num_unpriced: number;
   /** The first day from which new prices may apply: the day after the last priced bill. */
   earliest: string;
+}
+
+/** The requests to one model. */
+export interface ModelUse {
+  model: string;
+  now: UsageFigures;
 }
 
 /** A rule to make. */
@@ -1121,6 +1131,8 @@ export interface PersonGroup {
 /** One user: what the user may do, does now, and did. */
 export interface PersonState {
   person: Person;
+  /** An erasure, begun or done, keeps the account closed. */
+  is_erased: boolean;
   email: string;
   joined_at: string;
   /** Shown to the user; null: the user may send. */
@@ -1222,6 +1234,12 @@ export interface Point {
   num_preemptions: number | null;
   /** Resident memory of the process. */
   rss_bytes: number | null;
+  /** Memory in use on the CUDA device, by all processes. */
+  device_used_bytes: number | null;
+  /** Time since the point before; null: there is none of this life. */
+  since_ms: number | null;
+  /** Time of the engine's steps that ended since the point before. A long one began before it. */
+  busy_ms: number | null;
 }
 
 /** The thresholds to put in force. */
@@ -2048,9 +2066,19 @@ export interface UserData {
   begun_at: string | null;
   /** Rows that the erasure has deleted so far. */
   num_deleted: number;
+  /** An erasure, begun or done, keeps the account closed. */
+  is_erased: boolean;
+  /** No other account could do everything: this one stays. */
+  is_last_superuser: boolean;
   /** The reader may export the data. */
   may_export: boolean;
   may_erase: boolean;
+}
+
+/** The models of one user, and those of all chosen users. */
+export interface UserModels {
+  own: ModelUse[];
+  all: ModelUse[];
 }
 
 /** Requests whose safety checks had the same worst verdict. */
@@ -2251,6 +2279,7 @@ export interface Operations {
   "DELETE /api/alerts/rules/{rule_id}": { answer: void; };
   "POST /api/alerts/rules/{rule_id}/test": { answer: AlertDelivery; };
   "GET /api/usage/all/what-if": { query: WhatIfQuery; answer: WhatIf; };
+  "GET /api/usage/all/users/{target_id}/models": { query: AllUsageQuery; answer: UserModels; };
   "GET /api/usage/all/findings": { query: AllUsageQuery; answer: Findings; };
   "GET /api/usage/all/requests": { query: AllUsedRequestsQuery; answer: UsedRequestList; };
   "GET /api/live": { answer: Live; };

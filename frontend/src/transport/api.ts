@@ -293,6 +293,9 @@ export const api = {
       ? call("GET /api/usage/groups/{group_id}", { path: { group_id: group }, query })
       : call(kind === "own" ? "GET /api/usage" : "GET /api/usage/all", { query }),
   ownedGroups: () => call("GET /api/usage/groups"),
+  /** The models of one user beside those of all. */
+  userModels: (target_id: number, query: URLSearchParams) =>
+    call("GET /api/usage/all/users/{target_id}/models", { path: { target_id }, query }),
   whatIf: (query: URLSearchParams) => call("GET /api/usage/all/what-if", { query }),
   findings: (query: URLSearchParams, { kind, group }: Scope) =>
     kind === "group"

@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 import redis
+import torch
 
 from inference.backends.backend import Backend, Job
 from inference.engine.loading import load_engine
@@ -16,7 +17,7 @@ from inference.eventlog.clock import RequestClock, unix_us
 from inference.eventlog.keys import snapshot_history_key, snapshot_key, snapshot_workers_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.protocol.request import GenerationRequest, SamplingParams
-from inference.protocol.snapshot import HISTORY_S, SILENT_S, Work, WorkerSnapshot, decode_snapshot
+from inference.protocol.snapshot import HISTORY_S, SILENT_S, DeviceMemory, Work, WorkerSnapshot, decode_snapshot
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
 from inference.worker.publishing import Publisher, resident_bytes
@@ -67,6 +68,16 @@ def test_a_snapshot_follows_a_request_through_the_real_engine(publisher: Publish
 
 def test_the_process_knows_its_memory() -> None:
     assert resident_bytes() is not None
+
+
+def test_a_worker_on_the_cpu_has_no_device_memory(publisher: Publisher) -> None:
+    assert publisher.snapshot().device_memory is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here a CUDA device tells")
+def test_memory_that_the_driver_does_not_tell_is_unknown(publisher: Publisher) -> None:
+    asked = replace(publisher, cuda=torch.device("cuda", 0))
+    assert asked.snapshot().device_memory == DeviceMemory(None, None)
 
 
 def test_snapshots_go_to_redis_with_a_last_one_at_the_end(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inference.protocol.snapshot import (
+    DeviceMemory,
     KVBlocks,
     PrefixCacheCounters,
     StepCounters,
@@ -24,6 +25,7 @@ def snapshot(
     requests: tuple[WorkerRequest, ...] = (),
     is_stopping: bool = False,
     num_hit: int = 0,
+    device_memory: DeviceMemory | None = None,
 ) -> WorkerSnapshot:
     """Each step takes 20 ms; half of the input tokens come from the cache."""
     return WorkerSnapshot(
@@ -49,6 +51,7 @@ def snapshot(
             cache=PrefixCacheCounters(2 * num_hit, num_hit),
             requests=requests,
         ),
+        device_memory=device_memory,
     )
 
 

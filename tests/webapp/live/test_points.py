@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.protocol.snapshot import SILENT_S
+from inference.protocol.snapshot import SILENT_S, DeviceMemory
 from tests.webapp.live.snapshots import START_US, elsewhere, entry, snapshot
 from webapp.live.points import Point, points
 from webapp.requests.snapshots import Entry
@@ -22,7 +22,15 @@ def test_counters_become_rates_and_gauges_stay() -> None:
     assert (before.decode_per_s, before.prefill_per_s, before.batch, before.num_queried) == (None,) * 4
     assert (after.decode_per_s, after.prefill_per_s, after.step_ms, after.batch) == (20.0, 40.0, 20.0, 3)
     assert (after.num_queried, after.num_hit, after.num_preemptions) == (20, 10, 0)
+    assert (before.since_ms, before.busy_ms) == (None, None)
+    assert (after.since_ms, after.busy_ms) == (2000, 400)
     assert (after.kv_used, after.kv_cached, after.rss_bytes) == (0.25, 0.5, 1 << 30)
+
+
+def test_a_devices_memory_is_told_where_its_driver_tells() -> None:
+    on_cpu, told = snapshot(), snapshot(device_memory=DeviceMemory(3 << 30, 80 << 30))
+    untold = snapshot(device_memory=DeviceMemory(None, None))
+    assert [each.device_used_bytes for each in points([*map(entry, (on_cpu, told, untold))])] == [None, 3 << 30, None]
 
 
 def test_an_idle_worker_has_no_batch_and_no_step_time() -> None:

@@ -7,6 +7,7 @@ import redis
 from django.contrib.auth.models import User
 
 from inference.eventlog.keys import snapshot_key, worker_key
+from inference.protocol.snapshot import DeviceMemory
 from inference.worker.publishing import publish
 from tests.webapp.inputs import asked
 from tests.webapp.live.snapshots import START_US, request, snapshot
@@ -47,6 +48,21 @@ def test_a_worker_is_shown_with_its_rates_and_its_requests_users(client: redis.R
     assert [(each.user, each.surface) for each in found.requests] == [("alice", "chat"), (None, None)]
     assert (found.requests[0].state, found.requests[0].num_output_tokens) == ("decode", 7)
     assert found.requests[0].age_ms > 0
+
+
+def test_only_a_worker_on_a_device_has_its_memory(client: redis.Redis) -> None:
+    publish(client, snapshot())
+    assert (worker().has_device_memory, worker().device_total_bytes) == (False, None)
+    publish(client, snapshot(at_us=START_US + 1_000_000, device_memory=DeviceMemory(3 << 30, 80 << 30)))
+    found = worker()
+    assert found.point is not None
+    assert (found.has_device_memory, found.device_total_bytes, found.point.device_used_bytes) == (
+        True,
+        80 << 30,
+        3 << 30,
+    )
+    publish(client, snapshot(at_us=START_US + 2_000_000, device_memory=DeviceMemory(None, None)))
+    assert (worker().has_device_memory, worker().device_total_bytes) == (True, None)
 
 
 def test_a_silent_worker_is_lost_with_its_last_time(client: redis.Redis) -> None:

@@ -375,11 +375,27 @@ def test_only_the_permission_opens_the_data_of_others(anna: Held, bert: Held, ro
 
 def test_the_last_superuser_stays(root: Client) -> None:
     user = User.objects.get(username="root")
+    shown = root.get("/api/account/data").json()
+    assert (shown["is_last_superuser"], shown["may_erase"]) == (True, False)
     answer = ask(root, user)
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "last_superuser")
     second = signed_in(User.objects.create_superuser("second"))
+    shown = second.get(f"/api/users/{user.pk}/data").json()
+    assert (shown["is_last_superuser"], shown["may_erase"]) == (False, True)
     assert ask(second, user).status_code == 202
     assert not finish(user).user.is_superuser
+
+
+def test_an_erased_account_is_not_offered_for_erasure_until_it_is_opened_again(root: Client, anna: Held) -> None:
+    paths = [f"/api/users/{anna.user.pk}/data", f"/api/users/{anna.user.pk}"]
+    assert [root.get(path).json()["is_erased"] for path in paths] == [False, False]
+    asked = ask(root, anna.user).json()
+    assert (asked["is_erased"], asked["may_erase"]) == (True, False)
+    finish(anna.user)
+    assert [root.get(path).json()["is_erased"] for path in paths] == [True, True]
+    User.objects.filter(pk=anna.user.pk).update(is_active=True)
+    assert [root.get(path).json()["is_erased"] for path in paths] == [False, False]
+    assert root.get(paths[0]).json()["may_erase"]
 
 
 def test_prepared_messages_of_the_erased_do_nothing(root: Client, anna: Held) -> None:

@@ -210,6 +210,23 @@ def test_users_see_their_own_usage_only(month: list[UsageRecord], alice: User) -
     assert Client().get("/api/usage").status_code == 401
 
 
+def test_a_users_models_stand_beside_those_of_all(operator: Client, alice: User, bob: User) -> None:
+    save(
+        make_record(1, alice, FIRST, model="large", cost_nano=900, uncached_input=100),
+        make_record(2, alice, FIRST, model="small", cost_nano=100),
+        make_record(3, bob, FIRST, model="small", cost_nano=200),
+        make_record(4, bob, FIRST - timedelta(days=40), model="old"),
+    )
+    path = f"/api/usage/all/users/{alice.pk}/models"
+    found = get(operator, path, **OCTOBER)
+    costs = {name: {each["model"]: each["now"]["cost"][0]["nano"] for each in found[name]} for name in found}
+    assert costs == {"own": {"large": 900, "small": 100}, "all": {"large": 900, "small": 300}}
+    assert found["own"][0]["now"]["uncached_input"] == 100
+    assert [each["model"] for each in get(operator, path, **OCTOBER, model="small")["all"]] == ["small"]
+    assert get(operator, "/api/usage/all/users/999999/models", **OCTOBER)["own"] == []
+    assert sign_in(alice).get(path).status_code == 403
+
+
 @pytest.mark.parametrize(
     ("query", "field", "words"),
     [

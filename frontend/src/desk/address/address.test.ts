@@ -7,6 +7,7 @@ import {
   isFiltered,
   MEASURES,
   ORDERS,
+  periodProblem,
   queryOf,
   TABLES,
   TIMES,
@@ -85,3 +86,19 @@ it("asks the API for days, zone, groups and filters", () => {
     "first=2026-11-17&last=2026-11-23&zone=UTC&by=user&model=m&user=3",
   );
 });
+
+it.each([
+  ["first=2026-02-30&last=2026-03-02", "“2026-02-30” in the address is no day, such as 2026-10-24."],
+  ["first=2026-03-02", "The address has no last day."],
+  ["period=fortnight", "“fortnight” in the address is no period. In place of it you see: 30 days."],
+  ["period=7d&first=x&last=2026-03-02", "In place of it you see: 7 days. Choose the period above."],
+  [
+    "zone=Mars",
+    "“Mars” in the address is no time zone, such as Europe/Berlin. You see the days of your own zone.",
+  ],
+])("says of %s what it does not understand", (query, words) => expect(periodProblem(query)).toContain(words));
+
+it.each(["", "period=7d", "first=2026-03-01&last=2026-03-02&zone=UTC", "first=2026-03-02&last=2026-03-01"])(
+  "understands %s",
+  (query) => expect(periodProblem(query)).toBe(""),
+);

@@ -1,7 +1,7 @@
 /** The desk's choices as they stand in its address, and as the API asks for them. Pure. */
 import type { AllUsageQuery } from "../../protocol/api";
 import type { Scope } from "../../transport/api";
-import { daysOf, isDay, isPeriodName, isZone, type Days, type PeriodName } from "./period";
+import { daysOf, isDay, isPeriodName, isZone, PERIODS, type Days, type PeriodName } from "./period";
 
 export type By = NonNullable<AllUsageQuery["by"]>;
 export const BYS: Record<By, string> = {
@@ -132,6 +132,30 @@ export function choicesOf(query: string): Choices {
     tables: TABLES.filter((name) => opened.includes(name)),
     whatIf: text("whatIf"),
   };
+}
+
+/** The part of an address's period that means nothing, with what is shown in its place. Empty: all of it holds. */
+export function periodProblem(query: string): string {
+  const asked = new URLSearchParams(query);
+  const [first, last, period, zone] = ["first", "last", "period", "zone"].map((name) => asked.get(name));
+  const found: string[] = [];
+  if (first || last)
+    for (const [day, name] of [
+      [first, "first"],
+      [last, "last"],
+    ] as const) {
+      if (!day) found.push(`The address has no ${name} day.`);
+      else if (!isDay(day)) found.push(`“${day}” in the address is no day, such as 2026-10-24.`);
+    }
+  else if (period && !isPeriodName(period)) found.push(`“${period}” in the address is no period.`);
+  const isPeriodLost = found.length > 0;
+  if (zone && !isZone(zone)) found.push(`“${zone}” in the address is no time zone, such as Europe/Berlin.`);
+  if (!found.length) return "";
+  const shown = choicesOf(query).period;
+  const instead = typeof shown === "string" ? PERIODS[shown] : "";
+  if (isPeriodLost) found.push(`In place of it you see: ${instead}. Choose the period above.`);
+  else found.push("You see the days of your own zone.");
+  return found.join(" ");
 }
 
 /** The query of an address: only choices that differ from the usual ones, in one order. */

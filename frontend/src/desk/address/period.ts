@@ -85,6 +85,7 @@ export function daysText({ first, last }: Days): string {
       ...(parts.includes("month") && { month: "short" }),
       ...(parts.includes("year") && { year: "numeric" }),
     });
+  if (first > last) return `${text(from, "month", "year")} to ${text(to, "month", "year")}`;
   if (first === last) return text(to, "month", "year");
   if (first.slice(0, 4) !== last.slice(0, 4))
     return `${text(from, "month", "year")} to ${text(to, "month", "year")}`;

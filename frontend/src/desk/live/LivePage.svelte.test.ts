@@ -72,7 +72,14 @@ it("shows figures and requests of each worker", async () => {
   expect(document.querySelector('[aria-label="Figures of host:1"]')!.children).toHaveLength(9);
   tell(nowOf({ workers: [workerOf({ point: pointOf({ at_ms: NOW_MS + 1000, decode_per_s: 77 }) })] }));
   expect(text()).toContain("Answer tokens a second 77");
-  expect(text()).toContain("No request runs here.");
+  expect(text()).toContain("No request runs now.");
+});
+
+it("shows what runs now before all charts", async () => {
+  await show();
+  const requests = document.querySelector('[aria-label="Requests of host:1"]')!;
+  const charts = document.querySelector('[aria-label="All workers together"]')!;
+  expect(requests.compareDocumentPosition(charts)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
 });
 
 it("stops a request at the second press only", async () => {

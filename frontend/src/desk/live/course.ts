@@ -58,6 +58,24 @@ export function hitRate(points: readonly Point[]): number | null {
   return num > 0 ? (sumOf(points.map((point) => point.num_hit)) ?? 0) / num : null;
 }
 
+/** The share of the workers' time that their steps took; null: nothing is known. A step may be longer than a part. */
+export function busyShare(points: readonly Point[]): number | null {
+  const known = points.filter(({ since_ms, busy_ms }) => since_ms !== null && busy_ms !== null);
+  const time = sumOf(known.map(({ since_ms }) => since_ms)) ?? 0;
+  return time ? Math.min(1, (sumOf(known.map(({ busy_ms }) => busy_ms)) ?? 0) / time) : null;
+}
+
+/** The course of that share. */
+export function busyCourse(all: readonly (readonly Point[])[], starts: readonly number[]): Course {
+  const course = ratioOf(
+    all.flat(),
+    starts,
+    ({ busy_ms }) => busy_ms,
+    ({ since_ms, busy_ms }) => (busy_ms === null ? null : since_ms),
+  );
+  return course.map((share) => share && Math.min(1, share));
+}
+
 /** The share of all workers' blocks in use, each worker's share weighed by its blocks; null: no worker tells. */
 export function blocksUsed(workers: readonly LiveWorker[]): number | null {
   const known = workers.filter(({ point, num_blocks }) => num_blocks && point && point.kv_used !== null);

@@ -19,6 +19,9 @@ export function pointOf(changed: Partial<Point> = {}): Point {
     kv_cached: 0.5,
     num_preemptions: 0,
     rss_bytes: 600 << 20,
+    device_used_bytes: null,
+    since_ms: 1000,
+    busy_ms: 120,
     ...changed,
   };
 }
@@ -39,6 +42,8 @@ export function workerOf(changed: Partial<LiveWorker> = {}): LiveWorker {
     server: null,
     num_blocks: 1000,
     block_size: 16,
+    has_device_memory: false,
+    device_total_bytes: null,
     point: pointOf(),
     requests: [],
     ...changed,

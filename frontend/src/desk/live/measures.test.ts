@@ -1,7 +1,17 @@
 import { expect, it } from "vitest";
+import type { LiveWorker, Point } from "../../protocol/api";
 import { startsOf } from "./course";
 import { NOW_MS, nowOf, pointOf, workerOf } from "./fixtures";
-import { fleetFigures, portion, queueTexts, rate, UNKNOWN, workerFigures, workersText } from "./measures";
+import {
+  busyFigure,
+  fleetFigures,
+  portion,
+  queueTexts,
+  rate,
+  UNKNOWN,
+  workerFigures,
+  workersText,
+} from "./measures";
 import { aboutText, span, stateText, tokensText, troubleText } from "./words";
 
 const starts = startsOf(NOW_MS);
@@ -20,6 +30,32 @@ it("tells all that a worker knows", () =>
     "Cache hit rate": "40 %",
     Memory: "600 MiB",
   }));
+
+it("tells a device's memory where there is a device, and says where the driver does not", () => {
+  const memory = (worker: LiveWorker) =>
+    workerFigures(worker, [], starts)
+      .filter(({ name }) => name === "GPU memory")
+      .map(({ text, note }) => [text, note].join(", ").replaceAll("\u00a0", " "));
+  expect(memory(workerOf())).toEqual([]);
+  const point = pointOf({ device_used_bytes: 3 * 2 ** 30 });
+  expect(memory(workerOf({ has_device_memory: true, device_total_bytes: 80 * 2 ** 30, point }))).toEqual([
+    "3.0 GiB, of 80.0 GiB, by all processes",
+  ]);
+  expect(memory(workerOf({ has_device_memory: true }))).toEqual([`${UNKNOWN}, The driver does not tell it.`]);
+});
+
+it("shares the known time between steps and idleness, and says which time that is", () => {
+  const busy = (points: Point[]) => {
+    const found = busyFigure(nowOf(), new Map([["host:1", points]]), starts);
+    return [found.text, found.note].join(" ").replaceAll("\u00a0", " ");
+  };
+  const at = (ms: number, busy_ms: number | null, since_ms: number | null = 1000) =>
+    pointOf({ at_ms: NOW_MS - ms, busy_ms, since_ms });
+  expect(busy([])).toBe(`${UNKNOWN} `);
+  expect(busy([at(3000, null, null), at(2000, null)])).toBe(`${UNKNOWN} `);
+  expect(busy([at(2000, 240), at(1000, 0)])).toBe("12 % only the last minute is known");
+  expect(busy([at(899_000, 0, 1000), at(1000, 3000, 1000)])).toBe("100 % ");
+});
 
 it("shows what a lost worker does as unknown, never as zero", () => {
   const lost = workerOf({ state: "lost", point: null });

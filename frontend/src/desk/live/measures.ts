@@ -4,6 +4,8 @@ import { count, counted, decimal } from "../../trace/format";
 import {
   blocksCourse,
   blocksUsed,
+  busyCourse,
+  busyShare,
   courseOf,
   hitCourse,
   hitRate,
@@ -31,6 +33,7 @@ export interface LiveFigure {
 type Form = Pick<LiveFigure, "form" | "axis" | "least">;
 
 export const UNKNOWN = "–";
+export const BUSY = "Busy, last 15 min";
 
 /** Points by worker. */
 export type Histories = ReadonlyMap<string, readonly Point[]>;
@@ -86,8 +89,18 @@ export function workerFigures(
     figure("Step time", (each) => each.step_ms, TIMES, stepText(point, points)),
     figure("KV blocks in use", (each) => each.kv_used, SHARES, blocksText(worker)),
     { ...figure("Cache hit rate", () => null, SHARES, "of input tokens, 15 min"), ...hits(points, starts) },
-    figure("Memory", (each) => each.rss_bytes && each.rss_bytes / MIB, MEMORY, "of the process"),
+    figure("Memory", (each) => inMib(each.rss_bytes), MEMORY, "of the process"),
+    ...(worker.has_device_memory
+      ? [figure("GPU memory", (each) => inMib(each.device_used_bytes), MEMORY, deviceText(worker))]
+      : []),
   ];
+}
+
+const inMib = (bytes: number | null) => bytes && bytes / MIB;
+
+function deviceText({ device_total_bytes }: LiveWorker): string {
+  const total = inMib(device_total_bytes);
+  return total ? `of ${memory(total)}, by all processes` : "The driver does not tell it.";
 }
 
 function hits(points: readonly Point[], starts: readonly number[]): Pick<LiveFigure, "text" | "course"> {
@@ -152,6 +165,26 @@ export function fleetFigures(now: LiveNow, histories: Histories, starts: readonl
       ...SHARES,
     },
   ];
+}
+
+/** The share of the last 15 minutes in which the workers computed: nothing older is kept. */
+export function busyFigure(now: LiveNow, histories: Histories, starts: readonly number[]): LiveFigure {
+  const all = [...histories.values()];
+  return {
+    name: BUSY,
+    text: shown(busyShare(all.flat()), portion),
+    note: knownText(all.flat(), now.at_ms),
+    course: busyCourse(all, starts),
+    ...SHARES,
+  };
+}
+
+/** Said where less than the 15 minutes is known. */
+function knownText(points: readonly Point[], nowMs: number): string {
+  const known = points.filter(({ busy_ms }) => busy_ms !== null).map(({ at_ms }) => at_ms);
+  const minutes = Math.round((nowMs - Math.min(...known)) / 60_000);
+  if (!known.length || minutes >= 15) return "";
+  return minutes <= 1 ? "only the last minute is known" : `only the last ${minutes} min are known`;
 }
 
 /** Requests that wait at a worker, and prepared ones that no worker has taken. */

@@ -12,6 +12,8 @@ const DATA: UserData = {
   erasure: null,
   begun_at: null,
   num_deleted: 0,
+  is_erased: false,
+  is_last_superuser: false,
   may_export: true,
   may_erase: true,
 };
@@ -36,7 +38,8 @@ afterEach(async () => {
 async function show(data: UserData): Promise<void> {
   vi.stubGlobal("fetch", (address: string, init: RequestInit) => {
     sent.push([`${init.method} ${address}`, (init.body as string | undefined) ?? null]);
-    const found = init.method === "POST" ? { ...data, erasure: "stopping" } : data;
+    const found =
+      init.method === "POST" ? { ...data, erasure: "stopping", is_erased: true, may_erase: false } : data;
     return Promise.resolve(new Response(JSON.stringify(found)));
   });
   page = mount(AllData, { target: document.body, props: { userId: 7 } });
@@ -68,4 +71,9 @@ it("offers what the reader may do", async () => {
   await show({ ...DATA, may_erase: false });
   expect(document.querySelector("[download]")!.getAttribute("href")).toBe("/api/users/7/export");
   expect(button("Erase …")).toBeUndefined();
+});
+
+it("says why the last superuser is not erased", async () => {
+  await show({ ...DATA, is_last_superuser: true, may_erase: false });
+  expect(document.body.textContent).toContain("This is the last superuser.");
 });

@@ -10,6 +10,8 @@ const DATA: UserData = {
   erasure: null,
   begun_at: null,
   num_deleted: 1200,
+  is_erased: false,
+  is_last_superuser: false,
   may_export: true,
   may_erase: true,
 };

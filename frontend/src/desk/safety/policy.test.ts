@@ -28,6 +28,9 @@ it("says what would change, of what, and what is not known", () => {
   expect(readText({ ...effect, num_decisions: 1000, num_unknown: 0 })).toBe(
     "All 1,000 saved decisions. Requests without a saved trace are not among them.",
   );
+  expect(readText({ ...effect, num_read: 1, num_decisions: 1, num_unknown: 0 })).toBe(
+    "1 saved decision. Requests without a saved trace are not among them.",
+  );
   expect(readText({ ...effect, num_read: 0, num_decisions: 0 })).toBe("There is no saved decision yet.");
   const file = {
     version: null,

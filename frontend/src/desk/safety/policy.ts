@@ -48,10 +48,9 @@ export function changeText({ before, after, num }: PolicyEffect["changes"][numbe
 /** What was looked at, and what is not known. */
 export function readText({ num_read, num_decisions, num_unknown }: PolicyEffect): string {
   if (!num_decisions) return "There is no saved decision yet.";
-  const read =
-    num_read < num_decisions
-      ? `The newest ${count(num_read)} of ${counted(num_decisions, "saved decision")}.`
-      : `All ${counted(num_decisions, "saved decision")}.`;
+  const decisions = counted(num_decisions, "saved decision");
+  const all = num_decisions === 1 ? `${decisions}.` : `All ${decisions}.`;
+  const read = num_read < num_decisions ? `The newest ${count(num_read)} of ${decisions}.` : all;
   const unknown = num_unknown
     ? ` ${count(num_unknown)} ${num_unknown === 1 ? "is" : "are"} unknown: the recorded scores do not decide.`
     : "";

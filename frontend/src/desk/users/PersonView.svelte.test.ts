@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { mount, unmount } from "svelte";
-import type { PersonState, Session } from "../../protocol/api";
+import type { PersonState, Session, UserData } from "../../protocol/api";
 import { NOTHING } from "../fixtures";
 import PersonView from "./PersonView.svelte";
 
@@ -13,15 +13,30 @@ const OWN = {
   may_probe: null,
   may_rerun: null,
 };
+const INTACT = { name: "<b>anna</b>", is_erased: false, erasure: null };
 let isStopped = false;
 let posted: { address: string; body: unknown }[] = [];
 let refusal = "";
 let view: object;
+/** The account as an erasure has left it. */
+let erased: { name: string; is_erased: boolean; erasure: "searching" | null } = INTACT;
+
+const held = (): UserData => ({
+  ...erased,
+  user_id: 7,
+  goes: [],
+  stays: [],
+  begun_at: null,
+  num_deleted: 0,
+  is_last_superuser: false,
+  may_export: true,
+  may_erase: !erased.is_erased,
+});
 
 const state = (): PersonState => ({
   person: {
     id: 7,
-    name: "<b>anna</b>",
+    name: erased.name,
     groups: [],
     is_active: true,
     is_superuser: false,
@@ -31,6 +46,7 @@ const state = (): PersonState => ({
     last_seen: null,
     use: NOTHING,
   },
+  is_erased: erased.is_erased,
   email: "",
   joined_at: "2026-10-01T00:00:00Z",
   stop_reason: isStopped ? "Too much" : null,
@@ -43,7 +59,7 @@ const state = (): PersonState => ({
 });
 
 beforeEach(() => {
-  [isStopped, posted, refusal] = [false, [], ""];
+  [isStopped, posted, refusal, erased] = [false, [], "", INTACT];
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true;
   };
@@ -51,7 +67,10 @@ beforeEach(() => {
     this.open = false;
   };
   vi.stubGlobal("fetch", (address: string, { method, body }: RequestInit) => {
-    if (method !== "POST") return Promise.resolve(new Response(JSON.stringify(state())));
+    if (method !== "POST") {
+      const found = address.endsWith("/data") ? held() : state();
+      return Promise.resolve(new Response(JSON.stringify(found)));
+    }
     posted.push({ address, body: JSON.parse(body as string) });
     if (refusal)
       return Promise.resolve(
@@ -118,3 +137,14 @@ it("offers no stop without the permission, and none of oneself", async () => {
   expect(button("Stop this user now")).toBeUndefined();
   expect(button("Limits")).not.toBeUndefined();
 });
+
+it("follows an erasure: the account's new name comes, and nothing is offered that it no longer has", async () => {
+  erased = { ...INTACT, erasure: "searching" };
+  await show(["limits.stop_user", "limits.change_rule", "privacy.erase_user"]);
+  await vi.waitFor(() => expect(button("Erase …")).not.toBeUndefined());
+  erased = { name: "erased-7", is_erased: true, erasure: "searching" };
+  await vi.waitFor(() => expect(document.querySelector("h1")!.textContent).toBe("erased-7"), {
+    timeout: 10_000,
+  });
+  expect(["Stop this user now", "Limits", "Erase …"].map(button)).toEqual([undefined, undefined, undefined]);
+}, 15_000);
