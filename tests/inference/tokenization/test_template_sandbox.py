@@ -18,7 +18,7 @@ import pytest
 
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
-from inference.tokenization.template_process import TemplateError, TemplateProcess
+from inference.tokenization.template_process import TemplateError, TemplateProcess, address_space_limit
 from inference.tokenization.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.slow
@@ -90,6 +90,29 @@ def test_an_error_is_short(metadata: Metadata, tokenizer: Tokenizer) -> None:
     with pytest.raises(TemplateError, match="aaaa") as caught:
         template.render([ChatMessage("user", "hi")])
     assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(("system", "is_limited"), [("linux", True), ("darwin", False)])
+def test_a_system_keeps_the_limit_that_it_knows(system: str, is_limited: bool) -> None:
+    assert (address_space_limit(system) > 0) == is_limited
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set big = text * 350000000 %}" + _ENDLESS,
+        "{{ text * 10 ** 9 }}",
+        "{{ [text] * 999999999 }}",
+        _NESTED + "{{ n.a | string | length }}",
+        _ENDLESS,
+    ],
+)
+def test_without_the_systems_limit_the_memory_is_looked_at(source: str) -> None:
+    """As on macOS, which knows none. The next rendering has a new process."""
+    process = TemplateProcess("{% if is_hostile %}" + source + "{% endif %}{{ text }}", system="darwin")
+    with pytest.raises(TemplateError, match=r"memory|more than 1 s|characters"):
+        process.render({"is_hostile": True, "text": "hi"})
+    assert process.render({"is_hostile": False, "text": "hi"}) == "hi"
 
 
 def test_others_go_on_while_one_template_takes_its_time(metadata: Metadata, tokenizer: Tokenizer) -> None:
