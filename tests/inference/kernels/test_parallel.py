@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SOURCE = Path(__file__).with_name("parallel_stress.c")
 KERNELS = Path(__file__).parents[3] / "inference" / "kernels"
 FLAGS = ["-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{KERNELS}"]
-TARGETS = ["aarch64-macos", "x86_64-macos", "aarch64-linux-gnu"]
+TARGETS = ["aarch64-macos", "aarch64-linux-gnu"]
 
 
 def build(compiler: list[str], program: Path, *options: str) -> Path:
