@@ -16,6 +16,7 @@ import psutil
 from playwright.sync_api import Page
 
 from tests.environment import share_made
+from tests.processes import is_alive
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,10 +87,3 @@ class Running:
 def descendants(pid: int) -> dict[int, str]:
     """The commands of a process's children and theirs."""
     return {found.pid: " ".join(found.cmdline()) for found in psutil.Process(pid).children(recursive=True)}
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.processes import is_alive, wait_until_gone
 from webapp.supervisor.child import Child
 
 ROOT = Path(__file__).parents[2]
@@ -41,26 +42,12 @@ while len(children) < 50:
 """
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def pid_in(log: Path) -> int:
     deadline = time.monotonic() + 120
     while not (log.is_file() and log.read_text().endswith("\n")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return int(log.read_text())
-
-
-def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + 120
-    while is_alive(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def named(word: str) -> list[int]:

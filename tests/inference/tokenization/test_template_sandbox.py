@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import NoReturn
 
@@ -20,6 +19,7 @@ from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
 from inference.tokenization.template_process import TemplateError, TemplateProcess, address_space_limit
 from inference.tokenization.tokenizer import Tokenizer
+from tests.processes import wait_until_gone
 
 pytestmark = pytest.mark.slow
 
@@ -230,7 +230,7 @@ def test_no_process_is_left_behind_by_one_that_was_killed() -> None:
         assert parent.stdout.readline() == b"ready\n"
         (child,) = _children(parent.pid)
         parent.kill()
-    _wait_until_ended(child)
+    wait_until_gone(child)
 
 
 def test_arithmetic_is_jinjas() -> None:
@@ -245,16 +245,7 @@ def _children(pid: int) -> set[int]:
 def _kill(pid: int) -> None:
     """Returns when it has ended."""
     os.kill(pid, signal.SIGKILL)
-    _wait_until_ended(pid)
-
-
-def _wait_until_ended(pid: int) -> None:
-    """Without reaping it."""
-    deadline = time.monotonic() + 120
-    with suppress(psutil.NoSuchProcess):
-        while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+    wait_until_gone(pid)
 
 
 def test_every_end_of_turn_token_of_the_vocabulary_ends_an_answer(tokenizer: Tokenizer) -> None:
