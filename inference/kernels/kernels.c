@@ -1,3 +1,6 @@
 /* The library's one translation unit. */
 #include "forward.h"
 #include "vocabulary.h"
+
+/* Whether this form computes prompts by prompt_matrix.h. */
+int has_prompt_form(void) { return HAS_PROMPT_FORM; }
