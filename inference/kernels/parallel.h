@@ -1,13 +1,9 @@
-/* A fixed team of threads that run one function together. Knows nothing of models. */
+/* A fixed team of threads that run one function together, with C11 and POSIX alone. Knows nothing of models. */
 #pragma once
-#include <immintrin.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum {
     SPINS = 5000,       /* about 0.1 ms: the time that other threads may still need within a region */
@@ -22,10 +18,12 @@ struct Team {
     int num_threads;
     Work work;
     void *argument;
-    _Alignas(CACHE_LINE) _Atomic uint32_t started;  /* counts calls of run; sleepers wait on it */
+    _Alignas(CACHE_LINE) _Atomic uint32_t started; /* counts calls of run */
     _Alignas(CACHE_LINE) _Atomic uint32_t arrived;
     _Alignas(CACHE_LINE) _Atomic uint32_t generation; /* counts barriers passed */
-    _Atomic uint32_t sleepers;
+    _Alignas(CACHE_LINE) _Atomic uint32_t sleepers; /* threads that sleep, or are about to */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* one of the counters that sleepers wait for */
     _Alignas(CACHE_LINE) _Atomic int is_ending;
     _Atomic int idle_spins; /* spins of a member without work before it sleeps */
     pthread_t *threads;
@@ -48,12 +46,32 @@ typedef struct {
     int thread;
 } Member;
 
-static void futex_wait(_Atomic uint32_t *address, uint32_t seen) {
-    syscall(SYS_futex, address, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+/* One turn of a loop that waits for another thread, which may share the core. */
+static inline void spin_once(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb"); /* yield does nothing on most cores */
+#endif
 }
 
-static void futex_wake(_Atomic uint32_t *address) {
-    syscall(SYS_futex, address, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+/* Sleeps until the counter is no longer what the caller has seen. */
+static void sleep_until_changed(Team *team, _Atomic uint32_t *counter, uint32_t seen) {
+    pthread_mutex_lock(&team->mutex);
+    atomic_fetch_add(&team->sleepers, 1);
+    while (atomic_load(counter) == seen) pthread_cond_wait(&team->changed, &team->mutex);
+    atomic_fetch_sub(&team->sleepers, 1);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+/* Counts on and wakes the sleepers. Either it sees a sleeper, or the sleeper sees the new count: both sides write before
+ * they read, in the one order that all threads see. A sleeper lets the mutex go only once it is sure to be woken. */
+static void count_on(Team *team, _Atomic uint32_t *counter) {
+    atomic_fetch_add(counter, 1);
+    if (!atomic_load(&team->sleepers)) return;
+    pthread_mutex_lock(&team->mutex);
+    pthread_cond_broadcast(&team->changed);
+    pthread_mutex_unlock(&team->mutex);
 }
 
 /* Every thread must call it; none returns before the last has called it. A thread that has waited for long sleeps: on
@@ -63,17 +81,14 @@ static void barrier(Team *team) {
     uint32_t generation = atomic_load_explicit(&team->generation, memory_order_acquire);
     if (atomic_fetch_add_explicit(&team->arrived, 1, memory_order_acq_rel) + 1 == (uint32_t)team->num_threads) {
         atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
-        atomic_store(&team->generation, generation + 1);
-        if (atomic_load(&team->sleepers)) futex_wake(&team->generation);
+        count_on(team, &team->generation);
         return;
     }
     for (int spin = 0; spin < SPINS; spin++) {
         if (atomic_load_explicit(&team->generation, memory_order_acquire) != generation) return;
-        _mm_pause();
+        spin_once();
     }
-    atomic_fetch_add(&team->sleepers, 1);
-    while (atomic_load(&team->generation) == generation) futex_wait(&team->generation, generation);
-    atomic_fetch_sub(&team->sleepers, 1);
+    sleep_until_changed(team, &team->generation, generation);
 }
 
 static void *member_main(void *pointer) {
@@ -85,11 +100,13 @@ static void *member_main(void *pointer) {
         uint32_t started = seen;
         int num_spins = atomic_load_explicit(&team->idle_spins, memory_order_relaxed);
         for (int spin = 0; spin < num_spins && started == seen; spin++) {
-            _mm_pause();
+            spin_once();
             started = atomic_load_explicit(&team->started, memory_order_acquire);
         }
-        for (; started == seen; started = atomic_load_explicit(&team->started, memory_order_acquire))
-            futex_wait(&team->started, seen);
+        if (started == seen) {
+            sleep_until_changed(team, &team->started, seen);
+            started = atomic_load_explicit(&team->started, memory_order_acquire);
+        }
         if (atomic_load(&team->is_ending)) return NULL;
         seen = started;
         team->work(team, member.thread, team->argument);
@@ -99,9 +116,10 @@ static void *member_main(void *pointer) {
 
 void team_destroy(Team *team) {
     atomic_store(&team->is_ending, 1);
-    atomic_fetch_add(&team->started, 1);
-    futex_wake(&team->started);
+    count_on(team, &team->started);
     for (int thread = 1; thread < team->num_threads; thread++) pthread_join(team->threads[thread], NULL);
+    pthread_cond_destroy(&team->changed);
+    pthread_mutex_destroy(&team->mutex);
     free(team->threads);
     free(team->memory);
     free(team);
@@ -121,6 +139,8 @@ Team *team_create(int num_threads) {
     Team *team = aligned_alloc(CACHE_LINE, (sizeof(Team) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
     if (!team) return NULL;
     *team = (Team){.num_threads = 1, .threads = calloc((size_t)num_threads, sizeof(pthread_t))};
+    pthread_mutex_init(&team->mutex, NULL);
+    pthread_cond_init(&team->changed, NULL);
     int is_whole = team->threads != NULL;
     for (; is_whole && team->num_threads < num_threads; team->num_threads += is_whole)
         is_whole = start_member(team, team->num_threads);
@@ -133,10 +153,7 @@ Team *team_create(int num_threads) {
 static void team_run(Team *team, Work work, void *argument) {
     team->work = work;
     team->argument = argument;
-    if (team->num_threads > 1) {
-        atomic_fetch_add_explicit(&team->started, 1, memory_order_release);
-        futex_wake(&team->started);
-    }
+    if (team->num_threads > 1) count_on(team, &team->started);
     work(team, 0, argument);
     barrier(team);
 }

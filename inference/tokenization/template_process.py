@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import weakref
 from pathlib import Path
 from threading import Lock
@@ -18,6 +19,10 @@ _TIME_LIMIT_S = 1.0
 """Processor time to compile or to render: thousands of times as much as an honest template needs."""
 _PATIENCE_S = 30.0
 """Longest wait for a reply: a process that was stopped from outside uses no processor time."""
+_MEMORY_LIMIT = 512 << 20
+"""Bytes; the process has some 50 MB before it reads a template."""
+_LOOK_MS = 20
+"""Time between two looks at the process's memory. It can write some 100 MB meanwhile."""
 _ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
 """Variables that the interpreter may need; all others, secrets included, are kept from foreign code."""
 
@@ -30,13 +35,23 @@ class _Killed(TemplateError):
     """The process was killed from outside."""
 
 
+def address_space_limit(system: str) -> int:
+    """Return the limit that a system (`sys.platform`) can keep at every moment; 0: none.
+
+    macOS refuses a limit below what it has reserved for any process, which is hundreds of gigabytes. There only the
+    looks at the process's memory bound it.
+    """
+    return 0 if system == "darwin" else _MEMORY_LIMIT
+
+
 class TemplateProcess:
     """Renders one template, from any thread, one rendering at a time; restarts its process after that ended."""
 
-    def __init__(self, source: str, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(self, source: str, patience_s: float = _PATIENCE_S, system: str = sys.platform) -> None:
         """Raises TemplateError. patience_s: longest wait for a reply."""
         self._source = source
         self._patience_s = patience_s
+        self._address_space = address_space_limit(system)
         self._lock = Lock()
         self._start()
 
@@ -61,7 +76,7 @@ class TemplateProcess:
     def _start(self) -> None:
         try:
             # Isolated (-I): the program is a file that imports nothing of the project.
-            command = [sys.executable, "-I", str(_PROGRAM), str(_TIME_LIMIT_S)]
+            command = [sys.executable, "-I", str(_PROGRAM), str(_TIME_LIMIT_S), str(self._address_space)]
             environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         except OSError as error:
@@ -97,10 +112,24 @@ class TemplateProcess:
         return reply
 
     def _wait(self) -> None:
-        poll = select.poll()
+        """Wait for the reply, or for the process's end. Raises TemplateError when it holds too much memory."""
+        poll, deadline = select.poll(), time.monotonic() + self._patience_s
         poll.register(self._process.stdout.fileno(), select.POLLIN)  # type: ignore[union-attr]
-        if not poll.poll(self._patience_s * 1000):
-            self._process.kill()
+        while not poll.poll(_LOOK_MS):
+            if _resident_bytes(self._process.pid) > _MEMORY_LIMIT:
+                raise TemplateError("it takes too much memory")
+            if time.monotonic() > deadline:
+                self._process.kill()
+                return
+
+
+def _resident_bytes(pid: int) -> int:
+    import psutil  # only here: it takes 10 ms, and hardly any template takes as long
+
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:  # ended meanwhile
+        return 0
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,8 @@ private attributes. For each line on standard input, a JSON object, there is one
     {"render": variables}   {"text": the rendered text}
                             {"error": the reason}
 
-Its argument: the processor time for one line in seconds, after which SIGPROF ends it. Imports nothing of the project.
+Its arguments: the processor time for one line in seconds, after which SIGPROF ends it, and the bytes of its address
+space, 0 where the system has no such limit. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -23,20 +24,19 @@ import jinja2
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-_MEMORY_LIMIT = 512 << 20
-"""Bytes of address space; the process has some 50 MB before it reads a template."""
 _MAX_RENDERED_CHARS = 2_000_000
 """Messages are placeholders: a template's own words for thousands of them take a fraction of this."""
 _MAX_ERROR_CHARS = 500
 
 
-def main(time_limit_s: float) -> None:
+def main(time_limit_s: float, memory_limit: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):  # sent to the parent's whole group; its end ends standard input
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # both are inherited
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_LIMIT, _MEMORY_LIMIT))
+    if memory_limit:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_limit, memory_limit))
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     environment.globals["raise_exception"] = _raise
     template = environment.from_string("")
@@ -72,4 +72,4 @@ def _raise(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    main(float(sys.argv[1]), int(sys.argv[2]))

@@ -17,6 +17,7 @@ from inference.kernels.forms import AUTO, CHOICES
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.models.device import DeviceChoice
 from inference.tokenization.bundled import bundled_model
+from inference.worker.cores import default_threads, read_cores
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,7 +30,7 @@ class WorkerSettings:
     model_path: Path
     model_name: str
     num_threads: int
-    """`SIGHTGLASS_THREADS`, default all cores but one. Threads of the engine."""
+    """`SIGHTGLASS_THREADS`, default all cores but one, or the fast cores of Apple silicon. Threads of the engine."""
     kv_bytes: int
     """`SIGHTGLASS_KV_MB`, default `512`. Memory for keys and values, in MiB, taken as it is used.
 
@@ -79,7 +80,7 @@ def read_settings() -> WorkerSettings:
         redis_url=env.get("SIGHTGLASS_REDIS_URL", "redis://127.0.0.1:6379/0"),
         model_path=Path(env.get("SIGHTGLASS_MODEL") or bundled_model()),
         model_name=env.get("SIGHTGLASS_MODEL_NAME", "smollm2-135m-instruct"),
-        num_threads=_positive("SIGHTGLASS_THREADS") or _default_threads(),
+        num_threads=_positive("SIGHTGLASS_THREADS") or default_threads(read_cores()),
         kv_bytes=(_positive("SIGHTGLASS_KV_MB") or 0) << 20 or DEFAULT_KV_BYTES,
         policy_path=Path(policy) if policy else None,
         weights_path=data / "weights",
@@ -143,8 +144,3 @@ def _positive(name: str) -> int | None:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise SystemExit(f"sightglass: {name} is {text!r}; use a whole number from 1 on.")
     return int(text)
-
-
-def _default_threads() -> int:
-    """Return all cores but one, left to site, Redis and browser: a thread that waits for a core stalls the others."""
-    return max(1, len(os.sched_getaffinity(0)) - 1)

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 from playwright.sync_api import Page
 
 from tests.environment import share_made
@@ -84,16 +85,11 @@ class Running:
 
 def descendants(pid: int) -> dict[int, str]:
     """The commands of a process's children and theirs."""
-    found: dict[int, str] = {}
-    for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        found[child] = Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        found |= descendants(child)
-    return found
+    return {found.pid: " ".join(found.cmdline()) for found in psutil.Process(pid).children(recursive=True)}
 
 
 def is_alive(pid: int) -> bool:
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return state not in "ZX"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.bootstrap import refusal
+
 ROOT = Path(__file__).parents[2]
 BOOTSTRAP = ROOT / "scripts" / "bootstrap.py"
 _OLD = "import runpy, sys; sys.version_info = (3, 10, 13, 'final', 0); runpy.run_path(sys.argv[1], run_name='__main__')"
@@ -42,6 +44,26 @@ def test_an_old_python_is_refused_with_the_way_out() -> None:
 def test_an_old_python_can_read_the_script_that_refuses_it() -> None:
     tree = ast.parse(BOOTSTRAP.read_text("utf-8"), feature_version=(3, 7))
     assert not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "mac_version", "reason"),
+    [
+        ("Linux", "x86_64", "", None),
+        ("Linux", "aarch64", "", None),
+        ("Darwin", "arm64", "14.0", None),
+        ("Darwin", "arm64", "26.1", None),
+        ("Darwin", "arm64", "13.6.1", "needs macOS 14"),
+        ("Darwin", "x86_64", "15.2", "Python that is made for it"),
+        ("Windows", "AMD64", "", "WSL"),
+        ("Linux", "riscv64", "", "riscv64"),
+    ],
+)
+def test_a_system_that_cannot_run_it_is_told_so_in_one_line(
+    system: str, machine: str, mac_version: str, reason: str | None
+) -> None:
+    told = refusal(system, machine, mac_version)
+    assert told is None if reason is None else told is not None and reason in told and "\n" not in told
 
 
 def test_too_small_a_disk_is_named_before_anything_is_installed(tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
-"""One child process that cannot outlive the supervisor. Knows nothing of its program."""
+"""One child process that cannot outlive the supervisor. Knows nothing of its program.
+
+A guard is started first: a shell that waits at the end of a pipe, and leads the process group that the program joins.
+The system closes the pipe's other end when the supervisor ends, however it ends. The guard then kills its own group.
+This needs nothing but a pipe and a process group, so it is the same on Linux, in WSL and on macOS. Nor does a program
+that is not ours, such as the Redis server, need to know of it.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+# A signal to the group is for the program: the guard ignores it, says that it does, and waits for the pipe's end.
+_GUARD = "trap '' HUP INT TERM; echo; read _; kill -KILL 0"
 
 
 class Child:
@@ -19,26 +25,22 @@ class Child:
     def __init__(self, name: str, command: Sequence[str | Path], log_path: Path, env: dict[str, str]) -> None:
         self.name = name
         self.log_path = log_path
-        libc = ctypes.CDLL(None)
-        parent = os.getpid()
-
-        def die_with_parent() -> None:  # in the child, between fork and exec
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() != parent:  # the parent died before the line above
-                os._exit(1)
-
         if log_path.exists():  # the previous run's log may hold the reason for its end
             log_path.replace(log_path.with_suffix(".log.1"))
-        with log_path.open("wb") as log:
-            self._process = subprocess.Popen(
-                list(map(str, command)),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env=env,
-                process_group=0,
-                preexec_fn=die_with_parent,  # noqa: PLW1509 (no threads run in the supervisor)
-            )
+        self._guard = _start_guard()
+        try:
+            with log_path.open("wb") as log:
+                self._process = subprocess.Popen(
+                    list(map(str, command)),
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    env=env,
+                    process_group=self._guard.pid,
+                )
+        except BaseException:
+            self._end_group()
+            raise
 
     @property
     def pid(self) -> int:
@@ -46,20 +48,24 @@ class Child:
 
     @property
     def exit_status(self) -> int | None:
-        return self._process.poll()
+        """The program's status; None while it runs. What it leaves of its group is ended once it is known."""
+        status = self._process.poll()
+        if status is not None:
+            self._end_group()
+        return status
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the whole group, so that grandchildren get it too."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, number)
+        if self._guard.returncode is None:  # no other group has the guard's number before it is reaped
+            # macOS says PermissionError of a group whose processes have all ended.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._guard.pid, number)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for the end; False after the timeout."""
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return self.exit_status is not None
 
     def ending(self) -> str:
         """The exit status with the log's last line, or the signal: a killed process had no time to log."""
@@ -73,3 +79,22 @@ class Child:
         """The log's last line, usually the reason for the exit."""
         lines = self.log_path.read_text("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else "(its log is empty)"
+
+    def _end_group(self) -> None:
+        self.send(signal.SIGKILL)
+        self._guard.communicate()
+
+
+def _start_guard() -> subprocess.Popen[bytes]:
+    """Return the leader of a new process group, as soon as no signal but SIGKILL ends it."""
+    guard = subprocess.Popen(
+        ["/bin/sh", "-c", _GUARD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+    assert guard.stdout is not None
+    with guard.stdout:
+        guard.stdout.readline()
+    return guard

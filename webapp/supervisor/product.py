@@ -16,7 +16,16 @@ from webapp.environment import ROOT, Environment
 from webapp.supervisor.child import Child
 
 _MAX_MEMORY = "512mb"
+_PREFIX, _SOCKET = "sightglass-", "redis.sock"
+_MAX_SOCKET_PATH = 103
+"""Bytes of a socket's path that every system takes: macOS this many, Linux 107."""
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
+
+
+def place_for_socket(temporary: str) -> str:
+    """Return the folder of temporary files if a socket's path fits below it, and /tmp otherwise."""
+    longest = Path(temporary) / f"{_PREFIX}xxxxxxxx" / _SOCKET
+    return temporary if len(os.fsencode(longest)) <= _MAX_SOCKET_PATH else "/tmp"  # noqa: S108 (mkdtemp follows)
 
 
 class Product:
@@ -28,9 +37,8 @@ class Product:
         self._start = start
         self.logs = environment.data / "logs"
         self.logs.mkdir(exist_ok=True)
-        # A temporary folder with a short path: a socket's path may have 107 bytes at most.
-        self.runtime = Path(tempfile.mkdtemp(prefix="sightglass-"))
-        self.redis_url = f"unix://{self.runtime / 'redis.sock'}?db=0"
+        self.runtime = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place_for_socket(tempfile.gettempdir())))
+        self.redis_url = f"unix://{self.runtime / _SOCKET}?db=0"
         self._env = os.environ | {
             "SIGHTGLASS_REDIS_URL": self.redis_url,
             "SIGHTGLASS_DATA": str(environment.data),
@@ -43,7 +51,7 @@ class Product:
     def start_redis(self) -> Child:
         options = {
             "--port": "0",
-            "--unixsocket": str(self.runtime / "redis.sock"),
+            "--unixsocket": str(self.runtime / _SOCKET),
             "--unixsocketperm": "700",
             "--save": "",
             "--dir": str(self.runtime),

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import NoReturn
 
+import psutil
 import pytest
 
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
-from inference.tokenization.template_process import TemplateError, TemplateProcess
+from inference.tokenization.template_process import TemplateError, TemplateProcess, address_space_limit
 from inference.tokenization.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.slow
@@ -92,6 +92,29 @@ def test_an_error_is_short(metadata: Metadata, tokenizer: Tokenizer) -> None:
     assert len(str(caught.value)) < 600
 
 
+@pytest.mark.parametrize(("system", "is_limited"), [("linux", True), ("darwin", False)])
+def test_a_system_keeps_the_limit_that_it_knows(system: str, is_limited: bool) -> None:
+    assert (address_space_limit(system) > 0) == is_limited
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% set big = text * 350000000 %}" + _ENDLESS,
+        "{{ text * 10 ** 9 }}",
+        "{{ [text] * 999999999 }}",
+        _NESTED + "{{ n.a | string | length }}",
+        _ENDLESS,
+    ],
+)
+def test_without_the_systems_limit_the_memory_is_looked_at(source: str) -> None:
+    """As on macOS, which knows none. The next rendering has a new process."""
+    process = TemplateProcess("{% if is_hostile %}" + source + "{% endif %}{{ text }}", system="darwin")
+    with pytest.raises(TemplateError, match=r"memory|more than 1 s|characters"):
+        process.render({"is_hostile": True, "text": "hi"})
+    assert process.render({"is_hostile": False, "text": "hi"}) == "hi"
+
+
 def test_others_go_on_while_one_template_takes_its_time(metadata: Metadata, tokenizer: Tokenizer) -> None:
     """Nor does what it takes in one operation keep this process from its own work."""
     template = ChatTemplate(replace(metadata, chat_template=_NESTED + "{{ n.a == n.b }}"), tokenizer)
@@ -155,8 +178,7 @@ def test_what_the_environment_holds_is_not_for_a_template() -> None:
     before = _children(os.getpid())
     process = TemplateProcess("")
     (child,) = _children(os.getpid()) - before
-    names = {line.partition(b"=")[0] for line in Path(f"/proc/{child}/environ").read_bytes().split(b"\0")}
-    assert names <= {b"PATH", b"LD_LIBRARY_PATH", b""}
+    assert set(psutil.Process(child).environ()) <= {"PATH", "LD_LIBRARY_PATH", "LC_CTYPE", "__CF_USER_TEXT_ENCODING"}
     del process
 
 
@@ -207,10 +229,8 @@ def test_no_process_is_left_behind_by_one_that_was_killed() -> None:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"
         (child,) = _children(parent.pid)
-        ended = os.pidfd_open(child)
         parent.kill()
-    assert select.select([ended], [], [], 10)[0]
-    os.close(ended)
+    _wait_until_ended(child)
 
 
 def test_arithmetic_is_jinjas() -> None:
@@ -219,16 +239,22 @@ def test_arithmetic_is_jinjas() -> None:
 
 
 def _children(pid: int) -> set[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return {int(child) for task in tasks for child in (task / "children").read_text("ascii").split()}
+    return {child.pid for child in psutil.Process(pid).children()}
 
 
 def _kill(pid: int) -> None:
     """Returns when it has ended."""
-    ended = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
-    select.select([ended], [], [])
-    os.close(ended)
+    _wait_until_ended(pid)
+
+
+def _wait_until_ended(pid: int) -> None:
+    """Without reaping it."""
+    deadline = time.monotonic() + 120
+    with suppress(psutil.NoSuchProcess):
+        while psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_every_end_of_turn_token_of_the_vocabulary_ends_an_answer(tokenizer: Tokenizer) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -14,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 import redis
 
@@ -114,16 +114,13 @@ class Site:
         return int(self._redis.ttl(log_key(request_id)))
 
     def num_files(self) -> int:
-        return len(list(Path(f"/proc/{self.child.pid}/fd").iterdir()))
+        return int(psutil.Process(self.child.pid).num_fds())
 
     def num_threads(self) -> int:
-        return len(list(Path(f"/proc/{self.child.pid}/task").iterdir()))
+        return int(psutil.Process(self.child.pid).num_threads())
 
     def resident_mib(self) -> float:
-        status = Path(f"/proc/{self.child.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+) kB", status)
-        assert found
-        return int(found.group(1)) / 1024
+        return float(psutil.Process(self.child.pid).memory_info().rss) / (1 << 20)
 
     def close(self) -> None:
         self.client.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,7 +75,7 @@ def test_an_array_let_go_takes_no_memory_and_is_read_again(tmp_path: Path) -> No
 
 
 def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    return int(psutil.Process().memory_info().rss)
 
 
 @pytest.mark.parametrize(

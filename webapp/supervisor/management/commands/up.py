@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
+from webapp.supervisor.open_files import allow_open_files
 from webapp.supervisor.product import Product
 from webapp.supervisor.supervisor import Supervisor
 
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             held = lock(environment.data, environment.public_url or environment.address)
             os.set_inheritable(held, False)
             self._migrate()
+            allow_open_files()
             product = Product(environment)
             Supervisor(product, self._say).run(lambda: self._announce(product, start))
         except CannotStart as error:

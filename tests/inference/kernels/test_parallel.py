@@ -1,0 +1,77 @@
+"""The team of threads: no thread runs ahead, none sleeps for ever, and it needs nothing that only one system has."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+SOURCE = Path(__file__).with_name("parallel_stress.c")
+KERNELS = Path(__file__).parents[3] / "inference" / "kernels"
+FLAGS = ["-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{KERNELS}"]
+TARGETS = ["aarch64-macos", "aarch64-linux-gnu"]
+
+
+def build(compiler: list[str], program: Path, *options: str) -> Path:
+    command = [*compiler, *FLAGS, *options, str(SOURCE), "-o", str(program)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(program.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.fixture(scope="module")
+def compiler() -> list[str]:
+    found = shutil.which(os.environ.get("CC") or "cc")
+    if found is None:
+        pytest.skip("no C compiler was found")
+    return [found]
+
+
+@pytest.fixture(scope="module")
+def stress(compiler: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(compiler, tmp_path_factory.mktemp("stress") / "stress")
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 8])
+@pytest.mark.parametrize("idle_spins", [0, 10_000])
+def test_no_thread_runs_ahead_and_none_sleeps_for_ever(stress: Path, num_threads: int, idle_spins: int) -> None:
+    """With more threads than cores, too."""
+    assert subprocess.run([stress, str(num_threads), "100", str(idle_spins)], check=False, timeout=240).returncode == 0
+
+
+@pytest.mark.parametrize("idle_spins", [0, 1000])
+def test_the_thread_sanitizer_finds_no_race(compiler: list[str], tmp_path: Path, idle_spins: int) -> None:
+    probe = tmp_path / "probe.c"
+    probe.write_text("int main(void) { return 0; }", "ascii")
+    command = [*compiler, "-fsanitize=thread", str(probe), "-o", str(tmp_path / "probe")]
+    if (
+        subprocess.run(command, capture_output=True, check=False).returncode
+        or subprocess.run([tmp_path / "probe"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("this compiler or this system has no thread sanitizer")
+    program = build(compiler, tmp_path / "stress", "-fsanitize=thread")
+    done = subprocess.run(
+        [program, "4", "100", str(idle_spins)], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_it_is_compiled_and_linked_for_systems_that_are_not_here(tmp_path: Path, target: str) -> None:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("the compiler for other systems is missing: pip install ziglang")
+    program = build([sys.executable, "-m", "ziglang", "cc", "-target", target], tmp_path / "stress")
+    assert program.stat().st_size > 0
