@@ -43,7 +43,7 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
 
 @contextmanager
 def _writable(directory: Path) -> Iterator[Path]:
-    """Yield the directory, or where it cannot be written one that is removed: a loaded library needs its file no more."""
+    """Yield the directory, or where it cannot be written one that is removed afterwards: a loaded library lasts."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

@@ -18,7 +18,8 @@ from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import PLAIN, Form, NoKernels
 
 SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
-_FLAGS = ("-std=gnu11", "-ffp-contract=off", "-shared", "-fPIC", "-pthread")
+_SOURCE = Path(__file__).with_name("kernels.c")
+FLAGS = ("-std=gnu11", "-ffp-contract=off", "-pthread")
 """Without contraction every compiler computes the same."""
 _LIMIT_S = 120
 _KEPT_S = 30 * 86_400
@@ -49,7 +50,7 @@ def compile_form(form: Form, directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory) as scratch:
             built = Path(scratch) / library.name
-            with _running(_command(form, compiler, built)) as compiling:
+            with _running([*compile_command(form, compiler, _SOURCE, built), "-shared", "-fPIC"]) as compiling:
                 reference = built if form is PLAIN else compile_form(PLAIN, directory)
                 _finish(compiling, f"{compiler[0]} could not compile them")
             if form is not PLAIN:
@@ -63,9 +64,12 @@ def compile_form(form: Form, directory: Path) -> Path:
     return library
 
 
-def _command(form: Form, compiler: Sequence[str], target: Path) -> list[str]:
-    source = str(Path(__file__).parent / "kernels.c")
-    return [*compiler, *_FLAGS, *form.flags, f"-DFORM_{form.vectors}=1", "-o", str(target), source, "-lm"]
+def compile_command(form: Form, compiler: Sequence[str], source: Path, target: Path) -> list[str]:
+    """Return the command that compiles `source`, which includes kernels.c, in this form."""
+    flags = [*form.flags, f"-DFORM_{form.vectors}=1", f"-I{SOURCES[0].parent}"]
+    if "ziglang" in compiler:  # its Clang names a CPU where others name an architecture
+        flags = [flag.replace("-march=armv8.2-a", "-mcpu=generic") for flag in flags]
+    return [*compiler, *FLAGS, *flags, "-o", str(target), str(source), "-lm"]
 
 
 def _compare(built: Path, reference: Path) -> None:
@@ -96,7 +100,7 @@ def _finish(process: subprocess.Popen[str], problem: str) -> None:
 def _key(form: Form, compiler: Sequence[str]) -> str:
     """Hash everything that the library depends on: a data folder may move to another machine."""
     stat = Path(compiler[0]).resolve().stat()
-    parts = [*_FLAGS, *form.flags, *sorted(cpu_features()), *compiler, f"{stat.st_size} {stat.st_mtime_ns}"]
+    parts = [*FLAGS, *form.flags, *sorted(cpu_features()), *compiler, f"{stat.st_size} {stat.st_mtime_ns}"]
     parts += [source.read_text("utf-8") for source in SOURCES]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -5,7 +5,6 @@ A form is the text of the kernels compiled with one file of vector primitives, s
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 AUTO, TORCH = "auto", "torch"
@@ -53,12 +52,12 @@ CHOICES = (AUTO, *dict.fromkeys(form.name for form in FORMS), TORCH)
 """Values of SIGHTGLASS_KERNELS."""
 
 
-def usable(features: Set[str]) -> list[Form]:
+def usable(features: frozenset[str]) -> list[Form]:
     """Return the forms that a CPU with these features computes, best first; the last is PLAIN."""
     return [form for form in FORMS if features.issuperset(form.needs)]
 
 
-def candidates(wanted: str, features: Set[str]) -> list[Form]:
+def candidates(wanted: str, features: frozenset[str]) -> list[Form]:
     """Return the forms to try in turn; `wanted` is one of CHOICES but TORCH. Raises NoKernels."""
     forms = usable(features)
     if wanted == AUTO:

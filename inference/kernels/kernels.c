@@ -1,5 +1,6 @@
 /* The library's one translation unit. */
 #include "forward.h"
+#include "self_test.h"
 #include "vocabulary.h"
 
 /* Whether this form computes prompts by prompt_matrix.h. */
