@@ -11,7 +11,7 @@ from collections import defaultdict
 from benchmarks.setting import MODEL, NUM_CANDIDATES, NUM_THREADS, tokenizer
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
-from inference.kernels.library import find_kernels
+from inference.kernels.choice import find_kernels
 from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.request import GenerationRequest, SamplingParams
 from inference.worker.settings import read_settings
@@ -23,7 +23,7 @@ class Ours:
     def __init__(self, has_drafts: bool = False) -> None:
         """has_drafts: the prompts repeat one sentence, which is better fare for drafts than most."""
         settings = read_settings()
-        kernels = find_kernels(settings.kernels_path, NUM_THREADS)
+        kernels = find_kernels(settings.kernels_path, NUM_THREADS, settings.kernels)
         cache = PackedCache(settings.weights_path)
         self._engine = load_engine(MODEL, NUM_THREADS, tokenizer(), cache=cache, kernels=kernels, has_drafts=has_drafts)
         self._num_requests = 0

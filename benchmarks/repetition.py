@@ -26,7 +26,7 @@ from benchmarks.setting import MODEL, NUM_THREADS, tokenizer
 from inference.engine.engine import Engine
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import RequestClock, unix_us
-from inference.kernels.library import find_kernels
+from inference.kernels.choice import find_kernels
 from inference.models.weights.packed_cache import PackedCache
 from inference.protocol.events import TokenSampled
 from inference.protocol.request import FinishReason, GenerationRequest, SamplingParams
@@ -114,7 +114,7 @@ class Bench:
 
     def __init__(self, num_threads: int = NUM_THREADS) -> None:
         settings = read_settings()
-        kernels = find_kernels(settings.kernels_path, num_threads)
+        kernels = find_kernels(settings.kernels_path, num_threads, settings.kernels)
         cache = PackedCache(settings.weights_path)
         self._engine: Engine = load_engine(
             MODEL, num_threads, tokenizer(), cache=cache, kernels=kernels, kv_bytes=_KV_BYTES, has_drafts=False

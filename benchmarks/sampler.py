@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.grammar.grammar import Grammars
-from inference.kernels.library import find_kernels
+from inference.kernels.choice import find_kernels
 from inference.protocol.request import SamplingParams
 from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.sampler import NUM_SORTED, Sampler

@@ -1,4 +1,4 @@
-"""Products, attention and sums in C for CPUs with AVX-512 VNNI and BF16, compiled where a compiler is found.
+"""Products, attention and sums in C, compiled where a compiler is found, in a form per instruction set.
 
 Without them PyTorch computes the same, more slowly. Knows nothing of files, requests or scheduling.
 """

@@ -1,4 +1,4 @@
-/* The decoder's forward pass on a CPU with AVX-512 VNNI and BF16: one call computes one engine step.
+/* The decoder's forward pass on a CPU: one call computes one engine step.
  *
  * Each layer is a few regions with a barrier between them; within one the threads take pieces of work from a shared
  * counter, so that a thread that briefly loses its core does not hold up the others. Knows nothing of sampling. */
@@ -69,16 +69,19 @@ enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 
                               ((last = first + (step) < (count) ? first + (step) : (count)), (void)last, 1);)
 
 static float inverse_rms(const float *x, int64_t size, float eps) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int64_t i = 0; i < size; i += 16) {
-        __m512 value = _mm512_loadu_ps(x + i);
-        sum = _mm512_fmadd_ps(value, value, sum);
-    }
-    return 1.0f / sqrtf(_mm512_reduce_add_ps(sum) / (float)size + eps);
+    Floats sum = zero();
+    for (int64_t i = 0; i < size; i += LANES) sum = fused(load(x + i), load(x + i), sum);
+    return 1.0f / sqrtf(sum_of(sum) / (float)size + eps);
 }
 
-static inline __m512 scaled(const float *x, const float *weight, __m512 factor) {
-    return _mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(x), factor), _mm512_loadu_ps(weight));
+static inline Floats scaled(const float *x, const float *weight, Floats factor) {
+    return multiply(multiply(load(x), factor), load(weight));
+}
+
+/* The same of `size` numbers, or x alone where there is no weight. */
+static inline void load_scaled(const float *x, const float *weight, float factor, int64_t size, Floats *out) {
+    for (int64_t i = 0; i < size; i += LANES)
+        out[i / LANES] = weight ? scaled(x + i, weight + i, splat(factor)) : load(x + i);
 }
 
 /* Rows of decoded tokens, in whole blocks: the prompts' rows follow them. */
@@ -87,20 +90,18 @@ static int64_t prompt_start(const Batch *batch) { return (batch->num_decoded + M
 /* Rounds a token's x, or weight * factor * x, to its matrix's form. */
 static void round_token(const Batch *batch, const Matrix *matrix, const float *x, const float *weight, float factor,
                         Rows *rows, int64_t token) {
-    const __m512 by = _mm512_set1_ps(factor);
     int64_t size = matrix->num_in;
     if (token < batch->num_decoded) {
         for (int64_t i = 0; i < size; i += GROUP) {
-            __m512 low = weight ? scaled(x + i, weight + i, by) : _mm512_loadu_ps(x + i);
-            __m512 high = weight ? scaled(x + i + 16, weight + i + 16, by) : _mm512_loadu_ps(x + i + 16);
-            quantize_group(low, high, rows, token, size / GROUP, i / GROUP);
+            Floats values[VECTORS];
+            load_scaled(x + i, weight ? weight + i : NULL, factor, GROUP, values);
+            quantize_group(values, rows, token, size / GROUP, i / GROUP);
         }
         return;
     }
     for (int64_t first = 0; first < size; first += matrix->span) {
-        __m512 values[MAX_SPAN / 16];
-        for (int64_t i = 0; i < matrix->span; i += 16)
-            values[i / 16] = weight ? scaled(x + first + i, weight + first + i, by) : _mm512_loadu_ps(x + first + i);
+        Floats values[SPAN_VECTORS];
+        load_scaled(x + first, weight ? weight + first : NULL, factor, matrix->span, values);
         quantize_span(values, matrix, rows, prompt_start(batch), token - batch->num_decoded, first / matrix->span);
     }
 }
@@ -117,9 +118,9 @@ static void add_update(Pass *pass, const float *post_norm, int64_t token) {
     if (!post_norm) return;
     int64_t size = pass->model->hidden;
     float *x = pass->x + token * size, *update = pass->update + token * size;
-    __m512 factor = _mm512_set1_ps(inverse_rms(update, size, pass->model->norm_eps));
-    for (int64_t i = 0; i < size; i += 16)
-        _mm512_storeu_ps(x + i, _mm512_add_ps(_mm512_loadu_ps(x + i), scaled(update + i, post_norm + i, factor)));
+    Floats factor = splat(inverse_rms(update, size, pass->model->norm_eps));
+    for (int64_t i = 0; i < size; i += LANES)
+        store(x + i, add(load(x + i), scaled(update + i, post_norm + i, factor)));
 }
 
 static void embed(Pass *pass, int64_t token) {
@@ -148,26 +149,35 @@ static Piece piece_at(const Pieces *pieces, int64_t index) {
     return (Piece){index / pieces->num_panels, first, last < pieces->num_tokens ? last : pieces->num_tokens};
 }
 
+/* Stores the lanes of a tile's part that are outputs: `left` of them remain from the part's first on. */
+static inline void store_outputs(float *target, Floats x, int64_t left) {
+    if (left >= LANES) store(target, x);
+    else if (left > 0) store_first(target, x, left);
+}
+
+static inline Floats load_outputs(const float *source, int64_t left) {
+    return left >= LANES ? load(source) : left > 0 ? load_first(source, left, 0) : zero();
+}
+
 /* out [tokens][num_out] = or += rows @ matrix, one piece. */
-static void multiply(const Matrix *matrix, const Rows *rows, Piece piece, float *out, int64_t pitch, int adds) {
-    __m512 part[MAX_ROWS];
+static void multiply_piece(const Matrix *matrix, const Rows *rows, Piece piece, float *out, int64_t pitch, int adds) {
+    Floats part[MAX_ROWS][PARTS];
     int64_t left = matrix->num_out - piece.tile * TILE;
-    __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
     for (int64_t row = piece.first; row < piece.last; row += MAX_ROWS) {
         int num = piece.last - row < MAX_ROWS ? (int)(piece.last - row) : MAX_ROWS;
         product(matrix, (int)piece.tile, rows, row / MAX_ROWS, num, part);
-        for (int r = 0; r < num; r++) {
-            float *target = out + (row + r) * pitch + piece.tile * TILE;
-            if (adds) part[r] = _mm512_add_ps(part[r], _mm512_maskz_loadu_ps(mask, target));
-            _mm512_mask_storeu_ps(target, mask, part[r]);
-        }
+        for (int r = 0; r < num; r++)
+            for (int p = 0; p < PARTS; p++) {
+                float *target = out + (row + r) * pitch + piece.tile * TILE + p * LANES;
+                if (adds) part[r][p] = add(part[r][p], load_outputs(target, left - p * LANES));
+                store_outputs(target, part[r][p], left - p * LANES);
+            }
     }
 }
 
 static void add_bias(const Matrix *matrix, int64_t first, int64_t num, float *out) {
     if (!matrix->bias) return;
-    for (int64_t i = 0; i < num; i += TILE)
-        _mm512_storeu_ps(out + i, _mm512_add_ps(_mm512_loadu_ps(out + i), _mm512_loadu_ps(matrix->bias + first + i)));
+    for (int64_t i = 0; i < num; i += LANES) store(out + i, add(load(out + i), load(matrix->bias + first + i)));
 }
 
 /* The same by the prompt's form: four tiles; the piece's tokens count from the first of a prompt. Surplus rows and
@@ -193,26 +203,32 @@ static void multiply_all(Pass *pass, int region, const Matrix *matrix, const Row
     Pieces pieces = pieces_of((matrix->num_out + TILE - 1) / TILE, batch->num_decoded, TILE_STEP, PANEL);
     FOR_PIECES(pass, region, pieces.num_pieces, pieces.step, first, last)
         for (int64_t i = first; i < last; i++)
-            multiply(matrix, rows, piece_at(&pieces, i), out, matrix->num_out, adds);
+            multiply_piece(matrix, rows, piece_at(&pieces, i), out, matrix->num_out, adds);
     int64_t num_fours = (matrix->num_out + WIDTH - 1) / WIDTH, num_prompt = batch->num_tokens - batch->num_decoded;
     Pieces prompts = pieces_of(num_fours, num_prompt, 1, PROMPT_PANEL);
     FOR_PIECES(pass, region + PROMPTS, prompts.num_pieces, 1, i, end)
         multiply_prompt(batch, matrix, rows, piece_at(&prompts, i), out, adds);
 }
 
+static inline Floats activated(const Model *model, Floats gate, Floats up) {
+    return multiply(model->is_gelu ? gelu(gate) : silu(gate), up);
+}
+
 /* act(gate) * up of 32 neighbouring outputs, quantised: four tiles, gate and up by turns. */
 static void gate(Pass *pass, const Matrix *matrix, Piece piece) {
     int64_t groups = pass->model->intermediate / GROUP;
-    __m512 part[4][MAX_ROWS];
+    Floats part[4][MAX_ROWS][PARTS];
     for (int64_t row = piece.first; row < piece.last; row += MAX_ROWS) {
         int num = piece.last - row < MAX_ROWS ? (int)(piece.last - row) : MAX_ROWS;
         for (int i = 0; i < 4; i++)
             product(matrix, (int)piece.tile * 4 + i, &pass->rows, row / MAX_ROWS, num, part[i]);
         for (int r = 0; r < num; r++) {
-            __m512 low = pass->model->is_gelu ? gelu16(part[0][r]) : silu16(part[0][r]);
-            __m512 high = pass->model->is_gelu ? gelu16(part[2][r]) : silu16(part[2][r]);
-            quantize_group(_mm512_mul_ps(low, part[1][r]), _mm512_mul_ps(high, part[3][r]), &pass->wide, row + r,
-                           groups, piece.tile);
+            Floats values[VECTORS];
+            for (int i = 0; i < VECTORS; i++) {
+                int tile = i / PARTS * 2, p = i % PARTS;
+                values[i] = activated(pass->model, part[tile][r][p], part[tile + 1][r][p]);
+            }
+            quantize_group(values, &pass->wide, row + r, groups, piece.tile);
         }
     }
 }
@@ -225,16 +241,15 @@ static void gate_prompt(Pass *pass, const Layer *layer, Piece piece, float *gate
         for (int64_t row = piece.first; row < piece.last; row += PROMPT_ROWS) {
             product_prompt(&layer->gate_up, piece.tile * num + i, &pass->rows, start, row, part[0][0], WIDTH, 0);
             for (int r = 0; r < PROMPT_ROWS; r++)
-                for (int side = 0; side < 2; side++) {
-                    __m512 value = _mm512_loadu_ps(part[r][2 * side]);
-                    value = pass->model->is_gelu ? gelu16(value) : silu16(value);
-                    _mm512_storeu_ps(gates + (row - piece.first + r) * MAX_SPAN + (2 * i + side) * TILE,
-                                     _mm512_mul_ps(value, _mm512_loadu_ps(part[r][2 * side + 1])));
+                for (int j = 0; j < 2 * TILE; j += LANES) {
+                    const float *sides = part[r][j / TILE * 2] + j % TILE;
+                    store(gates + (row - piece.first + r) * MAX_SPAN + 2 * i * TILE + j,
+                          activated(pass->model, load(sides), load(sides + TILE)));
                 }
         }
     for (int64_t row = piece.first; row < piece.last; row++) {
-        __m512 values[MAX_SPAN / 16];
-        for (int64_t i = 0; i < 2 * num; i++) values[i] = _mm512_loadu_ps(gates + (row - piece.first) * MAX_SPAN + i * 16);
+        Floats values[SPAN_VECTORS];
+        load_scaled(gates + (row - piece.first) * MAX_SPAN, NULL, 1, layer->down.span, values);
         quantize_span(values, &layer->down, &pass->wide, start, row, piece.tile);
     }
 }
@@ -283,9 +298,8 @@ static void place(Pass *pass, int64_t index, int64_t token) {
         rotate(model, rotation, qkv + head * head_dim);
     }
     bf16 *query = pass->query + token * model->num_heads * head_dim;
-    const __m512 scale = _mm512_set1_ps(model->query_scale);
-    for (int64_t i = 0; i < model->num_heads * head_dim; i += 16)
-        store16(query + i, _mm512_mul_ps(_mm512_loadu_ps(qkv + i), scale));
+    for (int64_t i = 0; i < model->num_heads * head_dim; i += LANES)
+        store_bf16(query + i, multiply(load(qkv + i), splat(model->query_scale)));
     int is_last = token + 1 == batch->starts[batch->chunks[token] + 1];
     int64_t block = batch->tables[batch->table_at[batch->chunks[token]] + position / BLOCK];
     for (int64_t head = 0; head < model->num_kv_heads; head++) {
@@ -397,32 +411,32 @@ static void mix_and_transform(Team *team, Pass *pass, int64_t index, int region,
 static void norm_logit_row(Pass *pass, int64_t row) {
     const Model *model = pass->model;
     const float *x = pass->x + row * model->hidden, *weight = model->norm;
-    __m512 factor = _mm512_set1_ps(inverse_rms(x, model->hidden, model->norm_eps));
+    float factor = inverse_rms(x, model->hidden, model->norm_eps);
     int64_t groups = model->hidden / GROUP;
     for (int64_t i = 0; i < groups; i++) {
-        const float *from = x + i * GROUP, *by = weight + i * GROUP;
-        __m512 low = scaled(from, by, factor), high = scaled(from + 16, by + 16, factor);
-        Group rest = quantize_group(low, high, &pass->logit_rows, 2 * row, groups, i);
-        quantize_group(rest.low, rest.high, &pass->logit_rows, 2 * row + 1, groups, i);
+        Floats values[VECTORS];
+        load_scaled(x + i * GROUP, weight + i * GROUP, factor, GROUP, values);
+        quantize_group(values, &pass->logit_rows, 2 * row, groups, i);
+        quantize_group(values, &pass->logit_rows, 2 * row + 1, groups, i);
     }
 }
 
-static __m512 capped(__m512 logits, float cap) {
+static Floats capped(Floats logits, float cap) {
     if (cap <= 0) return logits;
-    return _mm512_mul_ps(_mm512_set1_ps(cap), tanh16(_mm512_div_ps(logits, _mm512_set1_ps(cap))));
+    return multiply(splat(cap), hyperbolic_tangent(divide(logits, splat(cap))));
 }
 
 static void multiply_logits(const Pass *pass, int64_t tile) {
     const Model *model = pass->model;
     int64_t num_rows = 2 * pass->batch->num_logits, left = model->vocab_size - tile * TILE;
-    __mmask16 mask = left >= TILE ? 0xFFFF : (__mmask16)((1u << left) - 1);
-    __m512 part[MAX_ROWS];
+    Floats part[MAX_ROWS][PARTS];
     for (int64_t row = 0; row < num_rows; row += MAX_ROWS) {
         int num = num_rows - row < MAX_ROWS ? (int)(num_rows - row) : MAX_ROWS;
         product(&model->head, (int)tile, &pass->logit_rows, row / MAX_ROWS, num, part);
         for (int r = 0; r < num; r += 2)
-            _mm512_mask_storeu_ps(pass->batch->logits + (row + r) / 2 * model->vocab_size + tile * TILE, mask,
-                                  capped(_mm512_add_ps(part[r], part[r + 1]), model->logit_softcap));
+            for (int p = 0; p < PARTS; p++)
+                store_outputs(pass->batch->logits + (row + r) / 2 * model->vocab_size + tile * TILE + p * LANES,
+                              capped(add(part[r][p], part[r + 1][p]), model->logit_softcap), left - p * LANES);
     }
 }
 

@@ -1,3 +1,7 @@
 /* The library's one translation unit. */
 #include "forward.h"
+#include "self_test.h"
 #include "vocabulary.h"
+
+/* Whether this form computes prompts by prompt_matrix.h. */
+int has_prompt_form(void) { return HAS_PROMPT_FORM; }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_float, c_int32, c_int64, c_void_p
 from pathlib import Path
@@ -12,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiler import NoKernels, compile_kernels
-
-logger = logging.getLogger(__name__)
+from inference.kernels.forms import NoKernels
 
 GROUP = 32
 """Inputs that share a scale; see matrix.h."""
@@ -130,15 +127,18 @@ class Summaries(NamedTuple):
 
 
 class Kernels:
-    """The library and its team of threads; one thread at a time may call it."""
+    """One form's library and its team of threads; one thread at a time may call it."""
 
-    def __init__(self, directory: Path, num_threads: int) -> None:
-        """directory: holds the compiled library. Raises NoKernels."""
-        self._library = _load(compile_kernels(directory))
+    def __init__(self, path: Path, label: str, num_threads: int) -> None:
+        """path: of the compiled library. label: its instruction set, for people. Raises NoKernels."""
+        self.label = label
+        self._library = _load(path)
         self._library.team_create.restype = c_void_p
         self._library.team_destroy.argtypes = [c_void_p]
         self._library.forward.argtypes = [c_void_p, POINTER(Model), POINTER(Batch)]
         self._library.summarise.argtypes = [c_void_p, c_void_p, c_void_p, *[c_int64] * 3, *[c_void_p] * 3]
+        self.has_prompt_form = bool(self._library.has_prompt_form())
+        """True: prompts are computed by prompt_matrix.h where the model has that form."""
         self._team: int | None = self._library.team_create(num_threads)
         if self._team is None:
             raise NoKernels(f"{num_threads} threads cannot be had")
@@ -175,12 +175,3 @@ def _load(path: Path) -> ctypes.CDLL:
     except OSError as error:
         path.unlink(missing_ok=True)
         raise NoKernels(f"they cannot be loaded: {error}") from error
-
-
-def find_kernels(directory: Path, num_threads: int) -> Kernels | None:
-    """Return the kernels, or None where this machine cannot run them; their absence costs only speed."""
-    try:
-        return Kernels(directory, num_threads)
-    except NoKernels as reason:
-        logger.warning("models are computed by PyTorch alone: %s", reason)
-        return None

@@ -13,29 +13,32 @@
  * [num_in / 16][6 rows][16], scales and biases [half spans][6 rows] (within room for [num_in / 32][6 rows]). */
 #pragma once
 #include "matrix.h"
-#include <string.h>
 
-enum { MAX_SPAN = 192, FOUR = 4, WIDTH = FOUR * TILE, PROMPT_ROWS = 6 };
-
-/* lane i: other[i] + x[i], or other[i] - x[i] where the bit is set. */
-static inline __m512 butterfly(__m512 x, __m512 other, __mmask16 set) {
-    const __m512 one = _mm512_set1_ps(1.0f);
-    return _mm512_fmadd_ps(x, _mm512_mask_blend_ps(set, one, _mm512_set1_ps(-1.0f)), other);
-}
+enum {
+    MAX_SPAN = 192,
+    FOUR = 4,
+    WIDTH = FOUR * TILE,
+    PROMPT_ROWS = 6,
+    SPAN_VECTORS = MAX_SPAN / LANES,
+    /* The sums that the registers hold at once: rows and vectors of outputs. */
+    SUM_ROWS = NUM_REGISTERS == 32 ? 6 : 3,
+    SUM_VECTORS = NUM_REGISTERS == 32 ? 4 : 2,
+};
 
 /* 64 values times the Hadamard matrix of Sylvester's order. */
-static inline void turn(__m512 *v) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        __m512 x = v[i];
-        x = butterfly(x, _mm512_permute_ps(x, 0xB1), 0xAAAA);
-        x = butterfly(x, _mm512_permute_ps(x, 0x4E), 0xCCCC);
-        x = butterfly(x, _mm512_shuffle_f32x4(x, x, 0xB1), 0xF0F0);
-        v[i] = butterfly(x, _mm512_shuffle_f32x4(x, x, 0x4E), 0xFF00);
+static inline void turn(Floats *v) {
+    enum { NUM = 64 / LANES };
+    for (int i = 0; i < NUM; i++) {
+        UNROLL(4)
+        for (int distance = 1; distance < LANES; distance *= 2) v[i] = butterfly(v[i], distance);
     }
-    __m512 a = _mm512_add_ps(v[0], v[1]), b = _mm512_sub_ps(v[0], v[1]);
-    __m512 c = _mm512_add_ps(v[2], v[3]), d = _mm512_sub_ps(v[2], v[3]);
-    v[0] = _mm512_add_ps(a, c), v[1] = _mm512_add_ps(b, d), v[2] = _mm512_sub_ps(a, c), v[3] = _mm512_sub_ps(b, d);
+    for (int distance = 1; distance < NUM; distance *= 2)
+        for (int i = 0; i < NUM; i++)
+            if (!(i & distance)) {
+                Floats difference = subtract(v[i], v[i + distance]);
+                v[i] = add(v[i], v[i + distance]);
+                v[i + distance] = difference;
+            }
 }
 
 /* The start of a row's numbers among the codes, and among scales and biases. */
@@ -49,52 +52,54 @@ static inline int64_t first_scale(const Matrix *matrix, int64_t start, int64_t r
 
 /* The same for a whole span. Its two or three blocks of 64 are then mixed: by sum and difference, or by the reflection
  * I - 2/3 J, which is orthogonal too. */
-static inline void turn_span(__m512 *v, int num) {
-    for (int i = 0; i < num; i += 4) turn(v + i);
-    for (int i = 0; i < 4 && num == 8; i++) {
-        __m512 sum = _mm512_add_ps(v[i], v[i + 4]);
-        v[i + 4] = _mm512_sub_ps(v[i], v[i + 4]);
+static inline void turn_span(Floats *v, int size) {
+    enum { NUM = 64 / LANES };
+    for (int i = 0; i < size / LANES; i += NUM) turn(v + i);
+    for (int i = 0; i < NUM && size == 128; i++) {
+        Floats sum = add(v[i], v[i + NUM]);
+        v[i + NUM] = subtract(v[i], v[i + NUM]);
         v[i] = sum;
     }
-    for (int i = 0; i < 4 && num == 12; i++) {
-        __m512 sum = _mm512_add_ps(_mm512_add_ps(v[i], v[i + 4]), v[i + 8]);
-        for (int j = i; j < 12; j += 4) v[j] = _mm512_fmadd_ps(sum, _mm512_set1_ps(-2.0f / 3.0f), v[j]);
+    for (int i = 0; i < NUM && size == 192; i++) {
+        Floats sum = add(add(v[i], v[i + NUM]), v[i + 2 * NUM]);
+        for (int j = i; j < 3 * NUM; j += NUM) v[j] = fused(sum, splat(-2.0f / 3.0f), v[j]);
     }
 }
 
 /* Rounds half a span of one row to codes and scale. */
-static void quantize_half(const __m512 *values, int num, int8_t *codes, float *scale, int32_t *bias) {
-    __m512i most = _mm512_setzero_si512(); /* compared as integers, where NaN is the greatest */
-    for (int i = 0; i < num; i++) most = _mm512_max_epu32(most, _mm512_castps_si512(_mm512_abs_ps(values[i])));
-    uint32_t bits = _mm512_reduce_max_epu32(most);
-    float top;
-    memcpy(&top, &bits, sizeof top);
-    __m512 factor = _mm512_set1_ps(top > 0 ? 127.0f / top : 0.0f);
-    __m512i sum = _mm512_setzero_si512();
-    for (int i = 0; i < num; i++) {
-        __m512i rounded = _mm512_cvtps_epi32(_mm512_mul_ps(values[i], factor));
-        sum = _mm512_add_epi32(sum, rounded);
-        _mm_storeu_si128((__m128i *)(codes + i * 16 * PROMPT_ROWS), _mm512_cvtsepi32_epi8(rounded));
+static void quantize_half(const Floats *values, int size, int8_t *codes, float *scale, int32_t *bias) {
+    Floats most = zero();
+    uint32_t nan = 0;
+    for (int i = 0; i < size / LANES; i++) {
+        most = greater(most, absolute(values[i]));
+        nan |= lanes_nan(values[i]); /* the maximum may drop one */
+    }
+    float top = nan ? NAN : greatest_of(most);
+    Floats factor = splat(top > 0 ? 127.0f / top : 0.0f);
+    Ints sum = ints_of(zero());
+    for (int i = 0; i < size; i += LANES) {
+        Ints rounded = ints_of(multiply(values[i / LANES], factor));
+        sum = add_ints(sum, rounded);
+        store_bytes(codes + i / 16 * 16 * PROMPT_ROWS + i % 16, rounded);
     }
     *scale = top / 127.0f;
-    *bias = -128 * _mm512_reduce_add_epi32(sum);
+    *bias = nan ? 0 : -128 * sum_of_ints(sum);
 }
 
-/* Rounds a span of one row. values: [span / 16], rotated in place. `start`: rows before the prompts'. */
-static void quantize_span(__m512 *values, const Matrix *matrix, Rows *rows, int64_t start, int64_t row, int64_t index) {
-    const int num = matrix->span / 16;
-    turn_span(values, num);
+/* Rounds a span of one row. values: [span / LANES], rotated in place. `start`: rows before the prompts'. */
+static void quantize_span(Floats *values, const Matrix *matrix, Rows *rows, int64_t start, int64_t row, int64_t index) {
+    const int half = matrix->span / 2;
+    turn_span(values, matrix->span);
     int8_t *codes = rows->codes + first_code(matrix, start, row) + index * matrix->span * PROMPT_ROWS;
     int64_t at = first_scale(matrix, start, row) + 2 * index * PROMPT_ROWS;
-    for (int half = 0; half < 2; half++, at += PROMPT_ROWS)
-        quantize_half(values + half * num / 2, num / 2, codes + half * num / 2 * 16 * PROMPT_ROWS, rows->scales + at,
-                      rows->bias + at);
+    for (int i = 0; i < 2; i++, at += PROMPT_ROWS)
+        quantize_half(values + i * half / LANES, half, codes + i * half * PROMPT_ROWS, rows->scales + at, rows->bias + at);
 }
 
 /* out [6 rows of `pitch`][4 tiles][16] = or += four tiles by the block of rows from `row` on, all 6 of them. */
 static void product_prompt(const Matrix *matrix, int64_t four, const Rows *rows, int64_t start, int64_t row, float *out,
                            int64_t pitch, int adds) {
-    enum { NUM = PROMPT_ROWS * FOUR };
+    enum { NUM = SUM_ROWS * SUM_VECTORS };
     const int half = matrix->span / 2, halves = matrix->num_in / half;
     const uint8_t *tile = matrix->prompt_tiles + four * WIDTH * (matrix->num_in + halves * 4);
     const float *weight_scales = (const float *)(tile + WIDTH * matrix->num_in);
@@ -102,26 +107,33 @@ static void product_prompt(const Matrix *matrix, int64_t four, const Rows *rows,
     const float *scales = rows->scales + first_scale(matrix, start, row);
     const int32_t *bias = rows->bias + first_scale(matrix, start, row);
     for (int index = 0; index < halves; index++) {
-        __m512i sum[NUM];
-#pragma GCC unroll 24
-        for (int i = 0; i < NUM; i++) sum[i] = _mm512_set1_epi32(bias[i / FOUR]);
-        for (int i = 0; i < half; i += 16, codes += 16 * PROMPT_ROWS)
-#pragma GCC unroll 4
-            for (int j = 0; j < 4; j++, tile += 4 * WIDTH) {
-                __m512i weights[FOUR];
-#pragma GCC unroll 4
-                for (int t = 0; t < FOUR; t++) weights[t] = _mm512_loadu_si512(tile + t * 64);
-#pragma GCC unroll 24
-                for (int k = 0; k < NUM; k++)
-                    sum[k] = dot(sum[k], weights[k % FOUR], spread(codes + k / FOUR * 16 + j * 4));
+        for (int first = 0; first < PROMPT_ROWS; first += SUM_ROWS)
+            for (int column = 0; column < WIDTH; column += SUM_VECTORS * LANES) {
+                Ints sum[NUM];
+                UNROLL(24)
+                for (int k = 0; k < NUM; k++) sum[k] = start8(bias[first + k / SUM_VECTORS]);
+                for (int i = 0; i < half; i += 16)
+                    UNROLL(4)
+                    for (int j = 0; j < 4; j++) {
+                        Weights8 weights[SUM_VECTORS];
+                        UNROLL(4)
+                        for (int t = 0; t < SUM_VECTORS; t++)
+                            weights[t] = load8(tile + (i + 4 * j) * WIDTH + (column + t * LANES) * 4);
+                        UNROLL(24)
+                        for (int k = 0; k < NUM; k++)
+                            sum[k] = dot8(sum[k], weights[k % SUM_VECTORS],
+                                          codes + i * PROMPT_ROWS + (first + k / SUM_VECTORS) * 16 + j * 4);
+                    }
+                UNROLL(24)
+                for (int k = 0; k < NUM; k++) {
+                    int at = column + k % SUM_VECTORS * LANES;
+                    Floats part = multiply(floats_of(sum[k]), load(weight_scales + at));
+                    float *target = out + (first + k / SUM_VECTORS) * pitch + at;
+                    Floats before = index || adds ? load(target) : zero();
+                    store(target, fused(part, splat(scales[first + k / SUM_VECTORS]), before));
+                }
             }
-#pragma GCC unroll 24
-        for (int i = 0; i < NUM; i++) {
-            __m512 part = _mm512_mul_ps(_mm512_cvtepi32_ps(sum[i]), _mm512_loadu_ps(weight_scales + i % FOUR * TILE));
-            float *target = out + i / FOUR * pitch + i % FOUR * TILE;
-            __m512 before = index || adds ? _mm512_loadu_ps(target) : _mm512_setzero_ps();
-            _mm512_storeu_ps(target, _mm512_fmadd_ps(part, _mm512_set1_ps(scales[i / FOUR]), before));
-        }
+        tile += half * WIDTH, codes += half * PROMPT_ROWS;
         scales += PROMPT_ROWS, bias += PROMPT_ROWS, weight_scales += WIDTH;
     }
 }

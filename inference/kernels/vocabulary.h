@@ -8,7 +8,6 @@
 #pragma once
 #include "parallel.h"
 #include "vector_math.h"
-#include <math.h>
 
 enum { RUN = 64 }; /* logits per run: the maxima of many runs bound the first candidates */
 
@@ -34,24 +33,25 @@ typedef struct {
     _Atomic int64_t next;
 } Vocabulary;
 
-static inline __mmask16 first_lanes(int64_t num) { return num >= 16 ? 0xFFFF : (__mmask16)((1u << num) - 1); }
+/* LANES logits from `at` on; those past the end are minus infinity. */
+static inline Floats logits_at(const float *row, int64_t size, int64_t at) {
+    return size - at >= LANES ? load(row + at) : load_first(row + at, size - at, -INFINITY);
+}
 
 /* The greatest logit of each run; returns the greatest of all, NaN if there is one. Counts those above -infinity. */
 static float scan(const float *row, int64_t size, float *maxima, int32_t *num_candidates) {
-    const __m512 nothing = _mm512_set1_ps(-INFINITY);
-    __mmask16 has_nan = 0;
+    uint32_t has_nan = 0;
     int64_t num = 0;
     float top = -INFINITY;
     for (int64_t run = 0; run * RUN < size; run++) {
-        __m512 best = nothing;
-        for (int64_t at = run * RUN; at < (run + 1) * RUN && at < size; at += 16) {
-            __mmask16 lanes = first_lanes(size - at);
-            __m512 value = _mm512_mask_loadu_ps(nothing, lanes, row + at);
-            has_nan |= _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
-            num += __builtin_popcount(_mm512_cmp_ps_mask(value, nothing, _CMP_GT_OQ));
-            best = _mm512_max_ps(best, value);
+        Floats best = splat(-INFINITY);
+        for (int64_t at = run * RUN; at < (run + 1) * RUN && at < size; at += LANES) {
+            Floats value = logits_at(row, size, at);
+            has_nan |= lanes_nan(value);
+            num += __builtin_popcount(lanes_above(value, splat(-INFINITY)));
+            best = greater(best, value);
         }
-        maxima[run] = _mm512_reduce_max_ps(best);
+        maxima[run] = greatest_of(best);
         top = maxima[run] > top ? maxima[run] : top;
     }
     *num_candidates = (int32_t)num;
@@ -60,20 +60,18 @@ static float scan(const float *row, int64_t size, float *maxima, int32_t *num_ca
 
 /* log-sum-exp and entropy of (logits - top) * factor. Sums are taken in double precision run by run. */
 static void normalize(const float *row, int64_t size, float top, float factor, double *log_total, double *entropy) {
-    const __m512 maximum = _mm512_set1_ps(top), scale = _mm512_set1_ps(factor), least = _mm512_set1_ps(-200.0f);
     double total = 0, weighted = 0;
     for (int64_t run = 0; run < size; run += RUN * 16) {
-        __m512 sum = _mm512_setzero_ps(), products = _mm512_setzero_ps();
-        for (int64_t at = run; at < run + RUN * 16 && at < size; at += 16) {
-            __mmask16 lanes = first_lanes(size - at);
-            __m512 shifted = _mm512_mul_ps(_mm512_sub_ps(_mm512_mask_loadu_ps(maximum, lanes, row + at), maximum), scale);
-            shifted = _mm512_max_ps(shifted, least); /* minus infinity times a weight of 0 must be 0 */
-            __m512 weight = _mm512_maskz_mov_ps(lanes, exp16(shifted));
-            sum = _mm512_add_ps(sum, weight);
-            products = _mm512_fmadd_ps(weight, shifted, products);
+        Floats sum = zero(), products = zero();
+        for (int64_t at = run; at < run + RUN * 16 && at < size; at += LANES) {
+            Floats shifted = multiply(subtract(logits_at(row, size, at), splat(top)), splat(factor));
+            shifted = greater(shifted, splat(-200.0f)); /* minus infinity times a weight of 0 must be 0 */
+            Floats weight = zero_below(exponential(shifted), shifted, -104.0f);
+            sum = add(sum, weight);
+            products = fused(weight, shifted, products);
         }
-        total += _mm512_reduce_add_ps(sum);
-        weighted += _mm512_reduce_add_ps(products);
+        total += sum_of(sum);
+        weighted += sum_of(products);
     }
     *log_total = log(total);
     *entropy = *log_total - weighted / total;
@@ -109,10 +107,9 @@ static int compare(const void *left, const void *right) {
 /* All logits that reach the bound and are above -infinity. */
 static int64_t gather(const float *row, int64_t size, float bound, Candidate *candidates) {
     int64_t num = 0;
-    for (int64_t at = 0; at < size; at += 16) {
-        __m512 value = _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), first_lanes(size - at), row + at);
-        uint32_t lanes = _mm512_cmp_ps_mask(value, _mm512_set1_ps(bound), _CMP_GE_OQ) &
-                         _mm512_cmp_ps_mask(value, _mm512_set1_ps(-INFINITY), _CMP_GT_OQ);
+    for (int64_t at = 0; at < size; at += LANES) {
+        Floats value = logits_at(row, size, at);
+        uint32_t lanes = lanes_from(value, splat(bound)) & lanes_above(value, splat(-INFINITY));
         for (; lanes; lanes &= lanes - 1) {
             int64_t id = at + __builtin_ctz(lanes);
             candidates[num++] = (Candidate){row[id], (int32_t)id};

@@ -95,13 +95,13 @@ def load_decoder(
     kernels compute a prompt as an answer, so that no result depends on which it was; reading takes longer.
     """
     from inference.models.decoders.native_decoder import NativeDecoder
-    from inference.models.weights.native_weights import load_native, obstacle, without_prompt_form
+    from inference.models.weights.native_weights import load_native, obstacle
 
     if kernels is not None:
         reason = obstacle(source)
         if reason is None:
-            weights = load_native(source, on_progress, cache)
-            return NativeDecoder(source.config, without_prompt_form(weights) if is_bitwise else weights, kernels)
+            with_prompt_form = kernels.has_prompt_form and not is_bitwise
+            return NativeDecoder(source.config, load_native(source, on_progress, cache, with_prompt_form), kernels)
         logger.warning("%s is computed by PyTorch: %s", source.path, reason)
     # Imported here: it takes a second and 200 MB, and the kernels need none of it.
     import torch

@@ -21,7 +21,7 @@ from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
-from inference.kernels.library import find_kernels
+from inference.kernels.choice import find_kernels
 from inference.models.device import find_cuda
 from inference.models.weights.packed_cache import PackedCache
 from inference.safety import load_guard
@@ -110,7 +110,7 @@ class Host:
         settings = self._settings
         self._cuda = find_cuda(settings.device)
         cache = PackedCache(settings.weights_path)
-        kernels = find_kernels(settings.kernels_path, settings.num_threads)
+        kernels = find_kernels(settings.kernels_path, settings.num_threads, settings.kernels)
         engine = load_engine(
             settings.model_path,
             settings.num_threads,

@@ -13,6 +13,7 @@ from typing import get_args
 from urllib.parse import urlsplit
 
 from inference.engine.scheduling.block_manager import DEFAULT_KV_BYTES
+from inference.kernels.forms import AUTO, CHOICES
 from inference.logs.lines import LogFormat, parse_log_format
 from inference.models.device import DeviceChoice
 from inference.tokenization.bundled import bundled_model
@@ -44,6 +45,12 @@ class WorkerSettings:
     """`SIGHTGLASS_DEVICE`, default `cpu`. The processor that computes: `cpu`, `cuda` or `auto`.
 
     `cuda` needs PyTorch's CUDA build, and has never run on a card. `auto` takes a GPU where PyTorch finds one.
+    """
+    kernels: str = AUTO
+    """`SIGHTGLASS_KERNELS`, default `auto`. The instructions that compute a quantised model on a CPU.
+
+    `auto` takes the best that the CPU has. `avx512`, `avxvnni`, `avx2` and `neon` force one. `plain` is C without
+    vectors, for comparison. `torch` leaves the model to PyTorch.
     """
     draft_path: Path | None = None
     """`SIGHTGLASS_DRAFT_MODEL`, default none. A smaller model with the same tokenizer, which guesses tokens ahead.
@@ -80,6 +87,7 @@ def read_settings() -> WorkerSettings:
         kernels_path=data / "kernels",
         log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         device=_device(env.get("SIGHTGLASS_DEVICE") or "cpu"),
+        kernels=_kernels(env.get("SIGHTGLASS_KERNELS") or AUTO),
         draft_path=Path(draft) if draft else None,
         is_bitwise=_switch("SIGHTGLASS_BITWISE"),
         backend_url=_backend_url(env.get("SIGHTGLASS_BACKEND_URL")),
@@ -92,6 +100,12 @@ def _device(text: str) -> DeviceChoice:
     if text not in choices:
         raise SystemExit(f"sightglass: SIGHTGLASS_DEVICE is {text!r}; use one of {', '.join(choices)}.")
     return choices[choices.index(text)]
+
+
+def _kernels(text: str) -> str:
+    if text not in CHOICES:
+        raise SystemExit(f"sightglass: SIGHTGLASS_KERNELS is {text!r}; use one of {', '.join(CHOICES)}.")
+    return text
 
 
 def _backend_url(url: str | None) -> str | None:

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from inference.kernels.compiler import NoKernels
+from inference.kernels.choice import find_kernels
+from inference.kernels.forms import FORMS
 from inference.kernels.library import Kernels
 from inference.models.weights.packed_cache import PackedCache
 from tests.environment import KERNELS, WEIGHTS
+from tests.inference.forms import load_form
 
 
 @pytest.fixture(scope="session")
 def kernels() -> Kernels:
-    """On two threads, so that what they share is tested."""
-    try:
-        return Kernels(KERNELS, 2)
-    except NoKernels as reason:
-        pytest.skip(f"no kernels here: {reason}")
+    """The best form that this machine has, on two threads, so that what they share is tested."""
+    found = find_kernels(KERNELS, 2)
+    if found is None:
+        pytest.skip("no kernels here")
+    return found
+
+
+@pytest.fixture(scope="module", params=FORMS, ids=lambda form: form.label)
+def each_form(request: pytest.FixtureRequest) -> Iterator[Kernels]:
+    """Every form that this CPU has in turn."""
+    kernels = load_form(request.param)
+    yield kernels
+    kernels.close()
 
 
 @pytest.fixture(scope="session")

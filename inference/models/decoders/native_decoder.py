@@ -7,7 +7,6 @@ rows, unless that form was left out.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 from contextlib import suppress
 from itertools import accumulate
@@ -81,7 +80,7 @@ class NativeDecoder:
         self._logits = np.empty((0, config.vocab_size), np.float32)
         bits = sorted({int(name.rpartition(".")[2]) for name in self._weights if name[-2:] in (".4", ".8")})
         formats = " and ".join(f"int{width}" for width in bits)
-        self.compute = f"{formats} in groups of 32 by int8 activations (AVX-512 VNNI), attention in bfloat16"
+        self.compute = f"{formats} in groups of 32 by int8 activations ({kernels.label}), attention in bfloat16"
 
     def build_cache(self, num_blocks: int) -> NativeCache:
         return NativeCache(self.config, num_blocks)
@@ -162,7 +161,7 @@ class NativeDecoder:
             query_scale=config.query_scale,
             attention_softcap=config.attention_softcap or 0,
             logit_softcap=config.logit_softcap or 0,
-            layers=ctypes.cast(self._layers, ctypes.POINTER(Layer)),
+            layers=self._layers,
             norm=weights["norm"].ctypes.data,
             embedding=self._matrix("embedding", config.hidden_size),
             head=self._matrix(head, config.hidden_size),

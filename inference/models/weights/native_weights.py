@@ -15,7 +15,7 @@ from inference.models.sources.source import ModelSource
 from inference.models.sources.tensor_shapes import OUTPUT
 from inference.models.weights.packed_cache import PackedCache, source_key
 
-FORMAT = "native-2"
+FORMAT = "native-3"
 """Format of packed weights; raised when their layout changes."""
 
 _FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
@@ -58,23 +58,28 @@ def obstacle(source: ModelSource) -> str | None:
     return None
 
 
-def load_native(source: ModelSource, on_progress: Callable[[float], None], cache: PackedCache | None) -> Arrays:
-    """See load_decoder."""
+def load_native(
+    source: ModelSource, on_progress: Callable[[float], None], cache: PackedCache | None, with_prompt_form: bool
+) -> Arrays:
+    """See load_decoder and pack_native."""
     if cache is None:
-        return pack_native(source, on_progress)
-    arrays = cache.load_or_build(source_key(source, FORMAT), lambda: pack_native(source, on_progress))
+        return pack_native(source, on_progress, with_prompt_form)
+    key = source_key(source, f"{FORMAT}{'-prompt' if with_prompt_form else ''}")
+    arrays = cache.load_or_build(key, lambda: pack_native(source, on_progress, with_prompt_form))
     on_progress(1.0)
     return arrays
 
 
-def pack_native(source: ModelSource, on_progress: Callable[[float], None]) -> Arrays:
+def pack_native(source: ModelSource, on_progress: Callable[[float], None], with_prompt_form: bool) -> Arrays:
     """Return all weights by name: "3.qkv.4" has layer 3's tiles for query, key and value, with 4-bit codes.
 
-    Raises ModelFileError.
+    with_prompt_form: adds the form for prompts where the model can have it. Raises ModelFileError.
     """
     arrays, num_layers = Arrays(), source.config.num_layers
+    with_prompt_form = with_prompt_form and has_prompt_form(source.config)
     for layer in range(num_layers):
-        arrays |= {f"{layer}.{name}": value for name, value in _pack_layer(source, layer).items()}
+        packed = _pack_layer(source, layer, with_prompt_form)
+        arrays |= {f"{layer}.{name}": value for name, value in packed.items()}
         on_progress((layer + 1) / (num_layers + 1))
     arrays["norm"] = source.array("output_norm.weight")
     arrays |= _pack(source, "embedding", ["token_embd.weight"])
@@ -84,7 +89,7 @@ def pack_native(source: ModelSource, on_progress: Callable[[float], None]) -> Ar
     return arrays
 
 
-def _pack_layer(source: ModelSource, layer: int) -> Arrays:
+def _pack_layer(source: ModelSource, layer: int, with_prompt_form: bool) -> Arrays:
     arrays: Arrays = {
         name: source.array(full) for name, own in _NORMS.items() if source.has(full := f"blk.{layer}.{own}.weight")
     }
@@ -94,7 +99,7 @@ def _pack_layer(source: ModelSource, layer: int) -> Arrays:
     for name, parts_of in _MATRICES.items():
         tensors = [f"blk.{layer}.{part}.weight" for part in parts_of]
         arrays |= _pack(source, name, tensors, name == "gate_up")
-        if has_prompt_form(source.config):
+        if with_prompt_form:
             arrays[f"{name}.prompt"] = _prompt_tiles([source.array(tensor) for tensor in tensors], name == "gate_up")
     return arrays
 
@@ -117,11 +122,6 @@ def has_prompt_form(config: ModelConfig) -> bool:
     """Return whether all of a layer's matrices can have the form that is faster for prompts."""
     widths = (config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim)
     return all(map(span_of, widths))
-
-
-def without_prompt_form(arrays: Arrays) -> Arrays:
-    """Return the weights without the prompts' form, so that one form computes prompts and answers."""
-    return {name: array for name, array in arrays.items() if not name.endswith(".prompt")}
 
 
 def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) -> Bytes:

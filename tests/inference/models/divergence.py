@@ -44,7 +44,9 @@ def all_logits(decoder: Decoder[Any], ids: list[int], num_prefilled: int) -> NDA
     """Logits after every token: so many in one chunk, as a prompt, then one token at a time."""
     num_blocks = -(-len(ids) // 16)
     kv, table = decoder.build_cache(num_blocks), list(range(num_blocks))
-    rows = [decoder.forward([Chunk(ids[:num_prefilled], 0, table, num_prefilled, is_prompt=True)], kv).copy()]
+    rows = []
+    if num_prefilled:
+        rows.append(decoder.forward([Chunk(ids[:num_prefilled], 0, table, num_prefilled, is_prompt=True)], kv).copy())
     for start in range(num_prefilled, len(ids)):
         rows.append(decoder.forward([Chunk([ids[start]], start, table)], kv).copy())
     return np.concatenate(rows)

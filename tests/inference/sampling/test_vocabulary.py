@@ -8,26 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from inference.kernels.library import Kernels, find_kernels
+from inference.kernels.forms import FORMS
+from inference.kernels.library import Kernels
 from inference.sampling.native_vocabulary import native_summarise
 from inference.sampling.vocabulary import Summarise, log_sum_exp, rank
 from inference.sampling.vocabulary import summarise as portable_summarise
+from tests.inference.forms import load_form
 from tests.inference.sampling import reference
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
-    found = find_kernels(tmp_path_factory.mktemp("kernels"), num_threads=2)
-    if found is None:
-        pytest.skip("this machine cannot have the kernels")
-    return found
-
-
-@pytest.fixture(scope="module", params=["portable", "kernels"])
+@pytest.fixture(scope="module", params=[None, *FORMS], ids=lambda form: form.label if form else "numpy")
 def summarise(request: pytest.FixtureRequest) -> Summarise:
-    if request.param == "portable":
-        return portable_summarise
-    return native_summarise(request.getfixturevalue("kernels"))
+    return portable_summarise if request.param is None else native_summarise(load_form(request.param))
 
 
 def row(key: int, size: int, scale: float = 3, num_removed: int = 0, num_equal: int = 0) -> NDArray[np.float32]:

@@ -1,0 +1,56 @@
+"""Chooses the form of the kernels when the engine starts. Knows nothing of models."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from inference.kernels.compiler import compile_form
+from inference.kernels.cpu import cpu_features
+from inference.kernels.forms import AUTO, TORCH, NoKernels, candidates
+from inference.kernels.library import Kernels
+
+logger = logging.getLogger(__name__)
+
+
+def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kernels | None:
+    """Return the best form that this machine compiles and computes; None: PyTorch computes.
+
+    wanted: a form by name, or forms.AUTO, which does without kernels where there are none, or forms.TORCH. Raises
+    NoKernels where the form of that name cannot be had.
+    """
+    if wanted == TORCH:
+        return None
+    reason = NoKernels("")
+    try:
+        for form in candidates(wanted, cpu_features()):
+            try:
+                with _writable(directory) as folder:
+                    return Kernels(compile_form(form, folder), form.label, num_threads)
+            except NoKernels as error:
+                reason = error
+                logger.warning("the kernels' form for %s cannot be used: %s", form.label, error)
+    except NoKernels as error:
+        reason = error
+    if wanted != AUTO:
+        raise reason
+    logger.warning("models are computed by PyTorch alone: %s", reason)
+    return None
+
+
+@contextmanager
+def _writable(directory: Path) -> Iterator[Path]:
+    """Yield the directory, or where it cannot be written one that is removed afterwards: a loaded library lasts."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        logger.warning("the kernels are compiled again at every start: %s", error)
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+    else:
+        yield directory

@@ -1,0 +1,80 @@
+"""Every form against the plain one: those of this CPU as libraries, the others compiled, and run where QEMU is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from inference.kernels.check import BOUND, difference, results
+from inference.kernels.compiler import compile_command, compile_form
+from inference.kernels.cpu import cpu_features
+from inference.kernels.forms import FORMS, PLAIN, Form, NoKernels, usable
+from tests.environment import KERNELS
+
+pytestmark = pytest.mark.slow
+
+MAIN = Path(__file__).with_name("self_test_main.c")
+CASES = [(is_gelu, with_prompt_form) for is_gelu in (False, True) for with_prompt_form in (False, True)]
+NEON = [form for form in FORMS if form.name == "neon"]
+
+
+@pytest.fixture(scope="module")
+def plain() -> Path:
+    try:
+        return compile_form(PLAIN, KERNELS)
+    except NoKernels as reason:
+        pytest.skip(f"no kernels here: {reason}")
+
+
+def zig(target: str) -> list[str]:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("the compiler for other systems is missing: pip install ziglang")
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target]
+
+
+def build(form: Form, compiler: list[str], program: Path) -> Path:
+    done = subprocess.run(
+        compile_command(form, compiler, MAIN, program),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(program.parent)},
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
+@pytest.mark.parametrize(("is_gelu", "with_prompt_form"), CASES)
+def test_a_form_agrees_with_the_plain_one(form: Form, is_gelu: bool, with_prompt_form: bool, plain: Path) -> None:
+    if form not in usable(cpu_features()):
+        pytest.skip(f"this CPU has no {form.label}")
+    got = results(compile_form(form, KERNELS), is_gelu, with_prompt_form)
+    expected = results(plain, is_gelu, with_prompt_form)
+    assert np.isfinite(expected).all()
+    assert difference(got, expected) < BOUND
+
+
+@pytest.mark.parametrize("form", NEON, ids=lambda form: form.label)
+def test_neon_agrees_with_the_plain_form_on_an_emulated_cpu(form: Form, plain: Path, tmp_path: Path) -> None:
+    emulator = shutil.which("qemu-aarch64")
+    if emulator is None:
+        pytest.skip("an emulator of 64-bit ARM is missing: apt install qemu-user")
+    program = build(form, zig("aarch64-linux-musl"), tmp_path / "self_test")  # static: it needs no ARM libraries
+    output = subprocess.run([emulator, program], capture_output=True, check=True).stdout
+    for got, case in zip(np.frombuffer(output, np.float32).reshape(len(CASES), -1), CASES, strict=True):
+        assert difference(got, results(plain, *case)) < BOUND
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
+@pytest.mark.parametrize("system", ["macos", "linux-gnu"])
+def test_a_form_is_compiled_and_linked_for_other_systems(form: Form, system: str, tmp_path: Path) -> None:
+    architecture = "aarch64" if form in NEON else "x86_64"
+    assert build(form, zig(f"{architecture}-{system}"), tmp_path / "self_test").stat().st_size > 0
