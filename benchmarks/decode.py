@@ -9,11 +9,12 @@ timings or by the wall clock, whichever is more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from benchmarks.llama_server import LlamaServer, builds
+from benchmarks.llama_server import Build, LlamaServer, builds
 from benchmarks.ours import Ours
 from benchmarks.rows import Measure, Question, compared, take_turns, write
 from benchmarks.setting import MODEL, NUM_CANDIDATES, NUM_THREADS, prompt
@@ -24,11 +25,14 @@ SLOT_WINDOW = 512
 TARGETS = {1: 1.3, 8: 2.5, 32: 3.0}
 
 
-def compare(ours: Ours, num_streams: int, target: float, note: str = "") -> dict[str, Any]:
+def compare(
+    ours: Ours, num_streams: int, target: float, note: str = "", peers: Sequence[Build] | None = None
+) -> dict[str, Any]:
+    """Return the row. peers: all builds there are by default."""
     ids = prompt(NUM_PROMPT_TOKENS)
     sides: dict[str, Measure] = {"ours": partial(ours.decode_rate, num_streams, ids, NUM_DECODED, NUM_CANDIDATES)}
     with ExitStack() as stack:
-        for build in builds():
+        for build in peers or builds():
             server = stack.enter_context(LlamaServer(MODEL, NUM_THREADS, build, num_streams, SLOT_WINDOW))
             sides[build] = partial(server.decode_rate, num_streams, ids, NUM_DECODED)
         samples = take_turns(sides)

@@ -20,10 +20,11 @@ from inference.worker.settings import read_settings
 class Ours:
     """The engine with the bundled model; greedy requests that no stop token ends."""
 
-    def __init__(self, has_drafts: bool = False) -> None:
-        """has_drafts: the prompts repeat one sentence, which is better fare for drafts than most."""
+    def __init__(self, has_drafts: bool = False, form: str | None = None) -> None:
+        """has_drafts: the prompts repeat one sentence, which is better fare for drafts than most. form: of the
+        kernels, by name; None: as SIGHTGLASS_KERNELS says."""
         settings = read_settings()
-        kernels = find_kernels(settings.kernels_path, NUM_THREADS, settings.kernels)
+        kernels = find_kernels(settings.kernels_path, NUM_THREADS, form or settings.kernels)
         cache = PackedCache(settings.weights_path)
         self._engine = load_engine(MODEL, NUM_THREADS, tokenizer(), cache=cache, kernels=kernels, has_drafts=has_drafts)
         self._num_requests = 0

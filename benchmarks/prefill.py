@@ -8,11 +8,12 @@ timing of the prompt alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from benchmarks.llama_server import LlamaServer, builds
+from benchmarks.llama_server import Build, LlamaServer, builds
 from benchmarks.ours import Ours
 from benchmarks.rows import Measure, Question, compared, take_turns, write
 from benchmarks.setting import MODEL, NUM_THREADS, prompt
@@ -21,15 +22,18 @@ WINDOW = 4352
 TARGETS = {1000: 7.0, 4000: 5.0}
 
 
-def compare(ours: Ours, num_tokens: int, target: float) -> dict[str, Any]:
+def compare(
+    ours: Ours, num_tokens: int, target: float, note: str = "", peers: Sequence[Build] | None = None
+) -> dict[str, Any]:
+    """Return the row. peers: all builds there are by default."""
     ids = prompt(num_tokens)
     sides: dict[str, Measure] = {"ours": lambda: num_tokens / ours.time_to_first_token(ids)}
     with ExitStack() as stack:
-        for build in builds():
+        for build in peers or builds():
             server = stack.enter_context(LlamaServer(MODEL, NUM_THREADS, build, 1, WINDOW))
             sides[build] = partial(server.prefill_rate, ids)
         samples = take_turns(sides)
-    return compared(Question(f"Prefill of {num_tokens:,} tokens", target, "tokens/s"), samples)
+    return compared(Question(f"Prefill of {num_tokens:,} tokens", target, "tokens/s"), samples, note)
 
 
 def run() -> list[dict[str, Any]]:

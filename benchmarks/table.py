@@ -11,6 +11,7 @@ START, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 ORDER = (
     "decode",
     "prefill",
+    "forms",
     "second_turn",
     "tracing",
     "mixed_load",
