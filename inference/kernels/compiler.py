@@ -33,7 +33,7 @@ def find_compiler() -> tuple[str, ...]:
         return (found,)
     if wanted is None and importlib.util.find_spec("ziglang"):
         return (sys.executable, "-m", "ziglang", "cc")
-    raise NoKernels(f"no C compiler was found; `{sys.executable} -m pip install ziglang` installs one")
+    raise NoKernels("no C compiler was found; `make up COMPILER=1` fetches one")
 
 
 def compile_form(form: Form, directory: Path) -> Path:

@@ -57,7 +57,7 @@ def test_without_a_compiler_models_are_computed_by_pytorch(
     monkeypatch.setenv("CC", "no-such-compiler")
     assert find_kernels(tmp_path, 1) is None
     assert "no C compiler was found" in caplog.text
-    assert "pip install ziglang" in caplog.text
+    assert "make up COMPILER=1" in caplog.text
 
 
 def test_a_forced_form_that_cannot_be_had_is_an_error(

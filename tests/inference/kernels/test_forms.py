@@ -35,7 +35,7 @@ def plain() -> Path:
 
 def zig(target: str) -> list[str]:
     if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("the compiler for other systems is missing: pip install ziglang")
+        pytest.skip("the compiler for other systems is missing: pip install -r requirements-compiler.txt")
     return [sys.executable, "-m", "ziglang", "cc", "-target", target]
 
 

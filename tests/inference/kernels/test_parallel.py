@@ -72,6 +72,6 @@ def test_the_thread_sanitizer_finds_no_race(compiler: list[str], tmp_path: Path,
 @pytest.mark.parametrize("target", TARGETS)
 def test_it_is_compiled_and_linked_for_systems_that_are_not_here(tmp_path: Path, target: str) -> None:
     if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("the compiler for other systems is missing: pip install ziglang")
+        pytest.skip("the compiler for other systems is missing: pip install -r requirements-compiler.txt")
     program = build([sys.executable, "-m", "ziglang", "cc", "-target", target], tmp_path / "stress")
     assert program.stat().st_size > 0
