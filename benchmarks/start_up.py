@@ -27,10 +27,12 @@ def serve_once() -> None:
     import inference.worker.app  # noqa: F401 - what a worker imports
     from benchmarks.ours import Ours
     from benchmarks.setting import prompt
+    from inference.models.weights.packed_cache import PackedCache
     from inference.safety import load_guard
     from inference.worker.settings import read_settings
 
-    load_guard(read_settings().policy_path)
+    settings = read_settings()
+    load_guard(settings.policy_path, keep=PackedCache(settings.weights_path).load_or_build)
     Ours().time_to_first_token(prompt(NUM_PROMPT_TOKENS))
 
 

@@ -7,6 +7,7 @@ benign ones.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +28,25 @@ MAX_SENTENCES = 24
 """Most sentences embedded, which bounds the cost. Of a longer text, those with the most suspicious words are."""
 
 
+Keep = Callable[[str, Callable[[], dict[str, NDArray[np.float32]]]], dict[str, NDArray[np.float32]]]
+
+
 class ExemplarClassifier:
     """A nearest-neighbour classifier; safe between threads."""
 
     name = "MiniLM exemplars (kNN-3 margin)"
     version = "4"
 
-    def __init__(self, model: MiniLM, path: Path = EXEMPLARS) -> None:
+    def __init__(self, model: MiniLM, path: Path = EXEMPLARS, keep: Keep = lambda _key, build: build()) -> None:
+        """keep: returns the arrays of a key from where it keeps them, else as they are built."""
         self._model = model
         self._recent = RecentVectors(model)
-        texts: dict[str, list[str]] = tomllib.loads(path.read_text("utf-8"))
-        self._exemplars = {category: model.embed(lines) for category, lines in texts.items()}
+        text = path.read_text("utf-8")
+        texts: dict[str, list[str]] = tomllib.loads(text)
+        self._exemplars = keep(
+            f"exemplars {self.version}\n{model.key}\n{text}",
+            lambda: {category: model.embed(lines) for category, lines in texts.items()},
+        )
         self._sketches = {category: model.sketch(lines) for category, lines in texts.items()}
         self.categories = tuple(category for category in texts if category != BENIGN)
 

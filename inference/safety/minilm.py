@@ -37,6 +37,9 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         """Raises SafetyModelError."""
         try:
+            status = (folder / "model.safetensors").stat()
+            self.key = f"{folder.name} {status.st_size} {status.st_mtime_ns}"
+            """Tells this model's vectors from those of another."""
             weights = load_file(folder / "model.safetensors")
             config = json.loads((folder / "config.json").read_text("utf-8"))
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

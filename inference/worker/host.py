@@ -102,7 +102,7 @@ class Host:
     def _build(self) -> WorkerServices:
         settings = self._settings
         tokenizer = Tokenizer(read_metadata(settings.model_path))
-        guard = load_guard(settings.policy_path)
+        guard = load_guard(settings.policy_path, keep=PackedCache(settings.weights_path).load_or_build)
         start = self._start_remote if settings.backend_url else self._start_engine
         return WorkerServices(self.name, start(tokenizer, self.log), tokenizer, Grammars(tokenizer), guard, self.log)
 
