@@ -1,4 +1,4 @@
-"""`python -m inference.kernels.check LIBRARY REFERENCE`: compares two forms' results; status 1 where they differ.
+"""`python -m inference.kernels.check LIBRARY REFERENCE`: compares two forms' results; status DIFFER where they differ.
 
 Runs in a process of its own, which may die of an instruction that the CPU lacks. See self_test.h.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+DIFFER = 3
 BOUND = 0.02
 """Of the results' root mean square. Sums of another order round some activations to the neighbouring code."""
 
@@ -35,7 +36,8 @@ def main(library: str, reference: str) -> None:
         for with_prompt_form in (False, True):
             got, expected = (results(Path(path), is_gelu, with_prompt_form) for path in (library, reference))
             if not difference(got, expected) < BOUND:  # a NaN neither
-                raise SystemExit(f"they differ from the plain form's by {difference(got, expected):.1e}")
+                sys.stderr.write(f"they differ from the plain form's by {difference(got, expected):.1e}\n")
+                raise SystemExit(DIFFER)
 
 
 if __name__ == "__main__":

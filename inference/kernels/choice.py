@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from inference.kernels.compiler import compile_form
+from inference.kernels.compiler import compile_form, library_path
 from inference.kernels.cpu import cpu_features
-from inference.kernels.forms import AUTO, TORCH, NoKernels, candidates
+from inference.kernels.forms import AUTO, TORCH, Form, NoKernels, candidates
 from inference.kernels.library import Kernels
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
     try:
         for form in candidates(wanted, cpu_features()):
             try:
-                with _writable(directory) as folder:
+                with _folder_of(form, directory) as folder:
                     return Kernels(compile_form(form, folder), form.label, num_threads)
             except NoKernels as error:
                 reason = error
@@ -42,8 +42,14 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
 
 
 @contextmanager
-def _writable(directory: Path) -> Iterator[Path]:
-    """Yield the directory, or where it cannot be written one that is removed afterwards: a loaded library lasts."""
+def _folder_of(form: Form, directory: Path) -> Iterator[Path]:
+    """Yield the directory, or where it lacks the form and cannot be written one that is removed afterwards.
+
+    A loaded library needs its file no more.
+    """
+    if library_path(form, directory).is_file():
+        yield directory
+        return
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):

@@ -4,7 +4,7 @@
  * defines the same functions; a name says a function's result. Where one of two numbers is NaN, `greater` and `lesser`
  * may return the second, so that a NaN is kept where it stands second.
  *
- * HAS_PROMPT_FORM: whether prompt_matrix.h is faster here than matrix.h, which measurement decides. */
+ * HAS_PROMPT_FORM is 1 where prompts are faster by prompt_matrix.h than by matrix.h; measurement decides. */
 #pragma once
 #include <math.h>
 #include <stdint.h>

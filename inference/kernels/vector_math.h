@@ -2,7 +2,7 @@
 #pragma once
 #include "vector.h"
 
-/* exp(x), relative error below 2e-7; 0 far below, infinity far above. */
+/* exp(x) of x up to 88, relative error below 2e-7; 0 far below. */
 static inline Floats exponential(Floats x) {
     x = greater(splat(-104.0f), x); /* in this order NaN stays NaN */
     Floats n = rounded(multiply(x, splat(1.44269504088896f)));

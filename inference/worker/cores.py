@@ -1,4 +1,4 @@
-"""How many threads the engine takes on a machine of these cores. Knows nothing of what they compute."""
+"""The number of threads that the engine takes on a machine of these cores. Knows nothing of what they compute."""
 
 from __future__ import annotations
 

@@ -32,13 +32,17 @@ def percent(share: float) -> str:
 
 
 def only(share: float) -> str:
-    """A low share, to begin a sentence: "Only 6 %", "None"."""
-    return f"Only {percent(share)}" if share >= 0.005 else "None"
+    """A low share, to begin a sentence: "Only 6 %", "Almost none", "None"."""
+    if share >= 0.005:
+        return f"Only {percent(share)}"
+    return "Almost none" if share else "None"
 
 
 def most(share: float) -> str:
-    """A high share, to begin a sentence: "92 % of them", "All of them"."""
-    return f"{percent(share)} of them" if share < 0.995 else "All of them"
+    """A high share, to begin a sentence: "92 % of them", "Almost all of them", "All of them"."""
+    if share < 0.995:
+        return f"{percent(share)} of them"
+    return "Almost all of them" if share < 1 else "All of them"
 
 
 def times(ratio: float) -> str:

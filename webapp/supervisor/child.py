@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 # A signal to the group is for the program: the guard ignores it, says that it does, and waits for the pipe's end.
-_GUARD = "trap '' HUP INT TERM; echo; read _; kill -KILL 0"
+_GUARD = "trap '' HUP INT QUIT USR1 USR2 PIPE ALRM TERM TSTP; echo; read _; kill -KILL 0"
 
 
 class Child:

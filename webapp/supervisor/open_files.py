@@ -1,4 +1,4 @@
-"""How many files the product's processes may have open. Knows nothing of the processes."""
+"""The number of files that the product's processes may have open. Knows nothing of the processes."""
 
 from __future__ import annotations
 

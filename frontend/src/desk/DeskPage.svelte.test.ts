@@ -77,7 +77,7 @@ it("asks for what the address says, and leads from bar, group and user to less",
   await show("first=2026-10-23&last=2026-10-25&zone=UTC");
   expect(asked).toEqual(["/api/usage/all?first=2026-10-23&last=2026-10-25&zone=UTC&by=model"]);
   const bar = document.querySelectorAll<HTMLAnchorElement>('[aria-label="Bars"] a')[1]!;
-  expect(bar.getAttribute("href")).toBe("/admin/?first=2026-10-24&last=2026-10-24&zone=UTC");
+  expect(bar.getAttribute("href")).toBe("/admin/?first=2026-10-24&last=2026-10-24&order=cost&zone=UTC");
   expect(bar.getAttribute("aria-label")).toContain("Sat, Oct 24: $0.00");
   expect(document.querySelector('a[title="Only large"]')!.getAttribute("href")).toContain("model=large");
   expect(document.querySelector('[aria-label="Users"] a')!.getAttribute("href")).toContain("user=3");

@@ -9,7 +9,7 @@ import pytest
 from inference.kernels.choice import find_kernels
 from inference.kernels.compiler import compile_form, find_compiler
 from inference.kernels.cpu import cpu_features
-from inference.kernels.forms import AUTO, TORCH, NoKernels, candidates, usable
+from inference.kernels.forms import AUTO, PLAIN, TORCH, NoKernels, candidates, usable
 from inference.kernels.library import Kernels
 from tests.environment import KERNELS
 
@@ -41,6 +41,29 @@ def test_a_library_is_compiled_once(compiled: Path) -> None:
     assert compiled.stat().st_mtime_ns == before.st_mtime_ns
 
 
+def test_a_compiler_may_have_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = find_compiler()
+    monkeypatch.setenv("CC", f"{path} -m64")
+    assert find_compiler() == [path, "-m64"]
+
+
+def test_a_kept_library_needs_neither_a_compiler_nor_a_folder_that_can_be_written(
+    compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: pytest.fail("the folder was tried"))
+    kernels = find_kernels(compiled.parent, 1)
+    assert kernels is not None
+    kernels.close()
+
+
+def test_a_relative_folder_is_one_below_the_present_one(
+    compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compile_form(PLAIN, Path("kernels")).is_relative_to(tmp_path)
+
+
 def test_a_damaged_library_is_no_reason_to_stop(
     compiled: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -56,8 +79,7 @@ def test_without_a_compiler_models_are_computed_by_pytorch(
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     assert find_kernels(tmp_path, 1) is None
-    assert "no C compiler was found" in caplog.text
-    assert "make up COMPILER=1" in caplog.text
+    assert "no C compiler was found: CC names no-such-compiler" in caplog.text
 
 
 def test_a_forced_form_that_cannot_be_had_is_an_error(

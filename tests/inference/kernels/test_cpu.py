@@ -39,8 +39,7 @@ def test_the_forms_of_a_cpu_come_best_first(system: str, report: str, labels: li
 
 
 def test_this_cpu_tells_its_features() -> None:
-    assert cpu_features() == cpu_features()
-    assert PLAIN in usable(cpu_features())
+    assert {"sse2", "asimd", "asimddp"} & cpu_features()
 
 
 def test_auto_never_takes_plain_c() -> None:

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from inference.kernels.check import BOUND, difference, results
-from inference.kernels.compiler import compile_command, compile_form
+from inference.kernels.compiler import compile_command, compile_form, find_compiler
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import FORMS, PLAIN, Form, NoKernels, usable
 from tests.environment import KERNELS
 
 pytestmark = pytest.mark.slow
 
+EXTREMES = Path(__file__).with_name("extremes.c")
 MAIN = Path(__file__).with_name("self_test_main.c")
 CASES = [(is_gelu, with_prompt_form) for is_gelu in (False, True) for with_prompt_form in (False, True)]
 NEON = [form for form in FORMS if form.name == "neon"]
@@ -39,9 +40,9 @@ def zig(target: str) -> list[str]:
     return [sys.executable, "-m", "ziglang", "cc", "-target", target]
 
 
-def build(form: Form, compiler: list[str], program: Path) -> Path:
+def build(form: Form, compiler: list[str], program: Path, source: Path = MAIN) -> Path:
     done = subprocess.run(
-        compile_command(form, compiler, MAIN, program),
+        compile_command(form, compiler, source, program),
         capture_output=True,
         text=True,
         check=False,
@@ -78,3 +79,23 @@ def test_neon_agrees_with_the_plain_form_on_an_emulated_cpu(form: Form, plain: P
 def test_a_form_is_compiled_and_linked_for_other_systems(form: Form, system: str, tmp_path: Path) -> None:
     architecture = "aarch64" if form in NEON else "x86_64"
     assert build(form, zig(f"{architecture}-{system}"), tmp_path / "self_test").stat().st_size > 0
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)
+def test_products_of_extreme_codes_are_exact(form: Form, plain: Path, tmp_path: Path) -> None:
+    """No sum overflows: AVX2 holds two products of bytes in 16 bits."""
+    if form not in usable(cpu_features()):
+        pytest.skip(f"this CPU has no {form.label}")
+    program = build(form, find_compiler(), tmp_path / "extremes", EXTREMES)
+    assert subprocess.run([program], capture_output=True, text=True, check=False).stdout == "0 wrong\n"
+
+
+def test_avx_vnni_agrees_with_the_plain_form_by_the_same_instruction_of_avx512(plain: Path, tmp_path: Path) -> None:
+    if not {"avx512_vnni", "avx512vl"} <= cpu_features():
+        pytest.skip("this CPU has no AVX-512 with VNNI")
+    form = next(form for form in FORMS if form.name == "avx2")
+    other = "-D_mm256_dpbusd_avx_epi32=_mm256_dpbusd_epi32"
+    command = [*find_compiler(), "-D__AVXVNNI__", "-mavx512vl", "-mavx512vnni", other]
+    output = subprocess.run([build(form, command, tmp_path / "self_test")], capture_output=True, check=True).stdout
+    for got, case in zip(np.frombuffer(output, np.float32).reshape(len(CASES), -1), CASES, strict=True):
+        assert difference(got, results(plain, *case)) < BOUND
