@@ -35,11 +35,15 @@ it("says nothing of a user who is alone, or spent nothing", () => {
 });
 
 it("sets the leader's dearest model beside all users' use of it", () => {
-  const use = (model: string, nano: number) => ({ model, now: figures({ cost: usd(nano) }) });
-  const all = [use("large", 10e9), use("small", 10e9)];
-  expect(plain(modelText({ own: [use("small", 2e9), use("large", 6e9)], all }, "USD"))).toBe(
-    "large made 75.0 % of this user's cost, and 50.0 % of all users' cost.",
+  const use = (model: string, nano: number, num_requests = 1) => ({
+    model,
+    now: figures({ num_requests, cost: usd(nano) }),
+  });
+  const nameOf = (model: string) => (model === "large" ? "Big" : model);
+  const all = [use("large", 10e9, 20), use("small", 10e9, 80)];
+  expect(plain(modelText({ own: [use("small", 2e9), use("large", 6e9, 9)], all }, "USD", nameOf))).toBe(
+    "90.0 % of this user's requests went to Big, and 20.0 % of all users'. It made 75.0 % of this user's cost, and 50.0 % of all users'.",
   );
-  expect(modelText({ own: [use("large", 1)], all: [use("large", 1)] }, "USD")).toBe("");
-  expect(modelText({ own: [use("small", 0)], all }, "USD")).toBe("");
+  expect(modelText({ own: [use("large", 1)], all: [use("large", 1)] }, "USD", nameOf)).toBe("");
+  expect(modelText({ own: [use("small", 0)], all }, "USD", nameOf)).toBe("");
 });

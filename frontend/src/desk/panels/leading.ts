@@ -36,14 +36,21 @@ export function leadingText(report: UsageReport, currency: string): string {
   return `${leader.name} leads with ${whole.text} of ${name}${whole.before}.${had}${note}`;
 }
 
-/** The model that cost the leader most, beside its part of all users' cost. Empty: all used one model. */
-export function modelText({ own, all }: UserModels, currency: string): string {
+/** The model that cost the leader most: its share of the leader's requests, beside all users'. Empty: there is one model. */
+export function modelText(
+  { own, all }: UserModels,
+  currency: string,
+  nameOf: (model: string) => string,
+): string {
   const cost = ({ now }: ModelUse) => nanoOf(now.cost, currency);
-  const sum = (uses: readonly ModelUse[]) => uses.reduce((whole, use) => whole + cost(use), 0);
   const most = [...own].sort((one, other) => cost(other) - cost(one))[0];
   if (!most || !cost(most) || all.length < 2) return "";
-  const same = all.filter(({ model }) => model === most.model);
-  return `${most.model} made ${shareText(cost(most), sum(own))} of this user's cost, and ${shareText(sum(same), sum(all))} of all users' cost.`;
+  const share = (uses: readonly ModelUse[], of: (use: ModelUse) => number) => {
+    const sum = (some: readonly ModelUse[]) => some.reduce((whole, use) => whole + of(use), 0);
+    return shareText(sum(uses.filter(({ model }) => model === most.model)), sum(uses));
+  };
+  const requests = ({ now }: ModelUse) => now.num_requests;
+  return `${share(own, requests)} of this user's requests went to ${nameOf(most.model)}, and ${share(all, requests)} of all users'. It made ${share(own, cost)} of this user's cost, and ${share(all, cost)} of all users'.`;
 }
 
 function listed(parts: readonly string[]): string {
