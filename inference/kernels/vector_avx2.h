@@ -90,13 +90,22 @@ static inline Ints load_bytes(const uint8_t *source) { return _mm256_loadu_si256
 static inline Ints low_nibbles(Ints x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
 static inline Ints high_nibbles(Ints x) { return low_nibbles(_mm256_srli_epi16(x, 4)); }
 
+/* The dot products are in assembly: a compiler that may move their steps apart runs out of registers, and the sums go
+ * through memory. */
 #ifdef __AVXVNNI__
 
 typedef Ints Weights8;
 static inline Weights8 load8(const uint8_t *source) { return load_bytes(source); }
 static inline Ints start8(int32_t bias) { return _mm256_set1_epi32(bias); }
+#ifndef VPDPBUSD
+#define VPDPBUSD "%{vex%} vpdpbusd" /* AVX-512 has the same instruction in another encoding */
+#endif
 static inline Ints dot8(Ints sum, Weights8 weights, const int8_t *codes) {
-    return _mm256_dpbusd_avx_epi32(sum, weights, _mm256_set1_epi32(*(const int32_t *)codes));
+    Ints four;
+    __asm__("vpbroadcastd %3, %1\n\t" VPDPBUSD " %1, %2, %0"
+            : "+x"(sum), "=&x"(four)
+            : "x"(weights), "m"(*(const int32_t *)codes));
+    return sum;
 }
 
 typedef Ints Sum4;
@@ -106,8 +115,7 @@ static inline Ints total4(Sum4 sum) { return sum; }
 
 #else
 
-/* 16 sums of 16 bits: 8 products of 4 by 8 bits, two at a time, are at most 30,480. In assembly: a compiler that may move
- * the steps apart runs out of registers, and the sums go through memory. */
+/* 16 sums of 16 bits: 8 products of 4 by 8 bits, two at a time, are at most 30,480. */
 typedef Ints Sum4;
 static inline Sum4 start4(void) { return _mm256_setzero_si256(); }
 static inline Sum4 dot4(Sum4 sum, Ints weights, const int8_t *codes) {
