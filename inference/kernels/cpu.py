@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 _APPLE_NAMES = {"feat_dotprod": "asimddp", "feat_i8mm": "i8mm"}
 """Linux's names of the features that macOS names otherwise."""
 
 
+@cache
 def cpu_features() -> frozenset[str]:
     """Return this CPU's features by Linux's names, such as avx2 or asimddp; empty where the system does not tell."""
     return features_in(platform.system(), _report(platform.system()))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from inference.kernels.compiler import compile_command, compile_form, find_compi
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import FORMS, PLAIN, Form, NoKernels, usable
 from tests.environment import KERNELS
+from tests.inference.kernels.compilers import run_compiler, zig
 
 pytestmark = pytest.mark.slow
 
@@ -34,22 +32,8 @@ def plain() -> Path:
         pytest.skip(f"no kernels here: {reason}")
 
 
-def zig(target: str) -> list[str]:
-    if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("the compiler for other systems is missing: pip install -r requirements-compiler.txt")
-    return [sys.executable, "-m", "ziglang", "cc", "-target", target]
-
-
 def build(form: Form, compiler: list[str], program: Path, source: Path = MAIN) -> Path:
-    done = subprocess.run(
-        compile_command(form, compiler, source, program),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(program.parent)},
-    )
-    assert done.returncode == 0, done.stderr
-    return program
+    return run_compiler(compile_command(form, compiler, source, program), program)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.label)

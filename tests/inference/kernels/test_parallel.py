@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.inference.kernels.compilers import run_compiler, zig
 
 pytestmark = pytest.mark.slow
 
@@ -20,16 +20,7 @@ TARGETS = ["aarch64-macos", "aarch64-linux-gnu"]
 
 
 def build(compiler: list[str], program: Path, *options: str) -> Path:
-    command = [*compiler, *FLAGS, *options, str(SOURCE), "-o", str(program)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(program.parent)},
-    )
-    assert done.returncode == 0, done.stderr
-    return program
+    return run_compiler([*compiler, *FLAGS, *options, str(SOURCE), "-o", str(program)], program)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +62,5 @@ def test_the_thread_sanitizer_finds_no_race(compiler: list[str], tmp_path: Path,
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_it_is_compiled_and_linked_for_systems_that_are_not_here(tmp_path: Path, target: str) -> None:
-    if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("the compiler for other systems is missing: pip install -r requirements-compiler.txt")
-    program = build([sys.executable, "-m", "ziglang", "cc", "-target", target], tmp_path / "stress")
+    program = build(zig(target), tmp_path / "stress")
     assert program.stat().st_size > 0
