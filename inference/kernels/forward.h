@@ -1,7 +1,8 @@
 /* The decoder's forward pass on a CPU: one call computes one engine step.
  *
- * Each layer is a few regions with a barrier between them; within one the threads take pieces of work from a shared
- * counter, so that a thread that briefly loses its core does not hold up the others. Knows nothing of sampling. */
+ * Each layer is a few regions with a barrier between them. Within one, each thread computes a run of neighbouring pieces
+ * and then takes pieces of the other threads' runs, so that a thread that briefly loses its core does not hold up the
+ * others. Knows nothing of sampling. */
 #pragma once
 #include "attention.h"
 #include "matrix.h"
@@ -37,7 +38,7 @@ typedef struct {
     const int32_t *tables;     /* all block tables, one after the other */
     const int32_t *table_at;   /* [num_chunks]: start of each table */
     const int32_t *logit_rows; /* [num_logits]: tokens that need logits */
-    const float *rotations;    /* [kinds][num_tokens][head_dim / 2] pairs (cosine, sine) */
+    const float *rotations;    /* [kinds][num_tokens][2][head_dim]: see rotate */
     bf16 *cache;               /* [blocks][num_layers][num_kv_heads][2][BLOCK * head_dim] */
     float *logits;             /* [num_logits][vocab_size] */
 } Batch;
@@ -55,18 +56,40 @@ typedef struct {
     float *scratch; /* [threads]: scores [SCORE_ROWS][pitch] or gates [GATE_ROWS][MAX_SPAN] */
     int64_t pitch, scratch_size;
     int32_t *wanted_memory;
-    _Atomic int *next; /* a counter of pieces taken, per region */
-    int num_regions;
+    _Atomic int *next; /* [threads][num_regions]: pieces taken of a thread's run */
+    int num_regions, thread, num_threads;
 } Pass;
 
-/* Regions of the prompts' products have numbers PROMPTS above those of the decoded tokens: both run together. */
-enum { ROW_STEP = 4, TILE_STEP = 2, HEAD_STEP = 16, PANEL = 256, PROMPT_PANEL = 132, GATE_ROWS = 66, PROMPTS = 9, REGIONS = 2 * PROMPTS };
+/* Regions of the prompts' products have numbers PROMPTS above those of the decoded tokens: both run together. A piece of
+ * ROW_STEP tokens is a whole block of rounded rows: two threads that wrote into one block would share its cache lines. */
+enum {
+    ROW_STEP = MAX_ROWS,
+    TILE_STEP = 2,
+    HEAD_STEP = 16,
+    PANEL = 256,
+    PROMPT_PANEL = 132,
+    GATE_ROWS = 66,
+    PROMPTS = 9,
+    REGIONS = 2 * PROMPTS
+};
+
+/* Returns the next of a region's `num` pieces, or num. `run` counts the runs that are used up, the thread's own first.
+ * The hardware fetches neighbouring weights ahead, which a single counter for all threads would defeat. */
+static inline int64_t take_piece(const Pass *pass, int region, int64_t num, int64_t *run) {
+    for (; *run < pass->num_threads; ++*run) {
+        int64_t owner = (pass->thread + *run) % pass->num_threads;
+        _Atomic int *taken = pass->next + owner * pass->num_regions + region;
+        int64_t piece = num * owner / pass->num_threads + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+        if (piece < num * (owner + 1) / pass->num_threads) return piece;
+    }
+    return num;
+}
 
 /* Shares out `count` pieces of a region, `step` at a time. Each thread takes the same regions in the same order. */
-#define FOR_PIECES(pass, region, count, step, first, last)                                                       \
-    for (int64_t first, last; (first = atomic_fetch_add_explicit(&(pass)->next[region], 1, memory_order_relaxed) * \
-                                       (int64_t)(step)) < (count) &&                                             \
-                              ((last = first + (step) < (count) ? first + (step) : (count)), (void)last, 1);)
+#define FOR_PIECES(pass, region, count, step, first, last)                                                          \
+    for (int64_t first, last, run_ = 0, num_ = ((count) + (step) - 1) / (step);                                      \
+         (first = take_piece(pass, region, num_, &run_) * (step)) < (count) &&                                       \
+         ((last = first + (step) < (count) ? first + (step) : (count)), (void)last, 1);)
 
 static float inverse_rms(const float *x, int64_t size, float eps) {
     Floats sum = zero();
@@ -264,15 +287,19 @@ static void gate_all(Pass *pass, int region, const Layer *layer, float *gates) {
         gate_prompt(pass, layer, piece_at(&prompts, i), gates);
 }
 
+/* Turns each pair of a head's numbers; rotation: [2][head_dim], the factors of the number itself and of its partner. */
 static void rotate(const Model *model, const float *rotation, float *head) {
-    int64_t half = model->head_dim / 2;
-    for (int64_t i = 0; i < half; i++) {
-        float cosine = rotation[2 * i], sine = rotation[2 * i + 1];
-        float *a = model->rotates_adjacent ? head + 2 * i : head + i;
-        float *b = model->rotates_adjacent ? a + 1 : a + half;
-        float first = *a * cosine - *b * sine, second = *a * sine + *b * cosine;
-        *a = first;
-        *b = second;
+    const int64_t size = model->head_dim, half = size / 2;
+    float partners[size];
+    if (model->rotates_adjacent) {
+        for (int64_t i = 0; i < half; i++) partners[2 * i] = head[2 * i + 1], partners[2 * i + 1] = head[2 * i];
+    } else {
+        memcpy(partners, head + half, half * sizeof(float));
+        memcpy(partners + half, head, half * sizeof(float));
+    }
+    for (int64_t i = 0; i < size; i += LANES) {
+        Floats turned = multiply(load(partners + i), load(rotation + size + i));
+        store(head + i, add(multiply(load(head + i), load(rotation + i)), turned));
     }
 }
 
@@ -292,7 +319,7 @@ static void place(Pass *pass, int64_t index, int64_t token) {
     int64_t head_dim = model->head_dim, position = batch->positions[token];
     int64_t width = (model->num_heads + 2 * model->num_kv_heads) * head_dim;
     float *qkv = pass->qkv + token * width;
-    const float *rotation = batch->rotations + (layer->rotation * batch->num_tokens + token) * head_dim;
+    const float *rotation = batch->rotations + (layer->rotation * batch->num_tokens + token) * 2 * head_dim;
     for (int64_t head = 0; head < model->num_heads + model->num_kv_heads; head++) {
         norm_head(model, head < model->num_heads ? layer->query_norm : layer->key_norm, qkv + head * head_dim);
         rotate(model, rotation, qkv + head * head_dim);
@@ -463,7 +490,8 @@ static void gather_wanted(const Pass *pass) {
 }
 
 static void compute(Team *team, int thread, void *argument) {
-    Pass *pass = argument;
+    Pass own = *(const Pass *)argument, *pass = &own;
+    own.thread = thread;
     float *scratch = pass->scratch + thread * pass->scratch_size;
     int last = (int)pass->model->num_layers - 1;
     for (int layer = 0; layer < last; layer++) {
@@ -505,7 +533,8 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     for (int64_t t = 0; t < tokens; t++)
         if (pass->batch->positions[t] >= longest) longest = pass->batch->positions[t] + 1;
     pass->pitch = (longest + 2 * BLOCK - 1) / BLOCK * BLOCK;
-    pass->num_regions = (int)model->num_layers * REGIONS + 2;
+    pass->num_threads = team->num_threads;
+    pass->num_regions = ((int)model->num_layers * REGIONS + 2 + 15) / 16 * 16; /* in whole cache lines */
     pass->x = carve(&at, tokens * model->hidden * 4);
     pass->update = carve(&at, tokens * model->hidden * 4);
     pass->qkv = carve(&at, tokens * (heads_width + 2 * model->num_kv_heads * model->head_dim) * 4);
@@ -517,7 +546,7 @@ static char *lay_out(Pass *pass, const Team *team, char *at) {
     pass->scratch_size = SCORE_ROWS * pass->pitch > GATE_ROWS * MAX_SPAN ? SCORE_ROWS * pass->pitch : GATE_ROWS * MAX_SPAN;
     pass->scratch = carve(&at, team->num_threads * pass->scratch_size * 4);
     pass->wanted_memory = carve(&at, (2 * pass->batch->num_logits + pass->batch->num_chunks + 1) * 4);
-    pass->next = carve(&at, pass->num_regions * (int64_t)sizeof(_Atomic int));
+    pass->next = carve(&at, (int64_t)pass->num_threads * pass->num_regions * (int64_t)sizeof(_Atomic int));
     return at;
 }
 
@@ -545,7 +574,7 @@ int forward(Team *team, const Model *model, const Batch *batch) {
     if (!memory) return 1;
     lay_out(&pass, team, memory);
     pass.wanted = wanted_of(batch, pass.wanted_memory);
-    for (int region = 0; region < pass.num_regions; region++) atomic_init(&pass.next[region], 0);
+    for (int i = 0; i < pass.num_threads * pass.num_regions; i++) atomic_init(&pass.next[i], 0);
     /* After a step of prompts alone, a client waits for a first token, and the threads that deliver it need the cores.
      * So the team sleeps soon: the step was so long that waking a sleeper costs little beside it. */
     atomic_store_explicit(&team->idle_spins, batch->num_decoded ? IDLE_SPINS : SPINS, memory_order_relaxed);

@@ -104,7 +104,7 @@ static void fill_batch(Made *made, Batch *batch) {
     int32_t *chunks = take(made, TEST_TOKENS * 4), *starts = take(made, (TEST_SEQUENCES + 1) * 4);
     int32_t *tables = take(made, TEST_SEQUENCES * TEST_TABLE * 4), *table_at = take(made, TEST_SEQUENCES * 4);
     int32_t *rows = take(made, TEST_LOGITS * 4);
-    float *rotations = take(made, TEST_TOKENS * TEST_HEAD_DIM * 4);
+    float *rotations = take(made, TEST_TOKENS * 2 * TEST_HEAD_DIM * 4);
     int64_t num_cached = (int64_t)TEST_SEQUENCES * TEST_TABLE * TEST_LAYERS * TEST_KV_HEADS * 2 * BLOCK * TEST_HEAD_DIM;
     bf16 *cache = take(made, num_cached * 2);
     for (int t = 0; t < TEST_TOKENS; t++) {
@@ -112,9 +112,10 @@ static void fill_batch(Made *made, Batch *batch) {
         ids[t] = 7 * t % TEST_VOCAB;
         positions[t] = from_prompt < 0 ? TEST_CONTEXT + 7 * t : from_prompt;
         chunks[t] = from_prompt < 0 ? t : TEST_DECODED;
-        for (int i = 0; i < TEST_HEAD_DIM / 2; i++) {
-            rotations[t * TEST_HEAD_DIM + 2 * i] = cosf((float)(positions[t] * i));
-            rotations[t * TEST_HEAD_DIM + 2 * i + 1] = sinf((float)(positions[t] * i));
+        float *own = rotations + t * 2 * TEST_HEAD_DIM, *partner = own + TEST_HEAD_DIM;
+        for (int i = 0; i < TEST_HEAD_DIM; i++) {
+            own[i] = cosf((float)(positions[t] * (i / 2)));
+            partner[i] = (i % 2 ? 1.0f : -1.0f) * sinf((float)(positions[t] * (i / 2)));
         }
     }
     for (int i = 0; i <= TEST_SEQUENCES; i++) starts[i] = i < TEST_SEQUENCES ? i : TEST_TOKENS;

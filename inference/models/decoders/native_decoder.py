@@ -131,11 +131,16 @@ class NativeDecoder:
         return self._logits[:num_rows]
 
     def _turn(self, positions: NDArray[np.int32]) -> NDArray[np.float32]:
-        """[rotations, num_tokens, head_dim / 2, cosine and sine]"""
-        turned = np.empty((len(self._frequencies), len(positions), self.config.head_dim // 2, 2), np.float32)
+        """[rotations, num_tokens, 2, head_dim]: factors of each number of a head and of its partner; see forward.h."""
+        half, is_adjacent = self.config.head_dim // 2, self.config.rope_pairing == "adjacent"
+        turned = np.empty((len(self._frequencies), len(positions), 2, 2 * half), np.float32)
+        firsts, seconds = (slice(0, None, 2), slice(1, None, 2)) if is_adjacent else (slice(half), slice(half, None))
         for kind, frequencies in enumerate(self._frequencies):
             angles = np.multiply.outer(positions, frequencies)
-            turned[kind, ..., 0], turned[kind, ..., 1] = np.cos(angles), np.sin(angles)
+            own, partner = turned[kind, :, 0], turned[kind, :, 1]
+            own[:, firsts] = own[:, seconds] = np.cos(angles)
+            partner[:, seconds] = np.sin(angles)
+            partner[:, firsts] = -partner[:, seconds]
         return turned
 
     def _rotations(self) -> list[bool]:
