@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ class Running:
                 self.link = found.group()
                 break
         assert self.link, "".join(self.lines)
+        self.look()
+
+    def look(self) -> None:
+        """Read anew which processes there are."""
         self.pids = descendants(self.process.pid)
 
     def sign_in(self, user: str) -> None:
@@ -85,5 +90,9 @@ class Running:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """The commands of a process's children and theirs."""
-    return {found.pid: " ".join(found.cmdline()) for found in psutil.Process(pid).children(recursive=True)}
+    """The commands of a process's children and theirs, without those that are ending."""
+    commands = {}
+    for found in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            commands[found.pid] = " ".join(found.cmdline())
+    return commands

@@ -28,7 +28,6 @@ PROBE_MS = 240_000
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A product of its own, which the last test kills."""
     running = Running(tmp_path_factory.mktemp("data"), free_port())
     yield running
     running.end()
@@ -323,15 +322,6 @@ def test_an_open_page_tells_that_the_worker_does_not_answer(page: Page, product:
         os.kill(worker, signal.SIGCONT)
     expect(banner).to_be_hidden(timeout=20_000)
     expect(page.get_by_test_id("assistant-message").last).to_contain_text("Paris", timeout=30_000)
-
-
-def test_a_worker_that_is_killed_stops_the_product(page: Page, product: Running) -> None:
-    """Last in this file: it ends the product."""
-    with client_of(page, product) as client:
-        start(client, "Write a very long story.", max_tokens=2000)
-    os.kill(product.children()["inference"], signal.SIGKILL)
-    assert product.process.wait(120) != 0
-    product.wait_until_all_gone()
 
 
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.models import User
 
+from inference.protocol.failures import SERVICE_STOPPED
 from webapp.requests.models import Request
 from webapp.supervisor.leftovers import end_leftovers
 
@@ -25,5 +26,5 @@ def test_open_requests_are_failed_only_where_the_data_folder_holds_the_database(
 ) -> None:
     Request.objects.create(user=User.objects.create_user("alice"), surface="chat", model="m", title="t")
     monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, database_url=database_url))
-    assert end_leftovers(redis_url) == num_settled
+    assert end_leftovers(redis_url, SERVICE_STOPPED) == num_settled
     assert redis_client.llen("settle") == num_settled

@@ -1,8 +1,10 @@
-"""The product is killed in the middle of an answer, started again on the same data, and stopped in that of others."""
+"""Processes are killed in the middle of an answer: one of the product's, or all of it, started again on its data."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +17,8 @@ import pytest
 
 from tests.browser.test_product import Running, start
 from tests.ports import free_port
+
+STORY = "Write a very long story."
 
 
 def signed_in(running: Running) -> httpx.Client:
@@ -29,7 +33,7 @@ def wait_until_settled(client: httpx.Client, request_id: str) -> dict[str, objec
     deadline = time.monotonic() + 120
     while True:
         summary: dict[str, object] = client.get(f"/api/requests/{request_id}").json()
-        if summary["error"]:
+        if summary["status"] not in ("queued", "running"):
             return summary
         assert time.monotonic() < deadline, summary
         time.sleep(0.05)
@@ -58,10 +62,24 @@ def last_event(client: httpx.Client, request_id: str) -> dict[str, object]:
     return last
 
 
+def shown_text(client: httpx.Client, request_id: str, num_pieces: int | None = None) -> str:
+    """The first pieces of the answer's text, or all to its end, as a page that follows it reads them."""
+    pieces: list[str] = []
+    with client.stream("GET", f"/api/requests/{request_id}/events") as lines:
+        for line in lines.iter_lines():
+            if line.startswith("data: "):
+                events = json.loads(line.removeprefix("data: ")).get("events", [])
+                pieces += [event["text"] for event in events if event["type"] == "text.released"]
+            if num_pieces is not None and len(pieces) >= num_pieces:
+                break
+    return "".join(pieces)
+
+
 def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_product: Callable[[], Running]) -> None:
     running = run_product()
     with closing(signed_in(running)) as client:
-        request_id = start(client, "Write a very long story.", max_tokens=4000)
+        request_id = start(client, STORY, max_tokens=4000)
+        shown = shown_text(client, request_id, 20)
     running.process.kill()
     running.process.wait()
     running.wait_until_all_gone()
@@ -72,8 +90,9 @@ def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_produc
         summary = wait_until_settled(client, request_id)
         assert summary["status"] == "failed"
         assert "Send the message again" in str(summary["error"])
+        assert shown_text(client, request_id).startswith(shown)  # and nothing that a page has shown is lost
 
-        open_ids = [start(client, "Write a very long story.", max_tokens=4000) for _ in range(2)]
+        open_ids = [start(client, STORY, max_tokens=4000) for _ in range(2)]
         conversation = client.post("/api/conversations", json={}).json()["id"]
         body = {"text": "One by one.", "is_stepped": True}
         stepped = client.post(f"/api/conversations/{conversation}/messages", json=body).json()
@@ -89,3 +108,73 @@ def test_what_is_open_when_the_product_is_stopped_or_killed_is_failed(run_produc
     with closing(sqlite3.connect(running.data / "sightglass.sqlite3")) as database:
         ends = database.execute("SELECT id, error_code FROM lifecycle_request WHERE finished_at IS NOT NULL").fetchall()
     assert dict(ends) == dict.fromkeys([request_id, *open_ids], "service_stopped")
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = Running(tmp_path_factory.mktemp("data"), free_port())
+    yield running
+    running.end()
+
+
+def kill(running: Running, name: str) -> None:
+    """Kill the process, and wait until another is in its place."""
+    pid = running.children()[name]
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 120
+    while running.children().get(name) in (pid, None):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        running.look()
+
+
+def answer_of(running: Running) -> str:
+    """The answer to a new message. Pages try again while a process starts, and so does this."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with closing(signed_in_again(running)) as client:
+                request_id = start(client, "Say hello.", max_tokens=20)
+                summary = wait_until_settled(client, request_id)
+                assert summary["status"] == "done", summary
+                return shown_text(client, request_id)
+        except (httpx.HTTPError, AssertionError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def signed_in_again(running: Running) -> httpx.Client:
+    running.sign_in("admin")
+    return signed_in(running)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(product: Running) -> str:
+    """The answer that greedy decoding gives where no process is killed."""
+    with closing(signed_in_again(product)) as client:
+        return shown_text(client, start(client, STORY, max_tokens=600))
+
+
+@pytest.mark.parametrize("name", ["redis", "lifecycle", "web"])
+def test_an_answer_outlives_a_process_that_does_not_compute_it(product: Running, undisturbed: str, name: str) -> None:
+    with closing(signed_in_again(product)) as client:
+        request_id = start(client, STORY, max_tokens=600)
+        shown_text(client, request_id, 5)
+    kill(product, name)
+    assert answer_of(product)
+    with closing(signed_in_again(product)) as client:
+        assert wait_until_settled(client, request_id)["status"] == "done"
+        assert shown_text(client, request_id) == undisturbed
+
+
+def test_a_request_of_a_worker_that_is_killed_fails_by_name_and_the_next_is_answered(product: Running) -> None:
+    with closing(signed_in_again(product)) as client:
+        request_id = start(client, STORY, max_tokens=4000)
+        shown = shown_text(client, request_id, 5)
+        kill(product, "inference")
+        summary = wait_until_settled(client, request_id)
+        assert summary["status"] == "failed"
+        assert "ended in the middle" in str(summary["error"])
+        assert shown_text(client, request_id).startswith(shown)
+    assert answer_of(product)

@@ -99,11 +99,12 @@ def _catch_up(log: EventLog, request_id: str, frames: list[Frame]) -> None:
 
 
 def _post(request: Request, outcome: Outcome) -> LedgerEntry | None:
-    """Post the bill. None: no token was used.
+    """Post the bill. None: there is nothing to pay, as no token was used or the answer failed, whatever the cause.
 
     The log may have the bill already: its ledger entry may have been lost with an earlier run's transaction.
     """
-    if not any(msgspec.structs.astuple(outcome.usage)):
+    has_failed = outcome.finish_reason in (None, "error") and outcome.bill is None
+    if has_failed or not any(msgspec.structs.astuple(outcome.usage)):
         return None
     return post_bill(request.id, request.user_id, request.model, outcome.usage)
 

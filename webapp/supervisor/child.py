@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class Child:
         self.log_path = log_path
         if log_path.exists():  # the previous run's log may hold the reason for its end
             log_path.replace(log_path.with_suffix(".log.1"))
+        self._started_at = time.monotonic()
         self._guard = _start_guard()
         try:
             with log_path.open("wb") as log:
@@ -45,6 +47,11 @@ class Child:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._started_at
 
     @property
     def exit_status(self) -> int | None:

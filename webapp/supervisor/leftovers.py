@@ -1,4 +1,4 @@
-"""Ends requests that no process can finish any more: at a stop, and at the start after a crash."""
+"""Ends requests that no process can finish: at a stop, after a worker ends, and at the start after a crash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from celery import Celery
 from django.conf import settings
 from django.db.models import QuerySet
 
-from inference.protocol.failures import SERVICE_STOPPED
+from inference.protocol.failures import Failure
 from inference.queue.app import make_app
 from webapp.requests.models import Request
 
@@ -24,14 +24,14 @@ def num_open() -> int:
     return _open().count()
 
 
-def end_leftovers(redis_url: str) -> int:
-    """Queue the end of each open request as failed; return their number."""
+def end_leftovers(redis_url: str, failure: Failure) -> int:
+    """Queue the end of each open request with this failure; return their number."""
     request_ids = list(_open().values_list("pk", flat=True)) if is_ours_alone() else []
     if not request_ids:
         return 0
     with make_app(Celery, "supervisor", redis_url, "settle", is_current=False) as app:
         for request_id in request_ids:
-            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": msgspec.to_builtins(SERVICE_STOPPED)})
+            app.send_task("lifecycle.end", args=[request_id], kwargs={"failure": msgspec.to_builtins(failure)})
     return len(request_ids)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -38,6 +39,7 @@ class Product:
         self.logs = environment.data / "logs"
         self.logs.mkdir(exist_ok=True)
         self.runtime = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place_for_socket(tempfile.gettempdir())))
+        self._redis_data = environment.data / "redis"
         self.redis_url = f"unix://{self.runtime / _SOCKET}?db=0"
         self._env = os.environ | {
             "SIGHTGLASS_REDIS_URL": self.redis_url,
@@ -49,16 +51,27 @@ class Product:
         }
 
     def start_redis(self) -> Child:
+        """Start Redis on its append-only file: each write is in the file before its reply is sent."""
+        self._redis_data.mkdir(mode=0o700, exist_ok=True)
         options = {
             "--port": "0",
             "--unixsocket": str(self.runtime / _SOCKET),
             "--unixsocketperm": "700",
             "--save": "",
-            "--dir": str(self.runtime),
+            "--appendonly": "yes",
+            "--dir": str(self._redis_data),
             "--maxmemory": _MAX_MEMORY,
             "--maxmemory-policy": "noeviction",
         }
         return self._child("redis", [get_binary_path(), *(part for pair in options.items() for part in pair)])
+
+    def put_redis_data_aside(self) -> Path | None:
+        """Rename Redis's files, so that it starts with nothing; return their new folder. None: there are none."""
+        if not self._redis_data.is_dir() or not any(self._redis_data.iterdir()):
+            return None
+        kept = self._redis_data.with_name("redis.damaged")
+        shutil.rmtree(kept, ignore_errors=True)
+        return self._redis_data.replace(kept)
 
     def start_inference(self) -> Child:
         return self._worker("inference", "inference.worker.app", "generate", 256)
@@ -66,10 +79,12 @@ class Product:
     def start_probes(self) -> Child:
         return self._worker("probes", "inference.worker.probe_app", "probes", 1)
 
-    def start_sender(self) -> Child | None:
-        """Start the sender; None: no OTLP endpoint is set."""
-        if self._environment.otlp is None:
-            return None
+    @property
+    def has_sender(self) -> bool:
+        """True: an OTLP endpoint is set."""
+        return self._environment.otlp is not None
+
+    def start_sender(self) -> Child:
         return self._worker("sender", "webapp.traces.export.sender", "otlp", 2)
 
     def start_lifecycle(self) -> Child:

@@ -1,4 +1,4 @@
-"""Starts, watches and stops the product, always with all children together."""
+"""Starts the product's processes, starts again each one that ends, and stops them all together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import FrameType
 
 import redis
@@ -13,6 +14,8 @@ from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 
 from inference.eventlog.keys import worker_key
+from inference.protocol.failures import SERVICE_STOPPED, Failure
+from webapp.supervisor.backoff import Backoff
 from webapp.supervisor.checks import CannotStart
 from webapp.supervisor.child import Child
 from webapp.supervisor.leftovers import end_leftovers, is_ours_alone, num_open
@@ -31,16 +34,28 @@ _SHOW_S = 0.2
 """Time for the ends to reach the pages."""
 _WEB_S = 1.0
 """Time for the web server to stop; it would wait longer for pages with an open connection."""
-_DISPENSABLE = ("probes", "sender")
-"""Processes that answers do not need."""
 _PATIENCE_S = 1.0
 """A second signal within this time is the same Ctrl-C, passed on by `make`; a later one kills all children."""
 _PROGRESS_STEP = 20
 """Percent of the model's loading between two printed lines."""
 
 
+_LOST = Failure("generation", "worker_lost", "The inference worker ended in the middle of this request. Send it again.")
+
+
 class Interrupted(Exception):
     """A signal asked the supervisor to stop."""
+
+
+@dataclass
+class Part:
+    """A process of the product, and how to start it again."""
+
+    start: Callable[[], Child]
+    child: Child
+    backoff: Backoff = field(default_factory=Backoff)
+    due_at: float | None = None
+    """The time of the next start; None: the process has not been found ended."""
 
 
 class Supervisor:
@@ -49,18 +64,19 @@ class Supervisor:
     def __init__(self, product: Product, say: Callable[[str], None]) -> None:
         self._product = product
         self._say = say
-        self._children: list[Child] = []
+        self._parts: list[Part] = []
         self._stop_asked_at: float | None = None
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Start everything, call on_ready, and stay until a signal or a child's death. Raises CannotStart."""
+        """Start everything, call on_ready, and keep it running until a signal. Raises CannotStart."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._interrupt)
         try:
             self._start()
             on_ready()
             while True:
-                self._check_children()
+                for part in self._parts:
+                    self._keep(part)
                 time.sleep(_POLL_S)
         except Interrupted:
             self._say("stopping")
@@ -72,19 +88,20 @@ class Supervisor:
             self._stop_asked_at = time.monotonic()
             raise Interrupted
         if time.monotonic() - self._stop_asked_at > _PATIENCE_S:
-            for child in self._children:
-                child.send(signal.SIGKILL)
+            for part in self._parts:
+                part.child.send(signal.SIGKILL)
 
     def _start(self) -> None:
-        self._children.append(self._product.start_redis())
         client = redis.Redis.from_url(self._product.redis_url, decode_responses=True)
-        self._wait(lambda: _answers(client))
-        if num_left := end_leftovers(self._product.redis_url):
+        self._start_redis(client)
+        for key in client.scan_iter(worker_key("*")):  # of the last run's workers
+            client.delete(key)
+        if num_left := end_leftovers(self._product.redis_url, SERVICE_STOPPED):
             self._say(f"requests left open by the last run, now marked as failed: {num_left}")
         # Start the slowest first: the model loads while the others start.
-        self._children.append(self._product.start_inference())
-        self._children.append(self._product.start_lifecycle())
-        self._children.append(self._product.start_web())
+        self._add(self._product.start_inference)
+        self._add(self._product.start_lifecycle)
+        self._add(self._product.start_web)
         shown = ""
 
         def is_loaded() -> bool:
@@ -98,25 +115,58 @@ class Supervisor:
         self._wait(is_loaded)
         self._wait(self._product.answers_http)
         # These start last, because answers do not need them: they do not delay the others.
-        self._children.append(self._product.start_probes())
-        if sender := self._product.start_sender():
-            self._children.append(sender)
+        self._add(self._product.start_probes)
+        if self._product.has_sender:
+            self._add(self._product.start_sender)
 
-    def _wait(self, is_done: Callable[[], bool]) -> None:
+    def _add(self, start: Callable[[], Child]) -> None:
+        self._parts.append(Part(start, start()))
+
+    def _start_redis(self, client: redis.Redis) -> None:
+        """Start Redis on what the last run left; on nothing where that cannot be read."""
+        self._add(self._product.start_redis)
+        (part,) = self._parts
+        self._wait(lambda: _answers(client) or part.child.exit_status is not None, is_checked=False)
+        if part.child.exit_status is not None and (kept := self._product.put_redis_data_aside()):
+            self._say(f"Redis could not read what the last run left ({part.child.last_line()}); it is kept in {kept}")
+            part.child = part.start()
+        self._wait(lambda: _answers(client))
+
+    def _wait(self, is_done: Callable[[], bool], is_checked: bool = True) -> None:
+        """Wait while the product starts. is_checked: the end of a process ends the wait. Raises CannotStart."""
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not is_done():
-            self._check_children()
+            if is_checked:
+                self._check()
             if time.monotonic() > deadline:
                 raise CannotStart(f"Not ready after {_START_TIMEOUT_S:.0f} s; see the logs in {self._product.logs}.")
             time.sleep(_POLL_S)
 
-    def _check_children(self) -> None:
-        for child in [child for child in self._children if child.exit_status is not None]:
+    def _check(self) -> None:
+        """Raises CannotStart where a process ended: what ends at the first start would end at the next."""
+        for child in [part.child for part in self._parts if part.child.exit_status is not None]:
             message = f"the {child.name} process {child.ending()}"
-            if child.name not in _DISPENSABLE:
-                raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
-            self._say(f"{message}; the other parts go on")
-            self._children.remove(child)
+            raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
+
+    def _keep(self, part: Part) -> None:
+        """Start the process again if it has ended, later each time that it ends soon."""
+        if part.child.exit_status is None:
+            return
+        if part.due_at is None:
+            delay_s = part.backoff.next_delay_s(part.child.age_s)
+            part.due_at = time.monotonic() + delay_s
+            when = f"in {delay_s:.0f} s" if delay_s else "now"
+            self._say(f"the {part.child.name} process {part.child.ending()}; it starts again {when}")
+            self._end_its_requests(part.child.name)
+        if time.monotonic() >= part.due_at:
+            part.child, part.due_at = part.start(), None
+
+    def _end_its_requests(self, name: str) -> None:
+        if name == "inference":
+            try:
+                end_leftovers(self._product.redis_url, _LOST)
+            except (DatabaseError, OperationalError) as error:
+                self._say(f"open requests are left to the watchdog: {error}")
 
     def _stop(self) -> None:
         """Stop the engine, which ends its answers, before the processes that show and settle those ends."""
@@ -145,7 +195,7 @@ class Supervisor:
                 if not is_any:
                     break
                 if not is_asked and time.monotonic() >= start + patience_s:
-                    end_leftovers(self._product.redis_url)
+                    end_leftovers(self._product.redis_url, SERVICE_STOPPED)
                     is_asked = True
             except (DatabaseError, OperationalError) as error:
                 self._say(f"open requests are left to the next start: {error}")
@@ -155,15 +205,15 @@ class Supervisor:
         return were_any
 
     def _is_alive(self, name: str) -> bool:
-        return any(child.name == name and child.exit_status is None for child in self._children)
+        return any(part.child.name == name and part.child.exit_status is None for part in self._parts)
 
     def _send(self, names: Sequence[str]) -> None:
-        for child in self._children:
-            if child.name in names:
-                child.send(signal.SIGTERM)
+        for part in self._parts:
+            if part.child.name in names:
+                part.child.send(signal.SIGTERM)
 
     def _wait_for(self, names: Sequence[str], deadline: float) -> None:
-        for child in [child for child in self._children if child.name in names]:
+        for child in [part.child for part in self._parts if part.child.name in names]:
             child.wait(max(0.1, deadline - time.monotonic()))
             child.send(signal.SIGKILL)  # the remaining processes of its group
             child.wait(_STOP_TIMEOUT_S)

@@ -15,6 +15,14 @@ export function outcomeOf(view: TraceView): Outcome {
   return reason === "length" || reason === "repetition" ? reason : "done";
 }
 
+/** The reason that a request which is over has no bill. */
+export function noBill(view: TraceView): string {
+  const hasComputed = view.tokens.length > 0 || view.generation !== null;
+  return hasComputed && outcomeOf(view) === "failed"
+    ? "The answer failed, so there is nothing to pay."
+    : "The model computed nothing, so there is nothing to pay.";
+}
+
 /** Tokens of an answer that was cut, those it began with included, and the limit that cut it. */
 export interface Cut {
   given: number;

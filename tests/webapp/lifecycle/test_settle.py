@@ -225,12 +225,12 @@ def test_a_complete_answer_is_not_failed_by_the_watchdog(request_: Request) -> N
     check_settled_once(request_)
 
 
-def test_an_answer_that_ended_in_an_error_is_failed_and_still_billed(request_: Request) -> None:
+def test_an_answer_that_failed_costs_nothing(request_: Request) -> None:
     generate(request_, reason="error")
     settle(request_.pk)
     request_.refresh_from_db()
-    assert (request_.status, request_.error_code) == ("failed", "internal")
-    assert len(saved(request_, BillPosted)) == 1
+    assert (request_.status, request_.error_code, request_.cost_nano) == ("failed", "internal", None)
+    assert not saved(request_, BillPosted) and not LedgerEntry.objects.exists()
 
 
 def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
