@@ -8,8 +8,10 @@ from typing import Protocol
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
+OPEN_EXPIRY_S = 30 * 86_400
+"""Lifetime of a log after its last append. It is a net for logs that are never settled, longer than any outage."""
 EXPIRY_S = 3600
-"""Lifetime of a log after its last append: long enough for every reader and for a late settlement."""
+"""Lifetime of a settled log's attempt and numbers: a late writer is refused, and begins no new log."""
 RETIRED_EXPIRY_S = 120
 """Lifetime of a log once its trace is saved: long enough that readers in the middle of it seldom have to switch."""
 MAX_COMMANDS = 65_536
@@ -20,24 +22,32 @@ class Fenced(Exception):
     """The log belongs to a later attempt; the writer must stop."""
 
 
+class LogLost(Exception):
+    """The log ends before a seq that it had: Redis came back without its end, or without all of it."""
+
+
 class EventLog(Protocol):
     """One log per request; seq is assigned by the log, gapless from 1."""
 
     def open(self, request_id: str, attempt: int) -> None:
         """Create the log. Raises Fenced when a later attempt owns it."""
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int, after: int | None = None) -> int:
+    def append(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
+    ) -> int:
         """Append the events as one frame; returns the last seq.
 
-        after: the last seq that the caller has read; None: the frame may follow any.
-        Raises Fenced, also when the log has gone on since `after`; ValueError when there are no events.
+        known: the last seq of which the caller knows; other writers may have appended since. is_next: the frame must
+        follow it. Raises LogLost where the log ends before `known`; Fenced, also where is_next and the log has gone on;
+        ValueError when there are no events.
         """
 
     def fence(self, request_id: str, attempt: int) -> None:
         """Refuse appends of attempts older than this one from now on."""
 
     def claim(self, request_id: str, attempt: int) -> bool:
-        """Return True for the first claim of the attempt: a task delivered twice runs once. Raises Fenced."""
+        """Return True for the first claim of the attempt: a task delivered twice runs once. Raises Fenced, and LogLost
+        where there is no log."""
 
     def cancel(self, request_id: str) -> None:
         """Set the flag that the engine reads each step."""
@@ -58,7 +68,7 @@ class EventLog(Protocol):
         """Yield all frames, the last first; few more are fetched than are read."""
 
     def retire(self, request_id: str) -> None:
-        """Let the events expire soon, as they are saved elsewhere. Numbering and fencing stay."""
+        """Let the events expire soon, as they are saved elsewhere. Numbering and fencing stay for EXPIRY_S."""
 
     def forget(self, request_id: str) -> None:
         """Delete events and commands at once. Numbering and fencing stay, so that no late append starts a new log."""

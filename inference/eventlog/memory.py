@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inference.eventlog.event_log import MAX_COMMANDS, Fenced
+from inference.eventlog.event_log import MAX_COMMANDS, Fenced, LogLost
 from inference.protocol.events import AnyEvent, Frame
 from inference.protocol.request import StepCommand
 
@@ -31,13 +31,17 @@ class MemoryEventLog:
     def open(self, request_id: str, attempt: int) -> None:
         self.fence(request_id, attempt)
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int, after: int | None = None) -> int:
+    def append(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
+    ) -> int:
         if not events:
             raise ValueError("an append needs at least one event")
         with self._lock:
             log = self._own(request_id, attempt)
-            if after is not None and after != log.last_seq:
-                raise Fenced(f"{request_id} goes on after {log.last_seq}, not {after}")
+            if log.last_seq < known:
+                raise LogLost(f"{request_id} ends at {log.last_seq}, before {known}")
+            if is_next and log.last_seq > known:
+                raise Fenced(f"{request_id} goes on after {log.last_seq}, not {known}")
             log.frames.append(Frame(seq=log.last_seq + 1, events=tuple(events)))
             log.last_seq += len(events)
             return log.last_seq
@@ -51,6 +55,8 @@ class MemoryEventLog:
             log = self._logs.setdefault(request_id, _Log())
             if attempt < log.attempt:
                 raise _fenced(request_id, attempt, log.attempt)
+            if not log.last_seq:
+                raise LogLost(f"{request_id} has no log")
             is_first = attempt not in log.claimed
             log.claimed.add(attempt)
             return is_first

@@ -12,6 +12,7 @@ FailureCode = Literal[
     "cancelled",
     "internal",
     "invalid_grammar",
+    "log_lost",
     "model_unavailable",
     "no_prompt",
     "no_worker",
@@ -32,6 +33,7 @@ FAILURES: dict[FailureCode, str] = {
     "cancelled": "The request was stopped before it reached the model",
     "internal": "Something failed in the server",
     "invalid_grammar": "The answer cannot take the form that was asked for",
+    "log_lost": "The record of the answer was lost",
     "model_unavailable": "The model is not available",
     "no_prompt": "The answer that this one continues has no prompt",
     "no_worker": "No worker took the request",
@@ -60,4 +62,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 SERVICE_STOPPED = Failure(
     "generation", "service_stopped", "Sightglass was stopped before the answer was complete. Send the message again."
+)
+LOG_LOST = Failure(
+    "generation",
+    "log_lost",
+    "The log of this answer was lost, or a part of it, so the answer ends here. Send the message again.",
 )

@@ -12,11 +12,11 @@ from celery.signals import worker_init, worker_shutting_down
 from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import Fenced, LogLost
 from inference.grammar.source import GrammarError
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
-from inference.protocol.failures import SERVICE_STOPPED, Failure
+from inference.protocol.failures import LOG_LOST, SERVICE_STOPPED, Failure
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation
@@ -59,7 +59,7 @@ def generate(payload: str) -> None:
             _run(app.host, request, time.monotonic_ns())
         else:
             logger.warning("gave up %s: it was delivered before", request.request_id)
-    except (Fenced, RedisError) as error:
+    except (Fenced, LogLost, RedisError) as error:
         # The watchdog settles it, as it settles a request whose worker is lost.
         logger.warning("gave up %s: %s", request.request_id, error)
 
@@ -74,6 +74,9 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
     except (Fenced, AlreadyRunning) as error:
         logger.warning("gave up %s: %s", request_id, error)
         return
+    except LogLost as error:
+        logger.warning("the log of %s is lost: %s", request_id, error)
+        failure = LOG_LOST
     except GrammarError as error:
         failure = Failure("generation", "invalid_grammar", f"The answer cannot keep to its form: {error}")
     except ModelUnavailable as error:

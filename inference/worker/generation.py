@@ -94,6 +94,7 @@ class Generation:
             _repetition(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
+        self._log_seq = request.log_seq
         self._is_started = False
         self._is_waiting = True
         """True in the engine's queue: before the start, and again after a preemption."""
@@ -109,7 +110,8 @@ class Generation:
     def run(self) -> Failure | None:
         """Run the generation to its end; returns the failure, if any.
 
-        Raises Fenced when a later attempt has taken over, AlreadyRunning when this one was delivered twice.
+        Raises Fenced when a later attempt has taken over, LogLost where the log lost events, AlreadyRunning when this
+        one was delivered twice.
         """
         self._services.backend.submit(self._job)
         try:
@@ -150,7 +152,7 @@ class Generation:
         if is_forgotten and not self._is_given_up:
             self._is_given_up = True
             cancelled = RequestCancelled(at=self._clock.at(), by=_NO_CHOICE)
-            self._services.log.append(request_id, [cancelled], self._request.attempt)
+            self._append([cancelled])
             backend.finish(request_id, "abort")
 
     def _report_waiting(self) -> None:
@@ -162,7 +164,7 @@ class Generation:
         self._last_pulse, self._reported_at = pulse, now
         depth = backend.num_ahead(request.request_id)
         queued = GenerationQueued(at=self._clock.at(), attempt=request.attempt, queue_depth=depth)
-        self._services.log.append(request.request_id, [queued], request.attempt)
+        self._append([queued])
 
     def _forward(self, output: StepOutput) -> None:
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
@@ -195,7 +197,12 @@ class Generation:
             events += self._guard.release()
             self._end_early()
         if events:
-            self._services.log.append(self._request.request_id, events, self._request.attempt)
+            self._append(events)
+
+    def _append(self, events: list[AnyEvent]) -> None:
+        """Append to the log, which must still have all that this generation wrote. Raises Fenced, LogLost."""
+        request = self._request
+        self._log_seq = self._services.log.append(request.request_id, events, request.attempt, self._log_seq)
 
     def _end_early(self) -> None:
         if self._guard.is_blocked:

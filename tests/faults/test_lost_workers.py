@@ -59,6 +59,17 @@ def test_an_answer_outlives_the_worker_that_would_settle_it(processes: Processes
     assert shown["cost_nano"] > 0
 
 
+def test_an_answer_whose_log_is_lost_in_its_middle_ends_by_name_and_costs_nothing(processes: Processes) -> None:
+    request_id = processes.send("Write a very long story about a river.", max_tokens=4000)
+    assert any(event["type"] == "text.released" for event in processes.events(request_id))
+    with closing(redis.from_url(processes.redis_url)) as client:
+        client.delete(*client.keys(f"*{request_id}*"))
+    shown = processes.settled(request_id)
+    assert (shown["status"], shown["error"]["code"], shown["cost_nano"]) == ("failed", "log_lost", None)
+    saved = list(processes.events(request_id))
+    assert [event["type"] for event in saved] == ["request.accepted", "request.failed"]
+
+
 def test_a_request_whose_message_died_with_its_worker_fails_in_time(processes: Processes) -> None:
     kill(processes.lifecycle)
     request_id = processes.send("Hello")

@@ -24,7 +24,7 @@ from inference.protocol.events import (
     RequestFinished,
     Surface,
 )
-from inference.protocol.failures import Failure
+from inference.protocol.failures import LOG_LOST, Failure
 from inference.protocol.request import SamplingParams
 from webapp.billing.bill import UNPRICED, bill_event, post_bill
 from webapp.billing.models import LedgerEntry
@@ -79,8 +79,9 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     _catch_up(log, request.id, frames)
     outcome = fold(frames)
     entry = _post(request, outcome)
+    known = frames[-1].last_seq if frames else 0
     if last := _missing(request, outcome, entry, failure, ready.compared):
-        frames.append(Frame(seq=frames[-1].last_seq + 1 if frames else 1, events=tuple(last)))
+        frames.append(Frame(seq=known + 1, events=tuple(last)))
         outcome = fold(frames)
     record(request, outcome)
     request.save()
@@ -89,7 +90,7 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
     record_use(request, outcome, cost_of(entry))
     if last:
         # If the process dies before this, readers still have the saved trace, which has these events too.
-        transaction.on_commit(lambda: log.append(request.id, last, request.attempt), robust=True)
+        transaction.on_commit(lambda: log.append(request.id, last, request.attempt, known, is_next=True), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
 
@@ -153,7 +154,7 @@ def _terminal(outcome: Outcome, failure: Failure | None, clock: RequestClock) ->
     """The last event. An answer that is complete in the log stays complete, even if the worker failed after it."""
     if outcome.finish_reason not in (None, "error"):
         return RequestFinished(at=clock.at(), finish_reason=outcome.finish_reason, usage=outcome.usage)
-    failure = failure or _NO_RESULT
+    failure = failure or (_NO_RESULT if outcome.num_events else LOG_LOST)
     return RequestFailed(at=clock.at(), stage=failure.stage, code=failure.code, message=failure.message)
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Literal
 
 from inference.eventlog.clock import RequestClock
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import TERMINAL, RequestCancelled
 from inference.protocol.failures import Failure
 from webapp.lifecycle.watch import end
@@ -28,15 +28,17 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
     Raises RedisError.
     """
     log, clock = services.event_log(), RequestClock(request.accepted_unix_us)
-    events = [event for frame in log.read(request.pk) for event in frame.events]
+    frames = log.read(request.pk)
+    events = [event for frame in frames for event in frame.events]
     if request.is_settled or any(isinstance(event, (RequestCancelled, *TERMINAL)) for event in events):
         return False
     try:
         log.cancel(request.pk)
-        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt)
+        known = frames[-1].last_seq if frames else 0
+        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, known)
         if not is_started(events):
             end(request, _STOPPED_EARLY)
-    except Fenced:
+    except (Fenced, LogLost):
         return False  # another process is ending it
     return True
 

@@ -11,7 +11,7 @@ from celery.signals import worker_init, worker_ready
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
-from inference.eventlog.event_log import Fenced
+from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.failures import Failure
 from webapp.alerts import watch as alerts
 from webapp.celery import app
@@ -61,7 +61,7 @@ def prepare(request_id: str) -> None:
         return
     try:
         _hand_on(request, _prepared(request), frames[0].last_seq)
-    except Fenced as error:
+    except (Fenced, LogLost) as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
 
 
@@ -91,12 +91,12 @@ def _preparation(request: Request) -> Preparation | ForkPreparation:
 def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
     """Queue the generation, or settle the failure. after: the log's last seq before the preparation.
 
-    Raises Fenced when another delivery was quicker.
+    Raises Fenced when another delivery was quicker, LogLost.
     """
     if isinstance(prepared.result, Failure):
         log = services.event_log()
         if prepared.events:
-            log.append(request.pk, prepared.events, request.attempt, after)
+            log.append(request.pk, prepared.events, request.attempt, after, is_next=True)
         elif log.last_seq(request.pk) != after:
             raise Fenced(f"{request.pk} was prepared meanwhile")
         settle(request.pk, prepared.result)

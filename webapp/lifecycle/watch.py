@@ -21,7 +21,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
-from inference.protocol.failures import Failure
+from inference.protocol.failures import LOG_LOST, Failure
 from webapp.lifecycle.settle import settle
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -87,6 +87,8 @@ def look(request: Request) -> Failure | None:
         return Failure("generation", "worker_lost", message)
     if silent_s < environment.queue_timeout_s:
         return None
+    if not events:
+        return LOG_LOST
     message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
     return Failure("generation", "no_worker", message)
 

@@ -307,6 +307,8 @@ export interface GenerationRequest {
   request_id: string;
   /** Fences the log: appends of an older attempt are refused. */
   attempt: number;
+  /** The log's last seq when the generation was queued: a log that ends before it has lost events. */
+  log_seq: number;
   model: string;
   /** The whole prompt, as token ids. */
   prompt_ids: number[];
@@ -1100,7 +1102,7 @@ export const REPETITION_CYCLES = 3;
 export const REPETITION_TOKENS = 72;
 export const LONGEST_CYCLE = 256;
 
-export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
 /** The title of each failure. */
 export const FAILURES: Record<FailureCode, string> = {
@@ -1108,6 +1110,7 @@ export const FAILURES: Record<FailureCode, string> = {
   cancelled: "The request was stopped before it reached the model",
   internal: "Something failed in the server",
   invalid_grammar: "The answer cannot take the form that was asked for",
+  log_lost: "The record of the answer was lost",
   model_unavailable: "The model is not available",
   no_prompt: "The answer that this one continues has no prompt",
   no_worker: "No worker took the request",

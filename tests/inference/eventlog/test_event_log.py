@@ -7,8 +7,8 @@ import threading
 import pytest
 import redis
 
-from inference.eventlog.event_log import RETIRED_EXPIRY_S, EventLog, Fenced
-from inference.eventlog.keys import log_key
+from inference.eventlog.event_log import EXPIRY_S, RETIRED_EXPIRY_S, EventLog, Fenced, LogLost
+from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.memory import MemoryEventLog
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import RequestCancelled, TextReleased
@@ -68,14 +68,36 @@ def test_an_older_attempt_is_fenced(log: EventLog) -> None:
 
 def test_a_frame_that_is_to_follow_another_stands_there_once(log: EventLog) -> None:
     log.append("r", [text(1), text(2)], 1)
-    assert log.append("r", [text(3)], 1, after=2) == 3
-    for after in (0, 2, 4):
+    assert log.append("r", [text(3)], 1, known=2, is_next=True) == 3
+    for known in (0, 2):
         with pytest.raises(Fenced):
-            log.append("r", [text(4)], 1, after=after)
+            log.append("r", [text(4)], 1, known, is_next=True)
     assert log.last_seq("r") == 3
 
 
+def test_a_frame_may_follow_those_of_other_writers(log: EventLog) -> None:
+    log.append("r", [text(1), text(2)], 1)
+    assert log.append("r", [text(3)], 1, known=1) == 3
+
+
+@pytest.mark.parametrize("is_next", [False, True])
+def test_nothing_is_appended_to_a_log_that_lost_its_end(log: EventLog, is_next: bool) -> None:
+    for request_id, num_left in (("whole", 0), ("tail", 2)):
+        if num_left:
+            log.append(request_id, [text(n) for n in range(num_left)], 1)
+        with pytest.raises(LogLost):
+            log.append(request_id, [text(4)], 1, 3, is_next)
+        assert log.last_seq(request_id) == num_left
+
+
+def test_a_log_that_is_not_there_is_not_claimed(log: EventLog) -> None:
+    with pytest.raises(LogLost):
+        log.claim("r", 1)
+
+
 def test_each_attempt_is_claimed_once(log: EventLog) -> None:
+    for request_id in ("r", "s"):
+        log.append(request_id, [text(0)], 1)
     claims = [log.claim(request_id, attempt) for request_id, attempt in [("r", 1), ("r", 1), ("r", 2), ("s", 1)]]
     assert claims == [True, False, True, True]
     log.append("r", [text(1)], 1)
@@ -113,10 +135,12 @@ def test_concurrent_writers_leave_no_gap(log: EventLog) -> None:
     assert [frame.seq for frame in frames] == list(range(1, 401, 2))
 
 
-def test_a_retired_log_keeps_its_numbering(redis_client: redis.Redis) -> None:
+def test_a_log_expires_once_it_is_retired_and_its_numbering_later(redis_client: redis.Redis) -> None:
     log = RedisEventLog(redis_client)
     log.append("r", [text(1)], 2)
+    assert min(redis_client.ttl(log_key("r")), redis_client.ttl(meta_key("r"))) > 20 * 86_400
     log.retire("r")
+    assert 0 < redis_client.ttl(meta_key("r")) <= EXPIRY_S
     assert 0 < redis_client.ttl(log_key("r")) <= RETIRED_EXPIRY_S
     redis_client.delete(log_key("r"))
     assert log.last_seq("r") == 1

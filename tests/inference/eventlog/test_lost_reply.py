@@ -15,11 +15,12 @@ from inference.protocol.events import TextReleased
 
 
 class Proxy:
-    """Stands between client and server and can swallow the next reply."""
+    """Stands between client and server. It can swallow the next reply, and cut that connection once it may."""
 
     def __init__(self, path: Path, server_path: str) -> None:
         self.url = f"unix://{path}?db=0"
-        self.swallows_next = threading.Event()
+        self.swallows_next, self.has_swallowed, self.may_cut = (threading.Event() for _ in range(3))
+        self.may_cut.set()
         self._server_path = server_path
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
@@ -46,6 +47,8 @@ class Proxy:
                 reply = server.recv(1 << 20)
                 if self.swallows_next.is_set():
                     self.swallows_next.clear()
+                    self.has_swallowed.set()
+                    self.may_cut.wait()
                     return
                 client.sendall(reply)
 
@@ -83,8 +86,24 @@ def test_equal_events_of_two_appends_are_two_frames(proxy: Proxy) -> None:
 
 def test_a_claim_whose_reply_is_lost_is_still_the_first(proxy: Proxy) -> None:
     log, other = RedisEventLog.from_url(proxy.url), RedisEventLog.from_url(proxy.url)
+    log.append("r", [text(1)], 1)
     assert log.claim("r", 1)
     proxy.swallows_next.set()
     assert other.claim("r", 2)
     assert not proxy.swallows_next.is_set()
     assert not log.claim("r", 2)
+
+
+def test_a_lost_reply_doubles_nothing_where_another_thread_appends_before_the_second_try(proxy: Proxy) -> None:
+    """For example a stop in the web process, while the request's start is tried again."""
+    log = RedisEventLog.from_url(proxy.url)
+    log.append("other", [text(1)], 1)  # the server has the script from now on
+    proxy.may_cut.clear()
+    proxy.swallows_next.set()
+    first = threading.Thread(target=log.append, args=("r", [text(1)], 1))
+    first.start()
+    assert proxy.has_swallowed.wait(120)
+    assert log.append("r", [text(2)], 1) == 2
+    proxy.may_cut.set()
+    first.join()
+    assert [event.at for frame in log.read("r") for event in frame.events] == [1, 2]

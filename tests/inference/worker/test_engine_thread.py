@@ -66,10 +66,12 @@ class TroubledLog(MemoryEventLog):
             raise ConnectionError("the log is away")
         return super().is_cancelled(request_ids)
 
-    def append(self, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+    def append(
+        self, request_id: str, events: Sequence[AnyEvent], attempt: int, known: int = 0, is_next: bool = False
+    ) -> int:
         if self.is_broken:
             raise ConnectionError("the log is away")
-        return super().append(request_id, events, attempt)
+        return super().append(request_id, events, attempt, known, is_next)
 
 
 @pytest.fixture(scope="module")

@@ -104,10 +104,10 @@ def test_a_log_hears_of_an_end_that_stands_in_the_database(request_: Request, mo
     """A client may act on the end as soon as the log has it."""
     append, was_committed = RedisEventLog.append, list[bool]()
 
-    def watched(log: RedisEventLog, request_id: str, events: Sequence[AnyEvent], attempt: int) -> int:
+    def watched(log: RedisEventLog, request_id: str, events: Sequence[AnyEvent], *rest: int, **named: bool) -> int:
         if isinstance(events[-1], RequestFinished):
             was_committed.append(not connection.in_atomic_block and Request.objects.get().is_settled)
-        return append(log, request_id, events, attempt)
+        return append(log, request_id, events, *rest, **named)
 
     generate(request_)
     monkeypatch.setattr(RedisEventLog, "append", watched)
