@@ -7,13 +7,12 @@ benign ones.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.safety.minilm import MiniLM
+from inference.safety.minilm import Keep, MiniLM
 from inference.safety.recent import RecentVectors
 from inference.safety.sentences import split_sentences
 
@@ -28,9 +27,6 @@ MAX_SENTENCES = 24
 """Most sentences embedded, which bounds the cost. Of a longer text, those with the most suspicious words are."""
 
 
-Keep = Callable[[str, Callable[[], dict[str, NDArray[np.float32]]]], dict[str, NDArray[np.float32]]]
-
-
 class ExemplarClassifier:
     """A nearest-neighbour classifier; safe between threads."""
 
@@ -38,7 +34,7 @@ class ExemplarClassifier:
     version = "4"
 
     def __init__(self, model: MiniLM, path: Path = EXEMPLARS, keep: Keep = lambda _key, build: build()) -> None:
-        """keep: returns the arrays of a key from where it keeps them, else as they are built."""
+        """keep: holds the exemplars' vectors; see Keep."""
         self._model = model
         self._recent = RecentVectors(model)
         text = path.read_text("utf-8")
