@@ -26,7 +26,7 @@ TARGET = 3.0
 
 
 def resident_mb(field: str, pid: int | str = "self") -> float:
-    """VmRSS (now) or VmHWM (at most so far) of a process, in MB."""
+    """VmRSS (now), RssFile (its part of mapped files) or VmHWM (at most so far) of a process, in MB."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     (kib,) = re.findall(rf"^{field}:\s+(\d+) kB", status, re.MULTILINE)
     return int(kib) * 1024 / 1e6
@@ -44,9 +44,10 @@ def measure_ours() -> dict[str, float]:
     assert tokenizer()
     marks["tokenizer"] = resident_mb("VmRSS")
     ours = Ours()
-    marks["weights"] = resident_mb("VmRSS")
+    marks["weights"], mapped = resident_mb("VmRSS"), resident_mb("RssFile")
     ours.decode_rate(NUM_STREAMS, ids, NUM_DECODED, NUM_CANDIDATES)
     marks["peak"] = resident_mb("VmHWM")
+    marks["weights in their file"] = resident_mb("RssFile") - mapped
     marks["keys and values"] = NUM_STREAMS * (NUM_PROMPT_TOKENS + NUM_DECODED) * kv_bytes_per_token() / 1e6
     return marks
 
@@ -58,8 +59,9 @@ def parts(marks: dict[str, float]) -> dict[str, float]:
     """
     stages = ["Python", "libraries", "tokenizer", "weights"]
     grown = {name: marks[name] - marks.get(before, 0.0) for before, name in zip(["", *stages], stages, strict=False)}
-    rest = marks["peak"] - marks["weights"] - marks["keys and values"]
-    return grown | {"keys and values": marks["keys and values"], "all else at the peak": rest}
+    of_work = {name: marks[name] for name in ("weights in their file", "keys and values")}
+    rest = marks["peak"] - marks["weights"] - sum(of_work.values())
+    return grown | of_work | {"all else at the peak": rest}
 
 
 def ours_mb(last: dict[str, float]) -> float:

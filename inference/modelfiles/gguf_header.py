@@ -19,6 +19,7 @@ from inference.modelfiles.errors import ModelFileError, damaged, missing
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_LENGTH = struct.Struct("<Q")
 _MAX_FIELDS = 100_000
 _MAX_ITEMS = 2_000_000
 """Most items of one list: no vocabulary is larger; a header that claims more is damaged."""
@@ -149,15 +150,8 @@ class _Reader:
         return count
 
     def _string(self) -> str:
-        start = self._offset + 8
-        self._skip_string()
-        return self._data[start : self._offset].decode("utf-8")
-
-    def _skip_string(self) -> None:
-        length = self._scalar("Q")
-        if length > len(self._data) - self._offset:
-            raise ValueError(f"a string claims {length} bytes")
-        self._offset += length
+        (text,) = self._strings(1)
+        return text
 
     def _value(self, kind: int, is_wanted: bool) -> Any:
         if kind == _ARRAY:
@@ -172,11 +166,28 @@ class _Reader:
             if self._offset > len(self._data):
                 raise ValueError(f"a list claims {count} items")
             return list(struct.unpack_from(form, self._data, start)) if is_wanted else None
-        if is_wanted:
-            return [self._string() for _ in range(count)]
+        return self._strings(count) if is_wanted else self._skip_strings(count)
+
+    def _strings(self, count: int) -> list[str]:
+        """Read a list of strings. A vocabulary has 50,000 and more: this loop makes few calls for each."""
+        data, at, size, texts = self._data, self._offset, len(self._data), []
         for _ in range(count):
-            self._skip_string()
-        return None
+            (length,) = _LENGTH.unpack_from(data, at)
+            start, at = at + _LENGTH.size, at + _LENGTH.size + length
+            if at > size:
+                raise ValueError(f"a string claims {length} bytes")
+            texts.append(data[start:at].decode("utf-8"))
+        self._offset = at
+        return texts
+
+    def _skip_strings(self, count: int) -> None:
+        data, at, size = self._data, self._offset, len(self._data)
+        for _ in range(count):
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size + length
+            if at > size:
+                raise ValueError(f"a string claims {length} bytes")
+        self._offset = at
 
 
 def _scalar_form(kind: int) -> str:

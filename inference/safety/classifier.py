@@ -7,13 +7,12 @@ benign ones.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.safety.minilm import MiniLM
+from inference.safety.minilm import Arrays, Keep, MiniLM
 from inference.safety.recent import RecentVectors
 from inference.safety.sentences import split_sentences
 
@@ -26,9 +25,8 @@ MIN_SIMILARITY = 0.45
 """Below this mean similarity a sentence resembles no exemplar, and the score shrinks accordingly."""
 MAX_SENTENCES = 24
 """Most sentences embedded, which bounds the cost. Of a longer text, those with the most suspicious words are."""
-
-
-Keep = Callable[[str, Callable[[], dict[str, NDArray[np.float32]]]], dict[str, NDArray[np.float32]]]
+_FORM = "exemplars 2"
+"""Form of the kept arrays; raised when their choice changes."""
 
 
 class ExemplarClassifier:
@@ -38,16 +36,14 @@ class ExemplarClassifier:
     version = "4"
 
     def __init__(self, model: MiniLM, path: Path = EXEMPLARS, keep: Keep = lambda _key, build: build()) -> None:
-        """keep: returns the arrays of a key from where it keeps them, else as they are built."""
+        """keep: holds the exemplars' vectors; see Keep."""
         self._model = model
         self._recent = RecentVectors(model)
         text = path.read_text("utf-8")
         texts: dict[str, list[str]] = tomllib.loads(text)
-        self._exemplars = keep(
-            f"exemplars {self.version}\n{model.key}\n{text}",
-            lambda: {category: model.embed(lines) for category, lines in texts.items()},
-        )
-        self._sketches = {category: model.sketch(lines) for category, lines in texts.items()}
+        kept = keep(f"{_FORM} {self.version}\n{model.key}\n{text}", lambda: _embed(model, texts))
+        self._exemplars = {category: kept[f"{category}.vectors"] for category in texts}
+        self._sketches = {category: kept[f"{category}.sketches"] for category in texts}
         self.categories = tuple(category for category in texts if category != BENIGN)
 
     def score(self, text: str, principal: str | None = None) -> list[dict[str, float]]:
@@ -85,3 +81,8 @@ class ExemplarClassifier:
         similarities = vectors @ self._exemplars[category].T
         nearest: NDArray[np.float32] = np.sort(similarities, axis=1)[:, -NUM_NEIGHBOURS:].mean(axis=1)
         return nearest
+
+
+def _embed(model: MiniLM, texts: dict[str, list[str]]) -> Arrays:
+    vectors = {f"{category}.vectors": model.embed(lines) for category, lines in texts.items()}
+    return vectors | {f"{category}.sketches": model.sketch(lines) for category, lines in texts.items()}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from inference.protocol.events import SafetyChecked, SafetyScore
 from inference.protocol.safety_policy import Layer, Policy, Release, Verdict
-from inference.safety.classifier import ExemplarClassifier, Keep
+from inference.safety.classifier import ExemplarClassifier
 from inference.safety.judging import judge, weight
-from inference.safety.minilm import MiniLM, bundled_minilm
+from inference.safety.minilm import Keep, MiniLM, bundled_minilm
 from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
 
 
@@ -82,9 +82,9 @@ class Guard:
 def load_guard(
     policy_path: Path | None = None, model_folder: Path | None = None, keep: Keep = lambda _key, build: build()
 ) -> Guard:
-    """Load the policy and the classifier. keep: as in ExemplarClassifier. Raises PolicyError, SafetyModelError."""
+    """Load the policy and the classifier. keep: see Keep. Raises PolicyError, SafetyModelError."""
     policy = load_policy(policy_path)
-    classifier = ExemplarClassifier(MiniLM(model_folder or bundled_minilm()), keep=keep)
+    classifier = ExemplarClassifier(MiniLM(model_folder or bundled_minilm(), keep), keep=keep)
     if unknown := sorted((policy.input.flag.keys() | policy.output.flag.keys()) - set(classifier.categories)):
         raise PolicyError(f"the safety policy {policy_path or DEFAULT_POLICY} names unknown categories: {unknown}")
     return Guard(classifier, policy)

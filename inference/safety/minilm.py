@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from inference.safety.minilm_graph import build_graph
-
 Floats = NDArray[np.float32]
+Arrays = dict[str, NDArray[Any]]
+Keep = Callable[[str, Callable[[], Arrays]], Arrays]
+"""Returns the arrays of a key from where it keeps them, else as they are built."""
+
 MAX_TOKENS = 128
 """Longest input of one embedding; longer texts are embedded sentence by sentence."""
 
 _PACK_SIZE = 8
 """Texts computed at once, which bounds the memory of long ones to some 20 MB."""
 _PADDING = np.float32(-1e9)
+_FORM = "minilm 1"
+"""Form of the kept arrays; raised when the graph or their choice changes."""
 
 
 class SafetyModelError(Exception):
@@ -34,23 +38,20 @@ class SafetyModelError(Exception):
 class MiniLM:
     """The encoder; immutable and safe between threads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: Keep = lambda _key, build: build()) -> None:
         """Raises SafetyModelError."""
         try:
             status = (folder / "model.safetensors").stat()
             self.key = f"{folder.name} {status.st_size} {status.st_mtime_ns}"
             """Tells this model's vectors from those of another."""
-            weights = load_file(folder / "model.safetensors")
-            config = json.loads((folder / "config.json").read_text("utf-8"))
+            arrays = keep(f"{_FORM}\n{self.key}", lambda: _convert(folder))
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._session = _session(weights, config)
-            self._words: Floats = weights["embeddings.word_embeddings.weight"]
-            self._positions: Floats = (
-                weights["embeddings.position_embeddings.weight"] + weights["embeddings.token_type_embeddings.weight"][0]
-            )
+            self._session = _session(arrays["graph"].tobytes())
         except Exception as error:  # the libraries raise plain Exception for damaged files
             raise SafetyModelError(f"the safety classifier in {folder} cannot be read: {error}") from error
-        self._mean_word = self._words.mean(axis=0)
+        self._words: Floats = arrays["words"]
+        self._mean_word: Floats = arrays["mean_word"]
+        self._positions: Floats = arrays["positions"]
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
 
@@ -86,12 +87,29 @@ class MiniLM:
         return _unit(np.stack([row[: len(ids)].mean(axis=0) for row, ids in zip(hidden, pack, strict=True)]))
 
 
-def _session(weights: dict[str, Floats], config: dict[str, float]) -> onnxruntime.InferenceSession:
+def _convert(folder: Path) -> Arrays:
+    """Return the graph's bytes, and the tables that embed looks up itself."""
+    # Imported here: they take a tenth of a second, and a start that finds the arrays kept needs neither.
+    from safetensors.numpy import load_file
+
+    from inference.safety.minilm_graph import build_graph
+
+    weights = load_file(folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    shape = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+    words = weights["embeddings.word_embeddings.weight"]
+    return {
+        "graph": np.frombuffer(build_graph(weights, *shape, config["layer_norm_eps"]), np.uint8),
+        "words": words,
+        "mean_word": words.mean(axis=0),
+        "positions": weights["embeddings.position_embeddings.weight"]
+        + weights["embeddings.token_type_embeddings.weight"][0],
+    }
+
+
+def _session(graph: bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # the other cores are the engine's
-    graph = build_graph(
-        weights, int(config["num_hidden_layers"]), int(config["num_attention_heads"]), config["layer_norm_eps"]
-    )
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 

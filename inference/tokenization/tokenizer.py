@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
@@ -36,11 +37,15 @@ class Tokenizer:
         self._visible = [b"" if i in self._special else piece for i, piece in enumerate(self._pieces)]
         self.longest_piece = max(map(len, self._visible))
         """Bytes of the longest token: a text has no fewer tokens than its bytes divided by this."""
-        self.version = hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
         ends = {i for name, i in self.special_ids.items() if name in _END_OF_TURN}
         self.eos_ids = frozenset({metadata.eos_id, *metadata.more_eos_ids, *ends})
         self.eos_text = metadata.tokens[metadata.eos_id]
         self.bos_text = metadata.tokens[metadata.bos_id] if metadata.bos_id >= 0 else ""
+
+    @cached_property
+    def version(self) -> str:
+        """Tells this tokenizer from others. The engine does not need it, and the JSON takes time."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     @property
     def vocab_size(self) -> int:

@@ -7,6 +7,7 @@ pre-tokenizers' patterns are those of the models' training (GPT-2, Llama 3, Qwen
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -56,14 +57,15 @@ def build_pieces(metadata: Metadata) -> list[bytes]:
     """Return each token's bytes in text; a control token's name. Raises TokenizerError."""
     if metadata.model == "llama":
         return [_plain_piece(token, kind) for token, kind in zip(metadata.tokens, metadata.token_types, strict=True)]
-    to_byte = {char: byte for byte, char in byte_alphabet().items()}
+    to_byte = {ord(char): byte for byte, char in byte_alphabet().items()}
     try:
         return [
-            token.encode() if kind in (CONTROL, USER_DEFINED) else bytes(to_byte[char] for char in token)
+            token.encode() if kind in (CONTROL, USER_DEFINED) else codecs.charmap_encode(token, "strict", to_byte)[0]
             for token, kind in zip(metadata.tokens, metadata.token_types, strict=True)
         ]
-    except KeyError as error:
-        raise TokenizerError(f"the vocabulary is not byte-level: it has the character {error}") from None
+    except UnicodeEncodeError as error:
+        char = error.object[error.start]
+        raise TokenizerError(f"the vocabulary is not byte-level: it has the character {char!r}") from None
 
 
 def _plain_piece(token: str, kind: int) -> bytes:

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 import redis
 
 from inference.backends.backend import Backend
-from inference.backends.remote_backend import RemoteBackend
-from inference.backends.server import connect
 from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
@@ -128,6 +126,10 @@ class Host:
         return thread
 
     def _start_remote(self, tokenizer: Tokenizer, log: EventLog) -> Backend:
+        # Imported here: they bring httpx, which takes a twentieth of a second, and the engine needs none of it.
+        from inference.backends.remote_backend import RemoteBackend
+        from inference.backends.server import connect
+
         settings = self._settings
         assert settings.backend_url is not None
         server = connect(settings.backend_url, settings.backend_key, settings.model_name, tokenizer)

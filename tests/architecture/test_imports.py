@@ -231,3 +231,9 @@ _PROBES = "import inference.worker.probe_app"
 )
 def test_each_side_starts_without_the_others_library(blocked: str, code: str) -> None:
     subprocess.run([sys.executable, "-c", _BLOCKED + code, blocked], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("blocked", ["httpx", "onnx", "safetensors", "gguf"])
+def test_a_worker_starts_without_the_libraries_of_remote_back_ends_and_of_conversion(blocked: str) -> None:
+    """Every start would pay for their imports."""
+    subprocess.run([sys.executable, "-c", _BLOCKED + _WORKER, blocked], cwd=ROOT, check=True)

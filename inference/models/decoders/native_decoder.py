@@ -8,7 +8,6 @@ rows, unless that form was left out.
 from __future__ import annotations
 
 import mmap
-from contextlib import suppress
 from itertools import accumulate
 from typing import Any
 
@@ -20,35 +19,38 @@ from inference.models.blocks import block_bytes
 from inference.models.config import ModelConfig
 from inference.models.decoder import Chunk
 from inference.models.weights.native_weights import Arrays, num_outputs, span_of
-from inference.models.weights.packed_cache import let_go
+from inference.models.weights.packed_cache import HUGE_PAGE, ask_for_huge_pages, is_mapped, let_go
 
-_HUGE_PAGE = 2 << 20
 _CACHE_LINE = 64
 _NORMS = ("attention_norm", "mlp_norm", "post_attention_norm", "post_mlp_norm", "query_norm", "key_norm")
 
 
 def _allocate(num_bytes: int) -> NDArray[np.uint8]:
-    """Return zeros, in huge pages where the system has them (a third more bandwidth), taken as they are touched."""
-    memory = mmap.mmap(-1, num_bytes + _HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a system may have been built without
-            memory.madvise(mmap.MADV_HUGEPAGE)
+    """Return zeros, in huge pages where the system has them, taken as they are touched."""
+    memory = mmap.mmap(-1, num_bytes + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    ask_for_huge_pages(memory)
     whole = np.frombuffer(memory, np.uint8)
-    start = -whole.ctypes.data % _HUGE_PAGE
+    start = -whole.ctypes.data % HUGE_PAGE
     return whole[start : start + num_bytes]
 
 
-def _move(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
-    """Return their bytes, one after another in whole cache lines: a load across two lines costs twice. This empties
-    `arrays`: each goes as soon as it is copied, so that memory never holds all of them twice."""
+def _place(arrays: Arrays) -> dict[str, NDArray[np.uint8]]:
+    """Return their bytes, each array in whole cache lines: a load across two lines costs twice.
+
+    A prompt's products are bound by arithmetic, so prompts' tiles stay in the mapped file: no copy, no memory that
+    other processes cannot share. Decoding is bound by bandwidth, so its tiles are copied to huge pages, which few file
+    systems have. This empties `arrays`: each goes as soon as it is copied. So memory never holds all of them twice.
+    """
+    stay = [name for name, array in arrays.items() if name.endswith(".prompt") and is_mapped(array)]
+    placed = {name: arrays.pop(name) for name in stay}
     sizes = [-(-array.nbytes // _CACHE_LINE) * _CACHE_LINE for array in arrays.values()]
-    memory, copies = _allocate(sum(sizes)), {}
+    memory = _allocate(sum(sizes))
     for name, start in zip(list(arrays), accumulate(sizes, initial=0), strict=False):
         array = arrays.pop(name)
-        copies[name] = memory[start : start + array.nbytes]
-        copies[name][:] = array.reshape(-1).view(np.uint8)
+        placed[name] = memory[start : start + array.nbytes]
+        placed[name][:] = array.reshape(-1).view(np.uint8)
         let_go(array)
-    return copies
+    return placed
 
 
 class NativeCache:
@@ -73,7 +75,7 @@ class NativeDecoder:
         """weights: from load_native; the decoder takes them out of the dictionary."""
         self.config = config
         self._kernels = kernels
-        self._weights = _move(weights)
+        self._weights = _place(weights)
         self._has_prompt_form = any(name.endswith(".prompt") for name in self._weights)
         self._frequencies = [np.array(config.rope_frequencies(is_sliding)) for is_sliding in self._rotations()]
         self._model = self._build_model()

@@ -15,8 +15,8 @@ from inference.models.sources.source import ModelSource
 from inference.models.sources.tensor_shapes import OUTPUT
 from inference.models.weights.packed_cache import PackedCache, source_key
 
-FORMAT = "native-3"
-"""Format of packed weights; raised when their layout changes."""
+FORMAT = "native-4"
+"""Format of packed weights; raised when their layout or their order changes."""
 
 _FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K")
 """Formats in which each group of 32 has 4-bit codes, a scale and a minimum, which are kept."""
@@ -73,35 +73,38 @@ def load_native(
 def pack_native(source: ModelSource, on_progress: Callable[[float], None], with_prompt_form: bool) -> Arrays:
     """Return all weights by name: "3.qkv.4" has layer 3's tiles for query, key and value, with 4-bit codes.
 
-    with_prompt_form: adds the form for prompts where the model can have it. Raises ModelFileError.
+    with_prompt_form: adds the form for prompts where the model can have it. All of it comes last: a file that maps
+    these arrays then has no other form in the same huge pages. Raises ModelFileError.
     """
-    arrays, num_layers = Arrays(), source.config.num_layers
+    arrays, prompts, num_layers = Arrays(), Arrays(), source.config.num_layers
     with_prompt_form = with_prompt_form and has_prompt_form(source.config)
     for layer in range(num_layers):
-        packed = _pack_layer(source, layer, with_prompt_form)
-        arrays |= {f"{layer}.{name}": value for name, value in packed.items()}
+        arrays |= {f"{layer}.{name}": value for name, value in _pack_layer(source, layer).items()}
+        if with_prompt_form:
+            prompts |= {f"{layer}.{name}.prompt": _prompt_tiles(source, layer, name) for name in _MATRICES}
         on_progress((layer + 1) / (num_layers + 1))
     arrays["norm"] = source.array("output_norm.weight")
     arrays |= _pack(source, "embedding", ["token_embd.weight"])
     if source.has(OUTPUT):
         arrays |= _pack(source, "head", [OUTPUT])
     on_progress(1.0)
-    return arrays
+    return arrays | prompts
 
 
-def _pack_layer(source: ModelSource, layer: int, with_prompt_form: bool) -> Arrays:
+def _pack_layer(source: ModelSource, layer: int) -> Arrays:
     arrays: Arrays = {
         name: source.array(full) for name, own in _NORMS.items() if source.has(full := f"blk.{layer}.{own}.weight")
     }
     if source.config.has_qkv_bias:
         parts = [source.array(f"blk.{layer}.{part}.bias") for part in _MATRICES["qkv"]]
         arrays["qkv.bias"] = _padded(np.concatenate(parts))
-    for name, parts_of in _MATRICES.items():
-        tensors = [f"blk.{layer}.{part}.weight" for part in parts_of]
-        arrays |= _pack(source, name, tensors, name == "gate_up")
-        if with_prompt_form:
-            arrays[f"{name}.prompt"] = _prompt_tiles([source.array(tensor) for tensor in tensors], name == "gate_up")
+    for name in _MATRICES:
+        arrays |= _pack(source, name, _tensors(layer, name), name == "gate_up")
     return arrays
+
+
+def _tensors(layer: int, name: str) -> list[str]:
+    return [f"blk.{layer}.{part}.weight" for part in _MATRICES[name]]
 
 
 def _pack(source: ModelSource, name: str, tensors: Sequence[str], is_interleaved: bool = False) -> Arrays:
@@ -124,10 +127,10 @@ def has_prompt_form(config: ModelConfig) -> bool:
     return all(map(span_of, widths))
 
 
-def _prompt_tiles(parts: Sequence[NDArray[np.float32]], is_interleaved: bool) -> Bytes:
-    """Return all tiles, four by four, as drawn in kernels/prompt_matrix.h, of weights [rows, num_in]."""
-    tiles = [_by_tile(part) for part in parts]
-    rows = np.stack(tiles, axis=1) if is_interleaved else np.concatenate(tiles)
+def _prompt_tiles(source: ModelSource, layer: int, name: str) -> Bytes:
+    """Return all tiles of one matrix, four by four, as drawn in kernels/prompt_matrix.h."""
+    tiles = [_by_tile(source.array(tensor)) for tensor in _tensors(layer, name)]
+    rows = np.stack(tiles, axis=1) if name == "gate_up" else np.concatenate(tiles)
     num_in = rows.shape[-1]
     turn = _turn(span_of(num_in))
     turned = _padded(rows.reshape(-1, num_in), 4 * TILE).reshape(-1, len(turn)) @ (turn / np.square(turn[0]).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from inference.protocol.safety_policy import Layer
 from inference.safety import Guard, load_guard
-from inference.safety.minilm import MiniLM, SafetyModelError, bundled_minilm
+from inference.safety.minilm import Arrays, MiniLM, SafetyModelError, bundled_minilm
 from inference.safety.policy import DEFAULT_POLICY, PolicyError, load_policy
 
 
@@ -175,6 +176,19 @@ def test_texts_embedded_together_equal_those_embedded_alone() -> None:
     texts = [f"{'word ' * n}and number {n}." for n in range(20)]
     alone = np.concatenate([model.embed([text]) for text in texts])
     assert np.abs(model.embed(texts) - alone).max() < 1e-5
+
+
+def test_a_guard_from_kept_arrays_converts_nothing_and_scores_the_same(guard: Guard) -> None:
+    kept: dict[str, Arrays] = {}
+
+    def keep(key: str, build: Callable[[], Arrays]) -> Arrays:
+        kept[key] = build()
+        return kept[key]
+
+    load_guard(keep=keep)
+    again = load_guard(keep=lambda key, _build: kept[key])
+    text = HARMFUL["violence"][0]
+    assert again.check(text, "input").scores == guard.check(text, "input").scores
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:

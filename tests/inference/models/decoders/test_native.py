@@ -18,6 +18,7 @@ from inference.models.decoders.native_decoder import NativeCache, NativeDecoder
 from inference.models.sources.gguf_file import GgufFile
 from inference.models.sources.safetensors_folder import SafetensorsFolder
 from inference.models.weights.native_weights import obstacle, pack_native
+from inference.models.weights.packed_cache import PackedCache
 from inference.tokenization.tokenizer import Tokenizer
 from tests.environment import KERNELS
 from tests.inference.models.checkpoints import FAMILIES, VOCAB, write_checkpoint, write_gguf
@@ -102,6 +103,16 @@ def test_a_model_whose_weights_are_not_quantised_is_left_to_torch(folder: Safete
 
 def whole(decoder: NativeDecoder, kv: NativeCache, table: list[int], is_prompt: bool = False) -> np.ndarray:
     return decoder.forward([Chunk(IDS, 0, table, len(IDS), is_prompt)], kv).copy()
+
+
+def test_weights_that_are_kept_in_a_file_give_the_same_results_bit_by_bit(
+    llama: NativeDecoder, each_form: Kernels, llama_path: Path, tmp_path: Path
+) -> None:
+    """Prompts' tiles are then read where the file is mapped, and the others are copied from it."""
+    for _ in ("packed", "read again"):
+        kept = load_decoder(GgufFile(llama_path), cache=PackedCache(tmp_path), kernels=each_form)
+        for is_prompt in (False, True):
+            assert np.array_equal(step_by_step(kept, is_prompt), step_by_step(llama, is_prompt))
 
 
 @pytest.mark.parametrize("is_prompt", [False, True])

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 from inference.models.decoder import Chunk, load_decoder
 from inference.models.decoders.kv_cache import KVCache
 from inference.models.sources.gguf_file import GgufFile
-from inference.models.weights.packed_cache import PackedCache, let_go, source_key
+from inference.models.weights.packed_cache import HUGE_PAGE, PackedCache, is_mapped, let_go, source_key
 from tests.inference.models.tiny_gguf import write_tiny
 
 ARRAYS = {"a": np.arange(70, dtype=np.int8).reshape(7, 10), "b": np.linspace(0, 1, 33, dtype=np.float32)}
@@ -53,6 +53,16 @@ def test_what_is_read_is_what_was_built(tmp_path_factory: pytest.TempPathFactory
     cache = PackedCache(tmp_path_factory.mktemp("cache"))
     assert_equal(cache.load_or_build("key", lambda: built), built)
     assert_equal(cache.load_or_build("key", lambda: pytest.fail("built again")), built)
+
+
+def test_arrays_just_built_are_mapped_as_those_of_an_earlier_start(tmp_path: Path) -> None:
+    for _ in ("built", "read"):
+        assert all(is_mapped(array) for array in PackedCache(tmp_path).load_or_build("key", Builder()).values())
+
+
+def test_an_array_larger_than_a_huge_page_is_kept_whole(tmp_path: Path) -> None:
+    built = {"small": np.arange(9, dtype=np.int8), "large": np.arange(HUGE_PAGE, dtype=np.int32), "last": np.ones(3)}
+    assert_equal(PackedCache(tmp_path).load_or_build("key", lambda: built), built)
 
 
 def test_writing_to_an_array_leaves_the_file_alone(tmp_path: Path) -> None:
