@@ -46,7 +46,7 @@ def test_a_worker_killed_in_mid_answer_is_noticed_and_its_successor_serves(proce
 
 
 def test_an_answer_outlives_the_worker_that_would_settle_it(processes: Processes) -> None:
-    request_id = processes.send("Write about the sea.", max_tokens=60)
+    request_id = processes.send("Write a very long story about the sea.", max_tokens=600)
     events = processes.events(request_id)
     assert any(event["type"] == "text.released" for event in events)
     kill(processes.lifecycle)

@@ -81,7 +81,7 @@ def test_a_generation_delivered_again_while_it_runs_and_after_it_disturbs_nothin
 
 
 def test_settling_delivered_many_times_at_once_settles_once(running: Processes, queues: redis.Redis) -> None:
-    request_id = running.send("Write about a river.", max_tokens=30)
+    request_id = running.send("Write a very long story about a river.", max_tokens=600)
     events = running.events(request_id)
     assert any(event["type"] == "text.released" for event in events)
     kill(running.lifecycle)
