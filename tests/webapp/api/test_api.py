@@ -202,7 +202,7 @@ def test_a_conversation_is_found_by_what_was_said_in_it(alice: Client, bob: Clie
 def test_a_stranger_is_asked_to_sign_in() -> None:
     assert Client().get("/api/conversations").status_code == 401
     assert Client().get("/").headers["Location"].startswith("/accounts/login/")
-    assert Client().get("/api/requests/req_x/events").status_code == 404
+    assert Client().get("/api/requests/req_x/events").status_code == 401
 
 
 def test_who_signed_out_in_another_process_is_signed_out_here_too(alice: Client) -> None:
