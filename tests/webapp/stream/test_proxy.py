@@ -34,10 +34,10 @@ def proxied(behind: Site) -> Iterator[dict[str, str]]:
     link = behind.manage("signin_link").strip()
     assert link.startswith(f"{PUBLIC}/signin/")
     cookies = cookies_of(pressed(behind, urlsplit(link).path))
-    assert set(cookies) == {"sessionid", "csrftoken"}
+    assert set(cookies) == {"__Host-sessionid", "__Host-csrftoken"}
     yield FORWARDED | {
         "Cookie": "; ".join(f"{name}={value.partition(';')[0]}" for name, value in cookies.items()),
-        "X-CSRFToken": cookies["csrftoken"].partition(";")[0],
+        "X-CSRFToken": cookies["__Host-csrftoken"].partition(";")[0],
     }
 
 
@@ -45,8 +45,8 @@ def pressed(site: Site, path: str) -> httpx.Response:
     """The answer to the button of a sign-in link, through the proxy."""
     address = f"http://{site.host}{path}"
     cookies = cookies_of(httpx.get(address, headers=FORWARDED))
-    token = cookies["csrftoken"].partition(";")[0]
-    own = {"Cookie": f"csrftoken={token}", "X-CSRFToken": token, "Origin": PUBLIC}
+    token = cookies["__Host-csrftoken"].partition(";")[0]
+    own = {"Cookie": f"__Host-csrftoken={token}", "X-CSRFToken": token, "Origin": PUBLIC}
     return httpx.post(address, headers=FORWARDED | own)
 
 
@@ -63,6 +63,14 @@ def test_cookies_go_over_tls_alone(behind: Site, proxied: dict[str, str]) -> Non
     link = urlsplit(behind.manage("signin_link").strip()).path
     cookies = cookies_of(pressed(behind, link))
     assert cookies and all("; Secure" in cookie for cookie in cookies.values())
+    assert all("; Path=/" in cookie and "Domain" not in cookie for cookie in cookies.values())
+
+
+def test_browsers_keep_to_tls_for_a_year(behind: Site) -> None:
+    answer = httpx.get(f"http://{behind.host}/accounts/login/", headers=FORWARDED)
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+    plain = httpx.get(f"http://{behind.host}/accounts/login/", headers=FORWARDED | {"X-Forwarded-Proto": "http"})
+    assert (plain.status_code, plain.headers["Location"]) == (301, f"{PUBLIC}/accounts/login/")
 
 
 @pytest.mark.parametrize(
