@@ -26,6 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         environment = settings.ENVIRONMENT
         start = time.monotonic()
+        os.umask(0o077)  # logs and database are for this system's user alone; every child inherits it
         try:
             check_disk(environment.data)
             check_port(environment.host, environment.port)
@@ -45,6 +46,8 @@ class Command(BaseCommand):
         """Migrate the database. Raises CannotStart."""
         try:
             call_command("migrate", verbosity=0)
+            for file in settings.ENVIRONMENT.data.glob("*.sqlite3*"):
+                file.chmod(0o600)  # one of an earlier version may be open to others
         except DatabaseError as error:
             place, reason = settings.DATABASES["default"]["NAME"], str(error).splitlines()[0]
             is_file = settings.ENVIRONMENT.database_url is None
