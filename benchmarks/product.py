@@ -19,8 +19,15 @@ def signed_in(port: str, settings: dict[str, str] | None = None, **page: Any) ->
     """A page of the started product, which stops afterwards. settings: environment variables; page: of the page."""
     with started(port, settings) as (browser, link):
         opened = browser.new_page(**page)
-        opened.goto(link)
+        press(opened, link)
         yield opened
+
+
+def press(page: Page, link: str) -> None:
+    """Sign in: open the link, then press its button."""
+    page.goto(link)
+    page.get_by_role("button").click()
+    page.wait_for_url(lambda address: "/signin/" not in address)
 
 
 @contextmanager

@@ -60,8 +60,11 @@ class Site:
         self._children += [self._product.start_redis(), self._product.start_lifecycle(), self._product.start_web()]
         self.client = httpx.Client(base_url=self._environment.address, timeout=_ANSWER_S)
         until(lambda: self._status("/healthz") == 200)
-        self.client.get(self._manage("signin_link").strip())
-        self.client.get("/accounts/login/")
+        self._sign_in(self._manage("signin_link").strip())
+
+    def _sign_in(self, link: str) -> None:
+        self.client.get(link)
+        self.client.post(link, headers={"X-CSRFToken": self.client.cookies["csrftoken"]})
         self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
 
     def start_worker(self) -> Child:

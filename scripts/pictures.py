@@ -16,7 +16,7 @@ from typing import Any, Literal
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from benchmarks.product import started
+from benchmarks.product import press, started
 
 PORT = "8769"
 SIZE = (1280, 800)
@@ -40,7 +40,7 @@ def main() -> None:
 def _signed_in(browser: Browser, link: str) -> Any:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(link)
+    press(page, link)
     page.get_by_test_id("composer").wait_for()
     return context.storage_state()
 

@@ -130,6 +130,11 @@ class Environment:
     """
     secret_key: str
     """`SIGHTGLASS_SECRET_KEY`, default made once in the data folder. The key that signs sessions and forms."""
+    former_keys: list[str] = field(repr=False)
+    """`SIGHTGLASS_SECRET_KEY_FALLBACKS`, default none. Former keys, separated by commas, whose signatures still count.
+
+    After a change of the key they keep users signed in. Leave them out after two weeks.
+    """
 
     @property
     def address(self) -> str:
@@ -160,16 +165,19 @@ def read_environment() -> Environment:
         stall_timeout_s=_number("SIGHTGLASS_STALL_TIMEOUT_S", 30),
         otlp=_otlp(env.get("SIGHTGLASS_OTLP_ENDPOINT")),
         email=_email(env.get("SIGHTGLASS_EMAIL_URL")),
-        webhook_hosts=[
-            each.strip().lower() for each in env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").split(",") if each.strip()
-        ],
+        webhook_hosts=_listed(env.get("SIGHTGLASS_WEBHOOK_HOSTS", "").lower()),
         metrics_token=_metrics_token(env.get("SIGHTGLASS_METRICS_TOKEN")),
         public_url=public_url,
         allowed_hosts=allowed_hosts + ([urlsplit(public_url).netloc.partition(":")[0]] if public_url else []),
         log_level=env.get("SIGHTGLASS_LOG_LEVEL", "INFO"),
         log_format=parse_log_format(env.get("SIGHTGLASS_LOG_FORMAT")),
         secret_key=env.get("SIGHTGLASS_SECRET_KEY") or _saved_secret(data / "secret_key"),
+        former_keys=_listed(env.get("SIGHTGLASS_SECRET_KEY_FALLBACKS", "")),
     )
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def _number(name: str, default: int) -> int:

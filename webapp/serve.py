@@ -1,4 +1,4 @@
-"""Daphne with an access log without secrets: `python -m webapp.serve` takes the arguments of `daphne`."""
+"""Daphne with bounded requests and an access log without secrets: `python -m webapp.serve` takes its arguments."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import logging
 import re
 from typing import Any
 
+import daphne.server
 from daphne.cli import CommandLineInterface
-from daphne.server import Server
 
 from inference.logs.request import about
 from webapp.private_log import path_without_secrets
@@ -17,7 +17,15 @@ logger = logging.getLogger("webapp.access")
 _REQUEST = re.compile(r"/requests/(req_[0-9A-Za-z]+)")
 
 
-class _Server(Server):  # type: ignore[misc]
+class _Server(daphne.server.Server):  # type: ignore[misc]
+    def run(self) -> None:
+        from webapp.gateway.arrival import BoundedFactory
+        from webapp.large_bodies import most_bytes
+
+        # Daphne takes no factory, and looks for its own by this name.
+        daphne.server.HTTPFactory = lambda server: BoundedFactory(server, most_bytes)
+        super().run()
+
     def log_action(self, protocol: str, action: str, details: dict[str, Any]) -> None:
         from django.conf import settings
 

@@ -11,6 +11,7 @@ ENVIRONMENT = read_environment()
 BASE_DIR = ROOT
 
 SECRET_KEY = ENVIRONMENT.secret_key
+SECRET_KEY_FALLBACKS = ENVIRONMENT.former_keys
 DEBUG = False
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 
@@ -122,6 +123,14 @@ if ENVIRONMENT.public_url is not None:
     # A client that bypasses the proxy can send this header too. It is believed only where a proxy is configured.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    # Browsers take such a cookie from this host alone, over TLS alone.
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "__Host-sessionid", "__Host-csrftoken"
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SECURE_SSL_REDIRECT = True
+    # Programs beside the site ask these addresses without the proxy.
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+    # Names below the public one, and the browsers' own list of hosts, are the operator's matter.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.public_url]
 
 AUDITLOG_STORE_JSON_CHANGES = True

@@ -7,6 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import path
 from django.views.generic import RedirectView
 
+from webapp.accounts.throttle import SignInThrottle
 from webapp.accounts.views import sign_in
 from webapp.api import (
     alerts,
@@ -39,6 +40,7 @@ from webapp.api import (
 from webapp.api.chat import conversations, messages, preview, transfer, turns
 from webapp.api.docs import views as docs
 from webapp.api.requests import READ_ANY
+from webapp.api.sign_in import SignInPage
 from webapp.api.traces import collection, imports, reading, retention, saved, shares, site_retention, traces
 from webapp.api.view import api
 from webapp.stream.sse import events
@@ -174,7 +176,7 @@ urlpatterns = [
     path("api/learn/checks", api(POST=learn.check_text)),
     path("api/learn/simulations", api(POST=learn.simulate)),
     path("api/learn/experiments", api(POST=learn.experiment)),
-    path("accounts/login/", notices.SignInPage.as_view(), name="login"),
+    path("accounts/login/", SignInPage.as_view(throttle=SignInThrottle()), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("signin/<str:token>", sign_in),
     path("shared/<str:token>", shares.shared),

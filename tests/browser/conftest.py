@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.running import ROOT, Running
 from tests.ports import free_port
+from tests.sign_in import press_link
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -47,7 +48,7 @@ def page(product: Running) -> Iterator[Page]:
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.add_init_script("localStorage.setItem('sightglass-inspector', 'closed')")
-        page.goto(product.link)
+        press_link(page, product.link)
         yield page
         assert errors == []
         browser.close()

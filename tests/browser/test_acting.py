@@ -12,6 +12,7 @@ from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_desk import at, manage
 from tests.browser.waiting import wait_until
+from tests.sign_in import press_link
 
 STOPPED = "busybody"
 WIDTHS = [(1280, 900), (390, 844)]
@@ -31,7 +32,7 @@ def other(page: Page, product: Running) -> Iterator[Page]:
     assert page.context.browser is not None
     context = page.context.browser.new_context()
     found = context.new_page()
-    found.goto(manage(product, "signin_link", "--user", STOPPED).strip())
+    press_link(found, manage(product, "signin_link", "--user", STOPPED).strip())
     yield found
     context.close()
 

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import findings
 from tests.browser.running import ROOT, Running
+from tests.sign_in import press_link
 
 WIDTHS = [(1280, 900), (390, 844)]
 
@@ -225,9 +226,9 @@ def test_a_user_without_rights_sees_their_own_usage_only(desk: Page, product: Ru
     link = manage(product, "signin_link", "--user", "visitor").strip()
     assert desk.context.browser is not None
     visitor = desk.context.browser.new_page()
-    visitor.goto(link)
+    press_link(visitor, link)
     visitor.goto(at(product, "/admin/"))
-    expect(visitor).to_have_url(re.compile(r"/admin/login/\?next=/admin/$"))
+    expect(visitor).to_have_url(re.compile(r"/accounts/login/\?next=/admin/$"))
     visitor.goto(at(product, "/"))
     expect(visitor.get_by_role("link", name="Admin")).to_have_count(0)
     visitor.get_by_role("link", name="Usage").click()

@@ -14,6 +14,7 @@ from tests.browser.running import Running, post
 from tests.browser.test_acting import WIDTHS
 from tests.browser.test_desk import at, manage
 from tests.browser.waiting import wait_until
+from tests.sign_in import press_link
 
 GROUP = "lab <i>7</i>"
 _MAKE = f"""
@@ -37,7 +38,7 @@ def page_of(name: str, desk: Page, product: Running) -> Page:
     """The page of another user, in a browser of their own."""
     assert desk.context.browser is not None
     found = desk.context.browser.new_context().new_page()
-    found.goto(manage(product, "signin_link", "--user", name).strip())
+    press_link(found, manage(product, "signin_link", "--user", name).strip())
     return found
 
 

@@ -12,6 +12,7 @@ from tests.browser.axe import findings
 from tests.browser.running import Running, post
 from tests.browser.test_desk import at, manage
 from tests.browser.waiting import wait_until
+from tests.sign_in import press_link
 
 ASKED = "How do I water a fern in winter?"
 """The policy of the file allows it, so that a lower threshold has an effect."""
@@ -24,7 +25,7 @@ def request_id(page: Page, product: Running) -> Iterator[str]:
     assert page.context.browser is not None
     context = page.context.browser.new_context()
     other, base = context.new_page(), at(product, "")
-    other.goto(manage(product, "signin_link", "--user", NAME).strip())
+    press_link(other, manage(product, "signin_link", "--user", NAME).strip())
     conversation = post(other, base, "/api/conversations", {"params": {"max_tokens": 3}})["id"]
     sent = post(other, base, f"/api/conversations/{conversation}/messages", {"text": ASKED})
     found: str = sent["assistant_message"]["request_id"]

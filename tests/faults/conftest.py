@@ -23,6 +23,7 @@ from django.conf import settings
 
 from tests.environment import share_made
 from tests.ports import free_port
+from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
 from webapp.supervisor.product import Product
 
@@ -70,9 +71,7 @@ class Processes:
         self._keep(self._product.start_web())
         self.client = httpx.Client(base_url=self._environment.address, timeout=240)
         self.wait_for("/healthz")
-        self.client.get(self._manage("signin_link").strip())
-        self.client.get("/accounts/login/")
-        self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
+        sign_in_by_link(self.client, self._manage("signin_link").strip())
 
     def start_lifecycle(self) -> Child:
         return self._keep(self._product.start_lifecycle())

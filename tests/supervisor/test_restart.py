@@ -17,6 +17,7 @@ import pytest
 
 from tests.browser.test_product import Running, start
 from tests.ports import free_port
+from tests.sign_in import sign_in_by_link
 
 STORY = "Write a very long story."
 
@@ -24,8 +25,7 @@ STORY = "Write a very long story."
 def signed_in(running: Running) -> httpx.Client:
     base, _, token = running.link.rpartition("/signin/")
     client = httpx.Client(base_url=base, timeout=120, follow_redirects=True, trust_env=False)
-    client.get(f"/signin/{token}").raise_for_status()
-    client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
+    sign_in_by_link(client, f"/signin/{token}")
     return client
 
 

@@ -1,4 +1,4 @@
-"""One-time sign-in links, and the roles of users in their groups."""
+"""One-time sign-in links, failed sign-ins, and the roles of users in their groups."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ class SignInLink(models.Model):
 
     def __str__(self) -> str:
         return f"link for {self.user}"
+
+
+class FailedSignIn(models.Model):
+    """A wrong password. Name and address are kept as keyed hashes, for ten minutes."""
+
+    account_and_address = models.CharField(max_length=64, db_index=True)
+    address = models.CharField(max_length=64, db_index=True)
+    at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"failed sign-in at {self.at}"
 
 
 class Membership(models.Model):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from django.db import Error, connection
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
 
 from webapp.api.operators import checked_operator
 from webapp.api.usage import PERMISSION
@@ -59,11 +60,13 @@ class _Parts:
         return "ready" if self.is_ready else "not ready"
 
 
+@require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     """200 as long as the web process answers."""
     return json_response(Health())
 
 
+@require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
     """200 when the database, the queue and a worker with a loaded model are there; else 503. Says no more."""
     parts = _parts()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from django.contrib.auth.views import LoginView
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -100,15 +99,6 @@ def end_notice(request: HttpRequest, notice_id: int) -> NoticePlan:
         row.ends_at = now
         row.save()
     return list_planned_notices(request)
-
-
-class SignInPage(LoginView):
-    """The page where people sign in, with the notices of now."""
-
-    template_name = "login.html"
-
-    def get_context_data(self, **more: Any) -> dict[str, Any]:
-        return super().get_context_data(**more) | {"notices": shown_at(timezone.now())}
 
 
 def _checked_text(given: str) -> str:

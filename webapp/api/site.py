@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
 
 from inference.protocol.request import MAX_MESSAGE_BYTES, SamplingParams
 from inference.tokenization.gguf_metadata import TokenizerError
@@ -54,6 +55,7 @@ EXHIBITS = {
 """The pages below /learn (frontend/src/learn/exhibits.ts)."""
 
 
+@require_safe
 @login_required
 @ensure_csrf_cookie
 def shell(request: HttpRequest, **ids: Any) -> HttpResponse:
@@ -67,6 +69,7 @@ def shell(request: HttpRequest, **ids: Any) -> HttpResponse:
 def desk_page(permission: str) -> Callable[..., HttpResponse]:
     """A page of the desk (frontend/src/desk/pages.ts). Staff without its permission get the admin's tables."""
 
+    @require_safe
     @ensure_csrf_cookie
     def page(request: HttpRequest, **_ids: object) -> HttpResponse:
         return shell(request) if signed_in_user(request).has_perm(permission) else redirect("admin:index")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from webapp.audit.actor import acting
 
@@ -19,3 +22,8 @@ class AuditedAdminSite(AdminSite):
                 return view(request, *args, **kwargs)
 
         return super().admin_view(audited_view, cacheable)
+
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """There is one page to sign in, which counts failures."""
+        path = request.GET.get("next", "/admin/")
+        return redirect(f"{settings.LOGIN_URL}?{urlencode({'next': path}, safe='/')}")

@@ -23,7 +23,7 @@ else:
 
 Input = TypeVar("Input", bound=msgspec.Struct)
 
-_MAX_BODY_BYTES = 2 << 20
+MAX_BODY_BYTES = 2 << 20
 _MAX_SAFE_INTEGER = 2**53 - 1
 """The largest whole number that JavaScript holds exactly."""
 _MAX_PROTOCOL_CHARS = 32
@@ -60,9 +60,9 @@ def read_body(request: HttpRequest, kind: type[Input]) -> Input:
     try:
         data = request.body
     except RequestDataTooBig:
-        data = b" " * (_MAX_BODY_BYTES + 1)
-    if len(data) > _MAX_BODY_BYTES:
-        raise ApiError(413, "too_large", f"The request has more than {_MAX_BODY_BYTES >> 20} MiB. Shorten the message.")
+        data = b" " * (MAX_BODY_BYTES + 1)
+    if len(data) > MAX_BODY_BYTES:
+        raise ApiError(413, "too_large", f"The request has more than {MAX_BODY_BYTES >> 20} MiB. Shorten the message.")
     try:
         return msgspec.json.decode(data or b"{}", type=kind)
     except msgspec.ValidationError as error:

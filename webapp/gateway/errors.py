@@ -86,10 +86,11 @@ def check_caller(request: HttpRequest, methods: Sequence[str]) -> None:
     if request.method not in methods:
         raise ApiError(405, "method_not_allowed", f"Use {' or '.join(methods)} here.")
     if not request.user.is_authenticated:
-        raise _not_signed_in()
+        raise not_signed_in()
 
 
-def _not_signed_in() -> ApiError:
+def not_signed_in() -> ApiError:
+    """The 401 answer."""
     return ApiError(401, "not_signed_in", "Sign in first, then send the request again.")
 
 
@@ -103,7 +104,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's hook for a missing or wrong CSRF token. The API names a missing sign-in first."""
     if _is_api(request):
         if not request.user.is_authenticated:
-            return _not_signed_in().response()
+            return not_signed_in().response()
         return ApiError(
             403, "csrf", "The X-CSRFToken header must have the value of the csrftoken cookie. Reload the page."
         ).response()

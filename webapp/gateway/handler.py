@@ -7,14 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, reset_queries
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-
-from webapp.gateway.errors import ApiError
 
 NUM_THREADS = 16
 """Requests that one web process handles at once; a stream counts only until its response begins."""
@@ -36,15 +33,6 @@ class OneHopHandler(ASGIHandler):
         for receiver in (close_old_connections, reset_queries):
             request_started.disconnect(receiver)
         request_finished.disconnect(close_old_connections)
-
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Refuse a body whose announced length is too large, before Django copies it."""
-        length = dict(scope["headers"]).get(b"content-length", b"0")
-        if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            message = f"More than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB is more than this server accepts."
-            await self.send_response(ApiError(413, "too_large", message).response(), send)
-        else:
-            await super().__call__(scope, receive, send)
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Build the chain that ASGIHandler awaits."""

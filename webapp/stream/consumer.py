@@ -18,7 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from webapp.requests.models import Request
 from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
-from webapp.stream.session import user_of
+from webapp.stream.session import NOT_SIGNED_IN, session_end, user_of
 from webapp.stream.window import ReaderStopped, Window
 
 logger = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ MAX_FOLLOWED = 32
 """Requests that one connection may follow at once; a user has eight open at most."""
 _RESUME = 4008
 _BAD_REQUEST = 4400
+_FORBIDDEN = 4403
 _INTERNAL_ERROR = 1011
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
@@ -69,8 +70,12 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         self._window = Window()
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        # A connection that is not accepted gets a 403.
-        await (self.accept() if self.scope["user"].is_authenticated else self.close())
+        self._watch: asyncio.Task[None] | None = None
+        if not self.scope["user"].is_authenticated:
+            await self.close()  # not accepted: a 403
+            return
+        await self.accept()
+        self._watch = asyncio.create_task(self._end_with_session())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
@@ -89,6 +94,20 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         else:
             self._tasks[message.tag] = task = asyncio.create_task(self._forward(message))
             task.add_done_callback(lambda _: self._tasks.pop(message.tag))
+
+    async def _end_with_session(self) -> None:
+        """Tell each followed request's reader why it ends, then close."""
+        try:
+            await session_end(self.scope["session"].session_key)
+        except Exception:
+            logger.exception("a session cannot be looked up")
+            await self.close(code=_INTERNAL_ERROR, reason="The session cannot be looked up. Connect again.")
+            return
+        followed = list(self._tasks.items())
+        for tag, task in followed:
+            task.cancel()
+            await self._send(tag, {"error": {"code": "not_signed_in", "message": NOT_SIGNED_IN}})
+        await self.close(code=_FORBIDDEN, reason=NOT_SIGNED_IN)
 
     async def _forward(self, follow: Follow) -> None:
         """Send all frames of one request, then its end."""
@@ -132,15 +151,16 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(text_data=message.decode())
 
     async def disconnect(self, _code: Any) -> None:
-        for task in self._tasks.values():
-            task.cancel()
+        for task in (self._watch, *self._tasks.values()):
+            if task is not None:
+                task.cancel()
 
 
 def _find(session_key: str | None, request_id: str) -> Request:
     """A request of the session's user, who must still be signed in. Raises FollowRefused."""
     user = user_of(session_key)
     if user is None:
-        raise FollowRefused("not_signed_in", "You are not signed in any more. Sign in, then load the page again.")
+        raise FollowRefused("not_signed_in", NOT_SIGNED_IN)
     request = find_request(user.pk, request_id)
     if request is None:
         raise FollowRefused("not_found", "There is no such request.")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from typing import Any
 
 from django.http import HttpRequest, HttpResponseNotAllowed, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from redis.exceptions import RedisError
 
-from webapp.gateway.errors import ApiError, not_found
+from webapp.gateway.errors import ApiError, not_found, not_signed_in
 from webapp.stream.frames import Unreadable, WireFrame, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.session import session_end
 
 logger = logging.getLogger(__name__)
 
@@ -22,11 +24,17 @@ MAX_CONNECTION_BYTES = 4 << 20
 After it the reader must reconnect, which browsers do by themselves."""
 
 
+class _SignedOut(Exception):
+    """The session that opened the stream is over."""
+
+
 async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     """GET /api/requests/<id>/events: frames after Last-Event-ID (or ?after=)."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     user = await request.auser()
+    if not user.is_authenticated:
+        return not_signed_in().response()
     found = await read(lambda: find_request(user.pk, request_id))
     if found is None:
         return not_found("request").response()
@@ -38,18 +46,19 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
         first = await anext(source, None) if found.is_settled else None
     except Unreadable as error:
         return ApiError(409, "trace_unreadable", str(error)).response()
-    response = StreamingHttpResponse(_body(request_id, source, first, int(after)), content_type="text/event-stream")
+    body = _body(request_id, source, first, int(after), request.session.session_key)
+    response = StreamingHttpResponse(body, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
 async def _body(
-    request_id: str, source: AsyncIterator[WireFrame], first: WireFrame | None, after: int
+    request_id: str, source: AsyncIterator[WireFrame], first: WireFrame | None, after: int, session_key: str | None
 ) -> AsyncIterator[bytes]:
     num_bytes, last_seq = 0, after
     try:
-        async for frame in _with_pauses(source, first):
+        async for frame in _with_pauses(source, first, session_key):
             if frame is None:
                 yield b": keep-alive\n\n"
                 continue
@@ -60,6 +69,8 @@ async def _body(
         yield b"event: end\ndata: {}\n\n"
     except Overflow:
         yield b'event: resume\ndata: {"after": %d}\n\n' % last_seq
+    except _SignedOut:
+        pass  # without `end` the reader asks again, and is told
     except (RedisError, Unreadable) as error:
         # Without `end` the reader reconnects by itself, with growing pauses.
         logger.warning("the log of %s cannot be read: %s", request_id, error)
@@ -67,16 +78,26 @@ async def _body(
         await source.aclose()  # type: ignore[attr-defined]
 
 
-async def _with_pauses(source: AsyncIterator[WireFrame], first: WireFrame | None) -> AsyncIterator[WireFrame | None]:
-    """Yield the first frame, then the source's others, and None after each KEEP_ALIVE_S of silence."""
+async def _with_pauses(
+    source: AsyncIterator[WireFrame], first: WireFrame | None, session_key: str | None
+) -> AsyncIterator[WireFrame | None]:
+    """Yield the first frame, then the source's others, and None after each KEEP_ALIVE_S of silence.
+
+    Raises _SignedOut.
+    """
     step: asyncio.Future[WireFrame] | None = None
+    session = asyncio.ensure_future(session_end(session_key))
     try:
         if first is not None:
             yield first
         while True:
             step = step or asyncio.ensure_future(anext(source))
-            done, _ = await asyncio.wait([step], timeout=KEEP_ALIVE_S)
-            if not done:
+            both: tuple[asyncio.Future[Any], ...] = (step, session)
+            await asyncio.wait(both, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+            if session.done():
+                session.result()
+                raise _SignedOut
+            if not step.done():
                 yield None
                 continue
             finished, step = step, None
@@ -85,6 +106,7 @@ async def _with_pauses(source: AsyncIterator[WireFrame], first: WireFrame | None
             except StopAsyncIteration:
                 return
     finally:
+        session.cancel()
         if step is not None:
             step.cancel()
             await asyncio.wait([step])

@@ -112,7 +112,7 @@ async function answered<Key extends Call>(
   const [method, address] = key.split(" ") as [string, string];
   const signal = given.signal;
   const body: unknown = given.body;
-  const headers: Record<string, string> = { "X-CSRFToken": cookie("csrftoken") };
+  const headers: Record<string, string> = { "X-CSRFToken": csrfToken() };
   if (body !== undefined && !(body instanceof FormData)) headers["Content-Type"] = "application/json";
   if (given.idempotencyKey !== undefined) headers["Idempotency-Key"] = given.idempotencyKey;
   const payload = body === undefined || body instanceof FormData ? body : JSON.stringify(body);
@@ -171,8 +171,9 @@ function problemOf(data: unknown, status: number): ApiProblem {
   return problem ?? { code: "internal", message: `The server answered with status ${status}.` };
 }
 
-export function cookie(name: string): string {
-  return document.cookie.match(new RegExp(`(?:^|; )${name}=([^;]*)`))?.[1] ?? "";
+/** The value that every write sends. A site with a public address gives the cookie a name with a prefix. */
+export function csrfToken(): string {
+  return document.cookie.match(/(?:^|; )(?:__Host-)?csrftoken=([^;]*)/)?.[1] ?? "";
 }
 
 /** The place of a request in the addresses. */

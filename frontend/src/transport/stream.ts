@@ -15,8 +15,8 @@ export interface StreamHandlers {
   onRefused: (message: string) => void;
 }
 
-/** Not there, or its saved trace is damaged. */
-const REFUSALS = [404, 409];
+/** Signed out, not there, or its saved trace is damaged. */
+const REFUSALS = [401, 404, 409];
 
 export class EventStream implements Followed {
   lastSeq = 0;

@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from inference.worker.publishing import publish
+from tests.sign_in import sign_in_by_link
 from tests.webapp.live.snapshots import START_US, snapshot
 from tests.webapp.stream.conftest import Site
 from webapp.supervisor.child import Child
@@ -99,7 +100,7 @@ def test_strangers_and_other_pages_get_no_stream(operator: Site) -> None:
 
 
 def test_a_user_without_the_permission_gets_no_stream(operator: Site) -> None:
-    operator.client.get(operator.manage("signin_link", "--user", "bob").strip())
+    sign_in_by_link(operator.client, operator.manage("signin_link", "--user", "bob").strip())
     change = "from django.contrib.auth.models import User; User.objects.filter(username='bob').update({})"
     operator.manage("shell", "--no-imports", "-c", change.format("is_superuser=False, is_staff=True"))
     with pytest.raises(InvalidStatus) as refused:
@@ -110,9 +111,7 @@ def test_a_user_without_the_permission_gets_no_stream(operator: Site) -> None:
 
 @pytest.mark.parametrize("loss", ["sign-out", "permission"])
 def test_sign_out_or_the_loss_of_the_permission_ends_the_stream(operator: Site, loss: str) -> None:
-    operator.client.get(operator.manage("signin_link", "--user", "carol").strip())
-    operator.client.get("/accounts/login/")
-    operator.client.headers["X-CSRFToken"] = operator.client.cookies["csrftoken"]
+    sign_in_by_link(operator.client, operator.manage("signin_link", "--user", "carol").strip())
     with open_live(operator) as connection:
         connection.recv(timeout=_PATIENCE_S)
         if loss == "sign-out":

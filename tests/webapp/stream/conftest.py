@@ -21,6 +21,7 @@ from inference.eventlog.keys import log_key, meta_key
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.events import AnyEvent, RequestFailed, TextReleased
 from tests.ports import free_port
+from tests.sign_in import sign_in_by_link
 from webapp.supervisor.child import Child
 
 ROOT = Path(__file__).parents[3]
@@ -44,9 +45,7 @@ class Site:
         self._wait_until_up()
 
     def sign_in(self) -> None:
-        self.client.get(self.manage("signin_link").strip())
-        self.client.get("/accounts/login/")
-        self.client.headers["X-CSRFToken"] = self.client.cookies["csrftoken"]
+        sign_in_by_link(self.client, self.manage("signin_link").strip())
 
     def sign_out(self) -> None:
         assert self.client.post("/accounts/logout/").status_code == 302

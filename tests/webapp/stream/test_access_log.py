@@ -9,6 +9,7 @@ import pytest
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
+from tests.sign_in import sign_in_by_link
 from tests.webapp.stream.conftest import Site
 
 pytestmark = pytest.mark.slow
@@ -18,7 +19,7 @@ TOKEN = "a-token-that-opens-a-trace"
 
 def test_the_log_of_an_opened_link_does_not_hold_its_token(site: Site) -> None:
     link = site.manage("signin_link").strip()
-    assert site.client.get(link).status_code == 302
+    sign_in_by_link(site.client, link)
     assert site.client.get(f"/shared/{TOKEN}").status_code == 404
     assert site.client.get(f"/%73hared/{TOKEN}?from={TOKEN}").status_code == 404
     assert site.client.post(f"/shared/{TOKEN}").status_code in (403, 405)
@@ -33,5 +34,6 @@ def test_the_log_of_an_opened_link_does_not_hold_its_token(site: Site) -> None:
     assert "POST /shared/***" in log
     assert "WSCONNECTING /shared/***" in log
     assert "GET /signin/***" in log
+    assert "POST /signin/***" in log
     assert TOKEN not in log
     assert link.removeprefix("/signin/") not in log

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
-import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -162,11 +161,6 @@ def test_a_saved_trace_that_cannot_be_read_is_refused_and_says_so(site: Site) ->
     with websocket(site) as connection:
         follow(connection, request_id)
         assert receive(connection)["error"]["code"] == "trace_unreadable"
-
-
-def test_a_body_that_is_too_large_is_refused_by_its_length(site: Site) -> None:
-    response = httpx.post(f"http://{site.host}/api/requests/import", content=bytes((40 << 20) + 1), timeout=30)
-    assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
 
 
 def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:

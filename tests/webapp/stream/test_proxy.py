@@ -33,12 +33,21 @@ def proxied(behind: Site) -> Iterator[dict[str, str]]:
     """The headers of a browser that has signed in through the proxy."""
     link = behind.manage("signin_link").strip()
     assert link.startswith(f"{PUBLIC}/signin/")
-    cookies = cookies_of(httpx.get(f"http://{behind.host}{urlsplit(link).path}", headers=FORWARDED))
-    assert set(cookies) == {"sessionid", "csrftoken"}
+    cookies = cookies_of(pressed(behind, urlsplit(link).path))
+    assert set(cookies) == {"__Host-sessionid", "__Host-csrftoken"}
     yield FORWARDED | {
         "Cookie": "; ".join(f"{name}={value.partition(';')[0]}" for name, value in cookies.items()),
-        "X-CSRFToken": cookies["csrftoken"].partition(";")[0],
+        "X-CSRFToken": cookies["__Host-csrftoken"].partition(";")[0],
     }
+
+
+def pressed(site: Site, path: str) -> httpx.Response:
+    """The answer to the button of a sign-in link, through the proxy."""
+    address = f"http://{site.host}{path}"
+    cookies = cookies_of(httpx.get(address, headers=FORWARDED))
+    token = cookies["__Host-csrftoken"].partition(";")[0]
+    own = {"Cookie": f"__Host-csrftoken={token}", "X-CSRFToken": token, "Origin": PUBLIC}
+    return httpx.post(address, headers=FORWARDED | own)
 
 
 def cookies_of(response: httpx.Response) -> dict[str, str]:
@@ -52,8 +61,16 @@ def create(site: Site, headers: dict[str, str], **more: str) -> int:
 
 def test_cookies_go_over_tls_alone(behind: Site, proxied: dict[str, str]) -> None:
     link = urlsplit(behind.manage("signin_link").strip()).path
-    cookies = cookies_of(httpx.get(f"http://{behind.host}{link}", headers=FORWARDED))
+    cookies = cookies_of(pressed(behind, link))
     assert cookies and all("; Secure" in cookie for cookie in cookies.values())
+    assert all("; Path=/" in cookie and "Domain" not in cookie for cookie in cookies.values())
+
+
+def test_browsers_keep_to_tls_for_a_year(behind: Site) -> None:
+    answer = httpx.get(f"http://{behind.host}/accounts/login/", headers=FORWARDED)
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
+    plain = httpx.get(f"http://{behind.host}/accounts/login/", headers=FORWARDED | {"X-Forwarded-Proto": "http"})
+    assert (plain.status_code, plain.headers["Location"]) == (301, f"{PUBLIC}/accounts/login/")
 
 
 @pytest.mark.parametrize(

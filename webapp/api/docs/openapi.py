@@ -30,9 +30,12 @@ A figure that is not known is null. An object of another user is a 404."""
 _FIRST_CALL = """There are no API keys: a client signs in with a one-time link, which `manage.py signin_link` prints on
 the server. A first call:"""
 _FIRST_LINES = """\
-curl -s -o /dev/null -c jar "$(.venv/bin/python manage.py signin_link)"
+link=$(.venv/bin/python manage.py signin_link)
+token() { awk '$6 == "csrftoken" { print $7 }' jar; }
+curl -s -o /dev/null -c jar "$link"
+curl -s -o /dev/null -b jar -c jar -H "X-CSRFToken: $(token)" -X POST "$link"
 curl -s -b jar http://127.0.0.1:8000/api/session
-curl -s -b jar -H "X-CSRFToken: $(awk '$6 == "csrftoken" { print $7 }' jar)" -d '{}' \
+curl -s -b jar -H "X-CSRFToken: $(token)" -d '{}' \
 http://127.0.0.1:8000/api/conversations"""
 
 

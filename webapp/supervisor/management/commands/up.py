@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
+from webapp.accounts.links import LIFETIME
 from webapp.supervisor.checks import CannotStart, check_disk, check_port, lock
 from webapp.supervisor.open_files import allow_open_files
 from webapp.supervisor.product import Product
@@ -25,6 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         environment = settings.ENVIRONMENT
         start = time.monotonic()
+        os.umask(0o077)  # logs and database are for this system's user alone; every child inherits it
         try:
             check_disk(environment.data)
             check_port(environment.host, environment.port)
@@ -44,6 +46,8 @@ class Command(BaseCommand):
         """Migrate the database. Raises CannotStart."""
         try:
             call_command("migrate", verbosity=0)
+            for file in settings.ENVIRONMENT.data.glob("*.sqlite3*"):
+                file.chmod(0o600)  # one of an earlier version may be open to others
         except DatabaseError as error:
             place, reason = settings.DATABASES["default"]["NAME"], str(error).splitlines()[0]
             is_file = settings.ENVIRONMENT.database_url is None
@@ -52,8 +56,10 @@ class Command(BaseCommand):
 
     def _announce(self, product: Product, start: float) -> None:
         self._say(f"ready in {time.monotonic() - start:.1f} s; stop with Ctrl-C; logs in {product.logs}")
-        self.stdout.write("\n  Open (this link signs you in, once):  ", ending="")
+        minutes = LIFETIME.seconds // 60
+        self.stdout.write(f"\n  Open (this link signs you in, once, within {minutes} minutes):  ", ending="")
         call_command("signin_link", stdout=self.stdout)
+        self.stdout.write("  Another link, at any time:  .venv/bin/python manage.py signin_link")
         self.stdout.flush()
 
     def _say(self, text: str) -> None:

@@ -1,0 +1,55 @@
+"""The page where people sign in with a password."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from webapp.accounts.throttle import SignInThrottle, TooMany, begin_attempt, forgive
+from webapp.notices.models import shown_at
+
+
+class SignInPage(LoginView):
+    """The form, with the notices of now. Wrong passwords and checks at once are limited."""
+
+    template_name = "login.html"
+    throttle: SignInThrottle | None = None
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        return super().get_context_data(**more) | {"notices": shown_at(timezone.now())}
+
+    def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        assert self.throttle is not None
+        address = client_address(request)
+        try:
+            with self.throttle.place(address):
+                attempt = begin_attempt(request.POST.get("username", ""), address)
+                response = super().post(request, *args, **more)
+        except TooMany as refused:
+            return _later(request, refused.retry_after_s)
+        if response.status_code == 302:  # signed in; else the form again
+            forgive(attempt)
+        return response
+
+
+def client_address(request: HttpRequest) -> str:
+    """The address of the client. Only a proxy's own entry is believed, and only where a proxy is configured."""
+    if settings.ENVIRONMENT.public_url is not None:
+        forwarded: str = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip()
+        if forwarded:
+            return forwarded
+    return str(request.META.get("REMOTE_ADDR") or "")
+
+
+def _later(request: HttpRequest, retry_after_s: int) -> HttpResponse:
+    minutes = math.ceil(retry_after_s / 60) if retry_after_s > 1 else 0
+    response = render(request, "sign_in_later.html", {"minutes": minutes}, status=429)
+    response["Retry-After"] = str(retry_after_s)
+    response["Cache-Control"] = "no-store"
+    return response
