@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from llguidance import LLMatcher, LLParserLimits
 
+from inference.grammar.bounds import patterns_of, problem_of
 from inference.protocol.request import SamplingParams
 
 if TYPE_CHECKING:
@@ -27,12 +28,25 @@ class GrammarError(Exception):
 
 def source(params: SamplingParams) -> str | None:
     """Return the grammar; None without a constraint. Raises GrammarError where no compilation is needed to see it."""
+    if problem := _size_problem(params):
+        raise GrammarError(problem)
     if params.json_schema is not None:
         try:
             return LLMatcher.grammar_from_json_schema(params.json_schema, overrides=_JSON)
         except ValueError as error:
             raise GrammarError(f"it must be a JSON object; {error}") from None
     return None if params.regex is None else LLMatcher.grammar_from_regex(params.regex)
+
+
+def _size_problem(params: SamplingParams) -> str | None:
+    """Return the problem of a regular expression that is too large, also of one within the schema."""
+    if params.regex is not None:
+        return problem_of(params.regex)
+    try:
+        problems = map(problem_of, patterns_of(params.json_schema or "{}"))
+        return next((f"in one of its patterns {problem}" for problem in problems if problem), None)
+    except (ValueError, RecursionError):  # the library refuses it in words
+        return None
 
 
 def summary_of(message: str) -> str:

@@ -185,6 +185,11 @@ def test_nothing_is_compiled_without_a_constraint(grammars: Grammars) -> None:
         ("regex", "(?=a)b", "look-around"),
         ("regex", "\\bfoo", "lookarounds not supported"),
         ("regex", "[^\\s\\S]", "no text satisfies it"),
+        ("regex", "(((a{91}){99}){93}){99}", "its repetitions multiply to 82 million; at most 100,000"),
+        ("regex", "a{1000000000}", "its repetitions multiply to 1 billion; at most 100,000"),
+        ("regex", "(([a-z]{1,99}[0-9]{2}){2,99}|b){99}", "its repetitions multiply to 990,099; at most 100,000"),
+        ("json_schema", '{"items": [{"pattern": "((a{999}){999})"}]}', "multiply to 998,001; at most 100,000"),
+        ("json_schema", '{"patternProperties": {"a{999999}": {}}}', "multiply to 999,999; at most 100,000"),
     ],
 )
 def test_what_cannot_be_kept_to_is_refused_in_words(field: str, text: str, said: str) -> None:
@@ -196,12 +201,39 @@ def test_what_cannot_be_kept_to_is_refused_in_words(field: str, text: str, said:
     assert "\n" not in problem.text
 
 
+USUAL = {f"property_{number}": SCALARS[number % len(SCALARS)] for number in range(200)}
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("regex", "[a-z]{1,200}"),
+        ("regex", "(?s:.{1,20000})"),
+        ("regex", "(- .{1,80}\\n){3,100}"),
+        ("regex", "(?P<day>[0-9]{2})\\.[{99999}]{9}(?:\\{999999}|\\p{L}){2,90}"),
+        ("json_schema", json.dumps({"type": "object", "properties": USUAL, "required": list(USUAL)})),
+        (
+            "json_schema",
+            json.dumps({"type": "array", "items": {"type": "object", "properties": USUAL}, "maxItems": 99}),
+        ),
+        ("json_schema", json.dumps({"enum": [f"value {number}" for number in range(2000)]})),
+        ("json_schema", json.dumps({"type": "string", "maxLength": 1_000_000})),
+    ],
+)
+def test_a_constraint_of_a_usual_size_is_followed(
+    grammars: Grammars, tokenizer: Tokenizer, field: str, text: str
+) -> None:
+    params = SamplingParams(**{field: text}, temperature=1.0, top_p=1.0, seed=1)  # type: ignore[arg-type]
+    assert CHECK.problem(params) is None
+    sample(grammars, tokenizer, params, most=30)
+
+
 def test_the_worker_too_refuses_what_the_site_let_through(grammars: Grammars) -> None:
     with pytest.raises(GrammarError, match="unclosed group"):
         grammars.compile(SamplingParams(regex="("))
 
 
-@pytest.mark.parametrize("regex", ["(((a{1,999}){1,999}){1,999}){1,999}", ".*a.{4000}", "(.*a.*b.*c){80}", "(a|aa)+$"])
+@pytest.mark.parametrize("regex", ["a{99999}", "((a{1,99}){1,99}){1,9}", ".*a.{4000}", "(.*a.*b.*c){80}", "(a|aa)+$"])
 def test_a_hostile_expression_is_checked_and_begun_in_bounded_time(grammars: Grammars, regex: str) -> None:
     params = SamplingParams(regex=regex)
     CHECK.problem(params)
