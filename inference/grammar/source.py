@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llguidance import LLMatcher, LLParserLimits
+from llguidance import LLMatcher
 
 from inference.grammar.bounds import patterns_of, problem_of
+from inference.protocol.failures import GrammarError
 from inference.protocol.request import SamplingParams
 
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
-LIMITS = LLParserLimits(verbose_errors=False)
-"""The library's own bounds on work per mask, with no parser details in its errors."""
+LIMITS = {"verbose_errors": False, "max_lexer_states": 50_000}
+"""The library's own bounds on work per mask, with no parser details in its errors. A state takes 2 kB."""
 
 _JSON: JsonCompileOptions = {
     # Other white space would let a weak model go on for ever without breaking the schema.
@@ -22,8 +23,9 @@ _JSON: JsonCompileOptions = {
 }
 
 
-class GrammarError(Exception):
-    """The constraint cannot be used; the message says why."""
+def field_of(params: SamplingParams) -> str:
+    """Return the name of the setting that holds the constraint."""
+    return "json_schema" if params.json_schema is not None else "regex"
 
 
 def source(params: SamplingParams) -> str | None:

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 from msgspec.structs import replace
 
-from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
+from inference.backends.backend import AlreadyRunning, Description, Job
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
@@ -30,6 +30,9 @@ Alone, the check and the log take half of that. Beside a step that uses every co
 """
 _IDLE_S = 0.2
 """Interval at which an idle thread checks whether it should stop."""
+
+_MASK_S = 0.001
+"""Interval at which an idle thread looks for a mask that is late."""
 
 _DEVICE_LOST = "The computing device failed, so the inference worker stopped. Send the message again."
 
@@ -128,11 +131,15 @@ class EngineThread(threading.Thread):
 
     def _take_commands(self) -> None:
         try:
-            self._inbox.get(timeout=0 if self.engine.has_work() else _IDLE_S)()
+            self._inbox.get(timeout=0 if self.engine.has_work() else self._idle_s)()
             while not self._inbox.empty():
                 self._inbox.get()()
         except Empty:
             pass
+
+    @property
+    def _idle_s(self) -> float:
+        return _MASK_S if self.engine.is_awaiting_mask else _IDLE_S
 
     def _submit(self, job: Job) -> None:
         if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
@@ -147,7 +154,7 @@ class EngineThread(threading.Thread):
             self._refuse(job, "internal", str(error))
 
     def _refuse(self, job: Job, code: FailureCode, message: str) -> None:
-        self._deliver(FailedOutput(job.request.request_id, [], Usage(), "error", message, code=code))
+        self._deliver(StepOutput(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:
         try:
