@@ -34,6 +34,9 @@ _IDLE_S = 0.2
 _MASK_S = 0.001
 """Interval at which an idle thread looks for a mask that is late."""
 
+_HANG_S = 300.0
+"""A step that takes longer never ends. The longest seen, a chunk of a long prompt on one slow core, took seconds."""
+
 _DEVICE_LOST = "The computing device failed, so the inference worker stopped. Send the message again."
 
 
@@ -44,8 +47,11 @@ class EngineThread(threading.Thread):
     its start.
     """
 
-    def __init__(self, engine: Engine, log: EventLog) -> None:
+    def __init__(self, engine: Engine, log: EventLog, hang_s: float = _HANG_S) -> None:
+        """hang_s: longest step."""
         super().__init__(name="engine", daemon=True)
+        self._hang_s = hang_s
+        self._step_began = float("inf")
         self.engine = engine
         self._flags = CancelFlags(log)
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -57,6 +63,10 @@ class EngineThread(threading.Thread):
     @property
     def is_stopping(self) -> bool:
         return self._is_stopping.is_set()
+
+    def is_alive(self) -> bool:
+        """Return whether it runs. A thread counts as dead whose step has taken longer than any step may."""
+        return super().is_alive() and time.monotonic() - self._step_began < self._hang_s
 
     @property
     def description(self) -> Description:
@@ -123,7 +133,9 @@ class EngineThread(threading.Thread):
         """Take submitted jobs, make a step, end cancelled requests. The thread itself calls this."""
         self._take_commands()
         if self.engine.has_work():
+            self._step_began = time.monotonic()
             self._step()
+            self._step_began = float("inf")
             if self.engine.is_device_lost:
                 self.stop(_DEVICE_LOST)
         if self._jobs:

@@ -141,7 +141,7 @@ class Generation:
             except Empty:
                 self._apply_step_commands()
                 if not self._services.backend.is_alive():
-                    message = "The engine's thread has ended. Send the message again."
+                    message = "The engine's thread has ended or hangs. Send the message again."
                     return StepOutput(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -142,6 +144,37 @@ def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledL
     running = job(tokenizer, "a")
     thread.submit(running)
     assert end_of(running).finish_reason == "length"
+
+
+class Hanging(FakeDecoder):
+    """A decoder whose step lasts until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_in_step, self.may_go = threading.Event(), threading.Event()
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        self.is_in_step.set()
+        assert self.may_go.wait(120)
+        return super().forward(*arguments, **named)
+
+
+@pytest.mark.parametrize(("hang_s", "is_alive"), [(0.001, False), (600, True)])
+def test_a_thread_counts_as_dead_only_once_its_step_takes_longer_than_any(
+    log: TroubledLog, tokenizer: Tokenizer, hang_s: float, is_alive: bool
+) -> None:
+    decoder = Hanging()
+    thread = EngineThread(Engine(ModelRunner(decoder), tokenizer), log, hang_s)
+    thread.start()
+    assert thread.is_alive()
+    running = msgspec.structs.replace(request(tokenizer, "a"), prompt_ids=(1, 2, 3))
+    thread.submit(Job(running, frozenset(), RequestClock(running.accepted_unix_us)))
+    assert decoder.is_in_step.wait(120)
+    threading.Event().wait(0.01)
+    assert thread.is_alive() == is_alive
+    decoder.may_go.set()
+    thread.stop("over")
+    thread.join(120)
 
 
 def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
