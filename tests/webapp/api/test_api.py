@@ -746,6 +746,13 @@ def test_a_body_of_another_form_is_told_in_words(
     assert message in answer["error"]["message"]
 
 
+def test_checks_of_settings_have_a_limit_of_their_own_for_each_user(alice: Client) -> None:
+    answers = [post(alice, "/api/conversations/check", {}) for _ in range(90)]
+    (refusal,) = {answer["error"]["message"] for status, answer in answers if status == 429}
+    assert "Wait a moment" in refusal
+    assert post(sign_in("bob"), "/api/conversations/check", {})[0] == 200
+
+
 def test_what_is_no_json_is_told_what_to_send(alice: Client, conversation: str) -> None:
     path = f"/api/conversations/{conversation}/messages"
     error = alice.post(path, data=b"text=a", content_type="application/json").json()["error"]
