@@ -22,6 +22,9 @@ from inference.protocol.request import SamplingParams
 from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.tokenizer import Tokenizer
 
+_PATIENCE_S = 30.0
+"""Longest wait for the first mask: a process that was stopped from outside uses no processor time."""
+
 
 class _Replies:
     """The newest mask of a process, read by a thread of its own."""
@@ -127,6 +130,8 @@ class Grammars:
         except SandboxError as error:
             raise GrammarError(f"the process for it cannot be started: {error}") from error
         compiled = Grammar(copy, grammar, field_of(params), self._tokenizer.vocab_size)
+        if not compiled.wait(_PATIENCE_S):
+            raise GrammarError(f"the process for it gave no reply in {_PATIENCE_S:g} s")
         compiled.allowed()
         return compiled
 
