@@ -84,6 +84,9 @@ class Case:
         sampler = self._sampler()
         output: list[int] = []
         for row, summary in zip(self._rows, self._summaries, strict=True):
+            sampler.prepare(output)
+            while not sampler.is_ready():
+                time.sleep(0)
             output.append(sampler.sample(row, output, summary).id)
             if output[-1] in self._eos_ids:
                 break

@@ -100,7 +100,8 @@ class Environment:
     queue_timeout_s: float
     """`SIGHTGLASS_QUEUE_TIMEOUT_S`, default `30`. After so many silent seconds a request that no worker took fails."""
     stall_timeout_s: float
-    """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request that a worker began fails."""
+    """`SIGHTGLASS_STALL_TIMEOUT_S`, default `30`. After so many silent seconds a request fails whose worker
+    has no heartbeat. One whose worker has a heartbeat fails after ten times as many."""
     otlp: OtlpEndpoint | None
     email: EmailServer | None
     webhook_hosts: list[str]

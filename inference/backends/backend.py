@@ -14,20 +14,12 @@ from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import Clock
 from inference.grammar.grammar import Grammar
 from inference.protocol.events import CacheShape
-from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 from inference.protocol.snapshot import Work, WorkerRequest, WorkState
 
 
 class AlreadyRunning(Exception):
     """The same request is running; its second delivery must not disturb it."""
-
-
-@dataclass(frozen=True)
-class FailedOutput(StepOutput):
-    """The request failed for a reason that programs can tell: `code` (see protocol.failures)."""
-
-    code: FailureCode = "internal"
 
 
 @dataclass(frozen=True)

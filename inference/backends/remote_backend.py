@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 
 import httpx
 
-from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
+from inference.backends.backend import AlreadyRunning, Description, Job
 from inference.backends.remote_stream import Patience, RemoteStream
 from inference.backends.server import Server, Vocabulary
 from inference.backends.token_table import TokenTable
+from inference.engine.step_output import StepOutput
 from inference.protocol.request import FinishReason, StepCommand, Usage
 from inference.protocol.snapshot import Work
 
@@ -108,7 +109,7 @@ class RemoteBackend(threading.Thread):
             if request_id in self._jobs:
                 raise AlreadyRunning(f"{request_id} is running already")
             if self.is_stopping:
-                job.outputs.put(FailedOutput(request_id, [], Usage(), "error", self._farewell, code="worker_lost"))
+                job.outputs.put(StepOutput(request_id, [], Usage(), "error", self._farewell, code="worker_lost"))
                 return
             self._jobs[request_id] = job
             self._loop.call_soon_threadsafe(self._start_stream, job)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from inference.backends.backend import FailedOutput, Job
+from inference.backends.backend import Job
 from inference.backends.chunks import Candidate, Choice, Chunk, Progress, choices, decode_chunk, malformed, payloads
 from inference.backends.errors import BackendError, refusal, transport_failure
 from inference.backends.parameters import Kind, completion_body, is_greedy, problem
@@ -91,7 +91,7 @@ class RemoteStream:
         """Deliver an end with an error; what was generated before it counts."""
         request_id, usage = self._job.request.request_id, self._usage()
         is_known = self._num_cached is not None
-        refused = FailedOutput(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
+        refused = StepOutput(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
         self._job.outputs.put(refused)
 
     def _check(self) -> None:

@@ -13,6 +13,7 @@ from inference.engine.scheduling.sequence import Status
 from inference.engine.slot import Slot
 from inference.engine.stepping import propose
 from inference.protocol.events import AnyEvent, DraftSource
+from inference.sampling.errors import MaskPending
 from inference.sampling.sampler import Sample
 
 
@@ -39,6 +40,9 @@ class Advance:
     def apply(self) -> None:
         """Raises what went wrong with this sequence."""
         share, sequence = self.results.share, self.slot.sequence
+        if isinstance(self.results.first, MaskPending):
+            self.slot.await_mask()
+            return
         was_prefilling = sequence.is_prefilling
         sequence.advance(share.num_tokens)
         if was_prefilling:
@@ -57,7 +61,7 @@ class Advance:
             propose(slot, record.sampled(sequence, first, self.facts, self.pieces), self.results.rows[0].logits)
             return
         drafts, (events, num_accepted, trouble) = self.results.share.drafts, self._take_tokens()
-        if trouble is not None and num_accepted and is_out_of_memory(trouble):
+        if trouble is not None and num_accepted and _passes(trouble):
             trouble, drafts = None, drafts[:num_accepted]  # the others will be guessed again
         if sequence.status is not Status.RUNNING:
             drafts = drafts[: len(sequence.answer_ids) - position]  # nothing comes after its end
@@ -84,4 +88,11 @@ class Advance:
             sample = slot.sample(self.results.rows[num_accepted])
             if isinstance(sample, Sample):
                 sequence.advance(1)
+        if sequence.status is Status.RUNNING:
+            slot.sampler.prepare(sequence.answer_ids)
         return _Taken(events, num_accepted, sample if isinstance(sample, Exception) else None)
+
+
+def _passes(trouble: Exception) -> bool:
+    """Return whether the token can be sampled in another step."""
+    return isinstance(trouble, MaskPending) or is_out_of_memory(trouble)

@@ -119,9 +119,14 @@ class Engine:
         return self._counters.work(self._scheduler)
 
     def has_work(self) -> bool:
-        """Return whether a step would do anything. A sequence that waits for a person's choice needs no step."""
+        """Return whether a step would do anything."""
         slots = list(self._slots.values())
-        return any(slot.events or not slot.sequence.is_paused or slot.sequence.finish_reason for slot in slots)
+        return any(slot.events or not slot.is_idle or slot.sequence.finish_reason for slot in slots)
+
+    @property
+    def is_awaiting_mask(self) -> bool:
+        """True: a sequence waits for its grammar's mask, without a step."""
+        return any(slot.is_awaiting_mask for slot in self._slots.values())
 
     def take(self, request_id: str, command: StepCommand) -> None:
         """In step mode, take the proposed token or another. A command for a token that was taken before is void."""
@@ -141,6 +146,7 @@ class Engine:
             request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise, self._pieces.piece
         )
         self._scheduler.add(sequence)
+        sampler.prepare(sequence.answer_ids)
         self._slots[request.request_id] = Slot(sequence, sampler)
         return sequence
 
@@ -193,6 +199,8 @@ class Engine:
     def step(self) -> list[StepOutput]:
         """Schedule, run, sample; then report the events of each sequence, ended ones included."""
         ended = self.take_finished()
+        for slot in self._slots.values():
+            slot.resume()
         start_ns = self._drafting.draft()
         step = self._scheduler.schedule()
         self.num_steps += 1
@@ -248,7 +256,7 @@ class Engine:
             Advance(slot, results, facts, self._pieces, self._drafting.source).apply()
             slot.events += [record.stored(sequence, change) for change in self._scheduler.store(sequence)]
         except SamplingFailed as error:
-            sequence.finish("error", str(error))
+            sequence.finish("error", str(error), error.code)
         except Exception:  # an error in one request must not end the others
             logger.exception("%s failed in a step", sequence.request.request_id)
             sequence.finish("error", _FAILED)

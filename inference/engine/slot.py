@@ -45,6 +45,8 @@ class Slot:
     """The other sequences in its batch, as last recorded in its log."""
     proposal: Proposal | None = None
     """Step mode: the token that waits to be taken."""
+    is_awaiting_mask: bool = False
+    """Paused until its grammar's mask is there."""
 
     def sample(self, row: Row) -> Sample | Exception:
         """Return the next token, or the reason why there is none. A second call would give the same."""
@@ -52,6 +54,20 @@ class Slot:
             return self.sampler.sample(row.logits, self.sequence.answer_ids, row.summary)
         except Exception as error:
             return error
+
+    def await_mask(self) -> None:
+        """Pause: the step counts for nothing, and its last token is computed again once the mask is there."""
+        self.is_awaiting_mask = self.sequence.is_paused = True
+
+    def resume(self) -> None:
+        """Go on if the mask that was late is there."""
+        if self.is_awaiting_mask and not self.is_idle:
+            self.is_awaiting_mask = self.sequence.is_paused = False
+
+    @property
+    def is_idle(self) -> bool:
+        """True: a step would do nothing for it, as it waits for a person's choice or for its mask."""
+        return self.sequence.is_paused and not (self.is_awaiting_mask and self.sampler.is_ready())
 
     def report(self) -> StepOutput:
         """Return the step's output and clear its events."""
@@ -63,6 +79,7 @@ class Slot:
             usage=sequence.usage(),
             finish_reason=sequence.finish_reason,
             message=sequence.message,
+            code=sequence.failure_code,
             prefill_us=sequence.prefill_us,
             decode_us=sequence.decode_us,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.protocol.events import AnyEvent
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, Usage
 
 
@@ -24,3 +25,5 @@ class StepOutput:
     """When the sequence was admitted, µs since acceptance; None: at the start of the first step."""
     is_cache_known: bool = True
     """True: `usage` tells cached prompt tokens from computed ones. False: it counts all as computed."""
+    code: FailureCode = "internal"
+    """The reason of an error, for programs (see protocol.failures)."""

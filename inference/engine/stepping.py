@@ -41,4 +41,5 @@ def _chosen(slot: Slot, proposal: Proposal, token_id: int | None, pieces: PieceS
     rank, logit = vocabulary.rank(proposal.logits, choice), float(proposal.logits[choice])
     token = record.chosen(drawn, choice, logit, rank, slot.sequence.clock.at(), pieces)
     slot.sequence.accept(choice)
+    slot.sampler.prepare(slot.sequence.answer_ids)
     return [*notes, token]

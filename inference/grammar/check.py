@@ -2,50 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from contextlib import closing
 
-from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
-
-from inference.grammar.source import LIMITS, GrammarError, source, summary_of
+from inference.grammar.source import LIMITS, field_of, source, summary_of
+from inference.grammar.vocabulary import Exceeded, Vocabulary
+from inference.protocol.failures import GrammarError
 from inference.protocol.request import Problem, SamplingParams
+from inference.sandbox.sandbox import SandboxError
 
-_END = 256
-"""The id after those of the 256 bytes."""
-
-
-class _Bytes:
-    """The smallest vocabulary: every byte, and an end."""
-
-    eos_token_id = _END
-    bos_token_id = None
-    tokens = (*(bytes([byte]) for byte in range(256)), b"<end>")
-    special_token_ids = (_END,)
-
-    def __call__(self, text: bytes) -> list[int]:
-        return list(text)
+_MAX_AT_ONCE = 2
+"""Checks that compile at the same time; the others wait."""
 
 
 class GrammarCheck:
-    """Tests constraints on a vocabulary of bytes; any thread may use it."""
+    """Compiles constraints for a vocabulary of bytes, outside this process; any thread may use it."""
 
     def __init__(self) -> None:
-        wrapper: Any = TokenizerWrapper(_Bytes())
-        self._tokenizer = LLTokenizer(wrapper, slices=[])
+        self._vocabulary = Vocabulary(lambda: None)
+        self._turns = threading.Semaphore(_MAX_AT_ONCE)
 
     def problem(self, params: SamplingParams) -> Problem | None:
         """Return the constraint's problem; None if it has none."""
-        field = "json_schema" if params.json_schema is not None else "regex"
         try:
             grammar = source(params)
-        except GrammarError as error:
-            return Problem(field, f"cannot be used: {error}; change it")
-        if grammar is None:
-            return None
-        is_error, notes = LLMatcher.validate_grammar_with_warnings(grammar, self._tokenizer, limits=LIMITS)
-        if is_error or notes:
-            return Problem(field, f"cannot be used: {summary_of(notes[0])}; change it")
-        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
-        matcher.compute_bitmask()
-        if matcher.is_error():
-            return Problem(field, "cannot be used: no text satisfies it; change it")
-        return None
+            found = self._compile(grammar) if grammar is not None else None
+        except (GrammarError, Exceeded, SandboxError) as error:
+            found = str(error)
+        return Problem(field_of(params), f"cannot be used: {found}; change it") if found else None
+
+    def _compile(self, grammar: str) -> str | None:
+        """Return the problem that compiling shows. Raises Exceeded, SandboxError."""
+        with self._turns, closing(self._vocabulary.copy()) as copy:
+            copy.send({"check": grammar, "limits": LIMITS})
+            problem: str | None = copy.receive()["problem"]
+        return problem and summary_of(problem)

@@ -1,47 +1,116 @@
 """Compiles constraints for one tokenizer and follows an answer through them, token by token.
 
-The work is llguidance's: an Earley parser over lazily built derivatives of regular expressions, walked along a trie of
-the vocabulary, so that a mask takes some ten µs whatever the grammar's size.
+Each answer's constraint has a process of its own, so that one that takes too much ends alone. Such a process makes the
+next mask while the engine computes; the engine never waits for it long. A usual mask takes some 0.1 ms.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
+from base64 import b64decode
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
-from inference.grammar.source import LIMITS, GrammarError, source, summary_of
+from inference.grammar.source import LIMITS, field_of, source, summary_of
+from inference.grammar.vocabulary import Copy, Exceeded, Vocabulary
+from inference.protocol.failures import GrammarError, GrammarTooComplex
 from inference.protocol.request import SamplingParams
+from inference.sandbox.sandbox import SandboxError
 from inference.tokenization.tokenizer import Tokenizer
+
+_PATIENCE_S = 30.0
+"""Longest wait for the first mask: a process that was stopped from outside uses no processor time."""
+
+
+class _Replies:
+    """The newest mask of a process, read by a thread of its own."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._arrived = threading.Condition()
+        self._num_awaited = 0
+        self._newest: dict[str, Any] = {}
+        self._failure: GrammarError | None = None
+
+    def ask(self) -> None:
+        with self._arrived:
+            self._num_awaited += 1
+
+    def wait(self, patience_s: float | None) -> bool:
+        """Wait for the reply to all jobs. Return whether it came, or none will."""
+        with self._arrived:
+            return self._arrived.wait_for(lambda: self._failure is not None or not self._num_awaited, patience_s)
+
+    def newest(self) -> dict[str, Any]:
+        """Raises GrammarError."""
+        if self._failure is not None:
+            raise self._failure
+        return self._newest
+
+    def read(self, copy: Copy) -> None:
+        """Read until the process ends, or makes no mask."""
+        while self._failure is None:
+            newest, failure = self._receive(copy)
+            with self._arrived:
+                self._newest, self._failure = newest, failure
+                self._num_awaited -= 1
+                self._arrived.notify_all()
+
+    def _receive(self, copy: Copy) -> tuple[dict[str, Any], GrammarError | None]:
+        try:
+            reply = copy.receive()
+        except (Exceeded, SandboxError) as error:
+            return {}, self._too_complex(str(error))
+        if "mask" in reply:
+            return reply, None
+        text = summary_of(reply["stopped"])
+        return {}, self._too_complex(text) if reply["is_complex"] else GrammarError(text)
+
+    def _too_complex(self, why: str) -> GrammarTooComplex:
+        return GrammarTooComplex(f"params.{self._field} is too complex: {why}. Simplify it, or repeat less often.")
 
 
 class Grammar:
-    """One answer's place in its grammar."""
+    """One answer's place in its grammar, kept by a process that ends with this object."""
 
-    def __init__(self, matcher: LLMatcher, vocab_size: int) -> None:
-        self._matcher = matcher
+    def __init__(self, copy: Copy, grammar: str, field: str, vocab_size: int) -> None:
+        """field: the name of the setting."""
+        self._copy = copy
+        self._replies = _Replies(field)
         self._vocab_size = vocab_size
-        self._bits = np.zeros((vocab_size + 31) // 32 * 4, np.uint8)
+        self.close = weakref.finalize(self, copy.close)
+        threading.Thread(target=self._replies.read, args=(copy,), name="grammar", daemon=True).start()
+        self._send({"compile": grammar, "limits": LIMITS})
 
-    def accept(self, token: int) -> None:
-        """Advance by one generated token."""
-        self._matcher.consume_token(token)
+    def accept(self, tokens: Sequence[int]) -> None:
+        """Advance by generated tokens, and begin the mask after them."""
+        self._send({"accept": list(tokens)})
+
+    def wait(self, patience_s: float | None) -> bool:
+        """Wait for the mask. Return whether it is there, or there will be none."""
+        return self._replies.wait(patience_s)
 
     def allowed(self) -> NDArray[np.bool_]:
         """Return a mask of the tokens that may come next; at the grammar's end, the end-of-turn tokens. [vocab_size].
 
-        Raises ValueError when a token was not allowed or the grammar has become too complex.
+        Raises GrammarError when a token was not allowed or the grammar has become too complex.
         """
-        self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
-        if self._matcher.is_error():
-            raise ValueError(summary_of(self._matcher.get_error()))
-        return np.unpackbits(self._bits, count=self._vocab_size, bitorder="little").view(np.bool_)
+        self.wait(None)
+        bits = np.frombuffer(b64decode(self._replies.newest()["mask"]), np.uint8)
+        return np.unpackbits(bits, count=self._vocab_size, bitorder="little").view(np.bool_)
 
-    def fork(self) -> Grammar:
-        """Return a copy at the same place, for another answer."""
-        return Grammar(self._matcher.deep_copy(), self._vocab_size)
+    @property
+    def duration_us(self) -> int:
+        """Return the duration of the newest mask."""
+        return int(self._replies.newest()["us"])
+
+    def _send(self, job: dict[str, Any]) -> None:
+        self._replies.ask()
+        self._copy.send(job)
 
 
 class Grammars:
@@ -49,26 +118,23 @@ class Grammars:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._compiled: LLTokenizer | None = None
-        self._lock = threading.Lock()
+        self._vocabulary = Vocabulary(self._described)
 
     def compile(self, params: SamplingParams) -> Grammar | None:
         """Compile a request's constraint; None without one. Raises GrammarError."""
         grammar = source(params)
         if grammar is None:
             return None
-        matcher = LLMatcher(self._vocabulary(), grammar, log_level=0, limits=LIMITS)
-        if matcher.is_error():
-            raise GrammarError(summary_of(matcher.get_error()))
-        return Grammar(matcher, self._tokenizer.vocab_size)
+        try:
+            copy = self._vocabulary.copy()
+        except SandboxError as error:
+            raise GrammarError(f"the process for it cannot be started: {error}") from error
+        compiled = Grammar(copy, grammar, field_of(params), self._tokenizer.vocab_size)
+        if not compiled.wait(_PATIENCE_S):
+            raise GrammarError(f"the process for it gave no reply in {_PATIENCE_S:g} s")
+        compiled.allowed()
+        return compiled
 
-    def _vocabulary(self) -> LLTokenizer:
-        """Return the vocabulary, built for the first constraint: it takes 0.25 s, which most workers never need."""
-        with self._lock:
-            if self._compiled is None:
-                self._compiled = LLTokenizer(
-                    self._tokenizer.to_json(),
-                    n_vocab=self._tokenizer.vocab_size,
-                    eos_token=sorted(self._tokenizer.eos_ids),
-                )
-            return self._compiled
+    def _described(self) -> dict[str, Any]:
+        tokenizer = self._tokenizer
+        return {"tokenizer": tokenizer.to_json(), "size": tokenizer.vocab_size, "ends": sorted(tokenizer.eos_ids)}

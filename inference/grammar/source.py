@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from llguidance import LLMatcher, LLParserLimits
+from llguidance import LLMatcher
 
+from inference.grammar.bounds import patterns_of, problem_of
+from inference.protocol.failures import GrammarError
 from inference.protocol.request import SamplingParams
 
 if TYPE_CHECKING:
     from llguidance._lib import JsonCompileOptions
 
-LIMITS = LLParserLimits(verbose_errors=False)
-"""The library's own bounds on work per mask, with no parser details in its errors."""
+LIMITS = {"verbose_errors": False, "max_lexer_states": 50_000}
+"""The library's own bounds on work per mask, with no parser details in its errors. A state takes 2 kB."""
 
 _JSON: JsonCompileOptions = {
     # Other white space would let a weak model go on for ever without breaking the schema.
@@ -21,18 +23,32 @@ _JSON: JsonCompileOptions = {
 }
 
 
-class GrammarError(Exception):
-    """The constraint cannot be used; the message says why."""
+def field_of(params: SamplingParams) -> str:
+    """Return the name of the setting that holds the constraint."""
+    return "json_schema" if params.json_schema is not None else "regex"
 
 
 def source(params: SamplingParams) -> str | None:
     """Return the grammar; None without a constraint. Raises GrammarError where no compilation is needed to see it."""
+    if problem := _size_problem(params):
+        raise GrammarError(problem)
     if params.json_schema is not None:
         try:
             return LLMatcher.grammar_from_json_schema(params.json_schema, overrides=_JSON)
         except ValueError as error:
             raise GrammarError(f"it must be a JSON object; {error}") from None
     return None if params.regex is None else LLMatcher.grammar_from_regex(params.regex)
+
+
+def _size_problem(params: SamplingParams) -> str | None:
+    """Return the problem of a regular expression that is too large, also of one within the schema."""
+    if params.regex is not None:
+        return problem_of(params.regex)
+    try:
+        problems = map(problem_of, patterns_of(params.json_schema or "{}"))
+        return next((f"in one of its patterns {problem}" for problem in problems if problem), None)
+    except (ValueError, RecursionError):  # the library refuses it in words
+        return None
 
 
 def summary_of(message: str) -> str:

@@ -10,6 +10,7 @@ FailureStage = Literal["gateway", "safety", "context", "prompt", "generation", "
 FailureCode = Literal[
     "blocked",
     "cancelled",
+    "grammar_too_complex",
     "internal",
     "invalid_grammar",
     "log_lost",
@@ -31,6 +32,7 @@ FailureCode = Literal[
 FAILURES: dict[FailureCode, str] = {
     "blocked": "Blocked by the safety policy: the message did not reach the model",
     "cancelled": "The request was stopped before it reached the model",
+    "grammar_too_complex": "The form that was asked for is too complex",
     "internal": "Something failed in the server",
     "invalid_grammar": "The answer cannot take the form that was asked for",
     "log_lost": "The record of the answer was lost",
@@ -58,6 +60,18 @@ class Failure(msgspec.Struct, frozen=True):
     code: FailureCode
     message: str
     """The cause and the remedy, for people."""
+
+
+class GrammarError(Exception):
+    """The answer cannot keep to its form; the message says why."""
+
+    code: FailureCode = "invalid_grammar"
+
+
+class GrammarTooComplex(GrammarError):
+    """To keep to the form takes too much time or memory; the message names the setting."""
+
+    code = "grammar_too_complex"
 
 
 SERVICE_STOPPED = Failure(

@@ -5,7 +5,6 @@ A logit of minus infinity removes a token. Knows nothing of probabilities.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,24 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.protocol.events import ProcessorName
+from inference.protocol.failures import GrammarError
 from inference.protocol.request import SamplingParams
 from inference.sampling.dry import Dry, Piece
-from inference.sampling.errors import SamplingFailed
+from inference.sampling.errors import MaskPending, SamplingFailed
 
 Row = NDArray[np.float32]
+
+_PATIENCE_S = 0.005
+"""Longest wait for a mask, which is begun a whole step before. After drafts it is begun at the same moment."""
 
 
 class Grammar(Protocol):
     """A constraint on the answer's form, advanced token by token."""
 
-    def accept(self, token: int) -> None:
-        """Advance by one generated token."""
+    def accept(self, tokens: Sequence[int]) -> None:
+        """Advance by generated tokens, and begin the mask after them."""
+
+    def wait(self, patience_s: float) -> bool:
+        """Wait for the mask. Return whether `allowed` returns or raises at once."""
 
     def allowed(self) -> NDArray[np.bool_]:
-        """Return a mask of the tokens that may come next, [vocab_size]. Raises ValueError when that cannot be known."""
+        """Return a mask of the tokens that may come next, [vocab_size]. Raises GrammarError."""
 
-    def fork(self) -> Grammar:
-        """Return a copy at the same place, for another answer."""
+    @property
+    def duration_us(self) -> int:
+        """Return the duration of that mask."""
 
 
 class LogitsProcessor(Protocol):
@@ -63,7 +70,11 @@ def build_processors(
 
 
 class GrammarMask:
-    """Removes what the grammar does not allow; after its end only end-of-turn tokens are left."""
+    """Removes what the grammar does not allow; after its end only end-of-turn tokens are left.
+
+    The grammar makes its mask elsewhere. A mask that is late once is never waited for again: a step waits for each
+    sequence at most once.
+    """
 
     name: ProcessorName = "grammar"
     is_mask = True
@@ -71,22 +82,36 @@ class GrammarMask:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self._num_accepted = 0
-        self.duration_us = 0
+        self._patience_s = _PATIENCE_S
+
+    @property
+    def duration_us(self) -> int:
         """Duration of the last mask."""
+        return self._grammar.duration_us
+
+    def prepare(self, output: Sequence[int]) -> None:
+        """Begin the mask after `output`."""
+        if tokens := output[self._num_accepted :]:
+            self._num_accepted = len(output)
+            self._grammar.accept(tokens)
+
+    def is_ready(self) -> bool:
+        """Return whether the mask is there, or there will be none."""
+        return self._grammar.wait(0)
 
     def process(self, logits: Row, output: Sequence[int]) -> None:
-        start = time.perf_counter_ns()
-        for token in output[self._num_accepted :]:
-            self._grammar.accept(token)
-            self._num_accepted += 1
+        """Raises MaskPending, SamplingFailed."""
+        self.prepare(output)
+        if not self._grammar.wait(self._patience_s):
+            self._patience_s = 0
+            raise MaskPending
         try:
             allowed = self._grammar.allowed()
-        except ValueError as error:
-            raise SamplingFailed(f"the grammar cannot continue: {error}") from None
+        except GrammarError as error:
+            raise SamplingFailed(f"The grammar cannot continue: {error}", error.code) from None
         size = min(len(allowed), len(logits))  # tokenizer and model may know different numbers of tokens
         np.copyto(logits[:size], -np.inf, where=~allowed[:size])
         logits[size:] = -np.inf
-        self.duration_us = (time.perf_counter_ns() - start) // 1000
 
 
 class BannedTokens:

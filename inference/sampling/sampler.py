@@ -85,7 +85,7 @@ class Sampler:
         """Choose the token after `output`, the tokens generated so far.
 
         logits: [vocab_size] float32, not modified. summary: of this row at summary_temperature, with at least
-        num_candidates sorted, where the caller has it already. Raises SamplingFailed.
+        num_candidates sorted, where the caller has it already. Raises SamplingFailed, MaskPending.
         """
         raw = summary or self._summarise_row(logits, self.summary_temperature, NUM_SORTED)
         if not raw.is_finite:
@@ -97,6 +97,15 @@ class Sampler:
         u = None if self._is_greedy else uniform(self._params.seed or 0, len(output))
         ordered, choice, cuts = self._choose(rows[-1], ordered, u)
         return self._record(rows, raw, ordered, choice, cuts, u)
+
+    def prepare(self, output: Sequence[int]) -> None:
+        """Begin what the token after `output` needs, beside the computation of its logits."""
+        if self._grammar:
+            self._grammar.prepare(output)
+
+    def is_ready(self) -> bool:
+        """Return whether `sample` would not raise MaskPending."""
+        return self._grammar is None or self._grammar.is_ready()
 
     def _summarise_row(self, row: Row, temperature: float, num_sorted: int) -> Summary:
         return self._summarise(row[None], (temperature,), num_sorted)[0]

@@ -13,10 +13,9 @@ from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced, LogLost
-from inference.grammar.source import GrammarError
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
-from inference.protocol.failures import LOG_LOST, SERVICE_STOPPED, Failure
+from inference.protocol.failures import LOG_LOST, SERVICE_STOPPED, Failure, GrammarError
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
 from inference.worker.generation import Generation
@@ -78,7 +77,7 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
         logger.warning("the log of %s is lost: %s", request_id, error)
         failure = LOG_LOST
     except GrammarError as error:
-        failure = Failure("generation", "invalid_grammar", f"The answer cannot keep to its form: {error}")
+        failure = Failure("generation", error.code, f"The answer cannot keep to its form: {error}")
     except ModelUnavailable as error:
         failure = Failure("generation", "model_unavailable", f"The model could not be loaded: {error}")
     except Exception:

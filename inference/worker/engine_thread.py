@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 
 from msgspec.structs import replace
 
-from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
+from inference.backends.backend import AlreadyRunning, Description, Job
 from inference.engine.engine import Engine, PromptTooLong
 from inference.engine.scheduling.scheduler import EngineOverloaded
 from inference.engine.step_output import StepOutput
@@ -31,6 +31,12 @@ Alone, the check and the log take half of that. Beside a step that uses every co
 _IDLE_S = 0.2
 """Interval at which an idle thread checks whether it should stop."""
 
+_MASK_S = 0.001
+"""Interval at which an idle thread looks for a mask that is late."""
+
+_HANG_S = 300.0
+"""A step that takes longer never ends. The longest seen, a chunk of a long prompt on one slow core, took seconds."""
+
 _DEVICE_LOST = "The computing device failed, so the inference worker stopped. Send the message again."
 
 
@@ -41,8 +47,11 @@ class EngineThread(threading.Thread):
     its start.
     """
 
-    def __init__(self, engine: Engine, log: EventLog) -> None:
+    def __init__(self, engine: Engine, log: EventLog, hang_s: float = _HANG_S) -> None:
+        """hang_s: longest step."""
         super().__init__(name="engine", daemon=True)
+        self._hang_s = hang_s
+        self._step_began = float("inf")
         self.engine = engine
         self._flags = CancelFlags(log)
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -54,6 +63,10 @@ class EngineThread(threading.Thread):
     @property
     def is_stopping(self) -> bool:
         return self._is_stopping.is_set()
+
+    def is_alive(self) -> bool:
+        """Return whether it runs. A thread counts as dead whose step has taken longer than any step may."""
+        return super().is_alive() and time.monotonic() - self._step_began < self._hang_s
 
     @property
     def description(self) -> Description:
@@ -120,7 +133,9 @@ class EngineThread(threading.Thread):
         """Take submitted jobs, make a step, end cancelled requests. The thread itself calls this."""
         self._take_commands()
         if self.engine.has_work():
+            self._step_began = time.monotonic()
             self._step()
+            self._step_began = float("inf")
             if self.engine.is_device_lost:
                 self.stop(_DEVICE_LOST)
         if self._jobs:
@@ -128,11 +143,15 @@ class EngineThread(threading.Thread):
 
     def _take_commands(self) -> None:
         try:
-            self._inbox.get(timeout=0 if self.engine.has_work() else _IDLE_S)()
+            self._inbox.get(timeout=0 if self.engine.has_work() else self._idle_s)()
             while not self._inbox.empty():
                 self._inbox.get()()
         except Empty:
             pass
+
+    @property
+    def _idle_s(self) -> float:
+        return _MASK_S if self.engine.is_awaiting_mask else _IDLE_S
 
     def _submit(self, job: Job) -> None:
         if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
@@ -147,7 +166,7 @@ class EngineThread(threading.Thread):
             self._refuse(job, "internal", str(error))
 
     def _refuse(self, job: Job, code: FailureCode, message: str) -> None:
-        self._deliver(FailedOutput(job.request.request_id, [], Usage(), "error", message, code=code))
+        self._deliver(StepOutput(job.request.request_id, [], Usage(), "error", message, code=code))
 
     def _step(self) -> None:
         try:

@@ -11,7 +11,7 @@ from queue import Empty
 
 import msgspec
 
-from inference.backends.backend import Backend, FailedOutput, Job
+from inference.backends.backend import Backend, Job
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
@@ -31,7 +31,7 @@ from inference.protocol.events import (
     TokenProposed,
     TokenSampled,
 )
-from inference.protocol.failures import Failure, FailureCode
+from inference.protocol.failures import Failure
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
@@ -113,6 +113,13 @@ class Generation:
         Raises Fenced when a later attempt has taken over, LogLost where the log lost events, AlreadyRunning when this
         one was delivered twice.
         """
+        try:
+            return self._run()
+        finally:
+            if self._job.grammar is not None:
+                self._job.grammar.close()
+
+    def _run(self) -> Failure | None:
         self._services.backend.submit(self._job)
         try:
             while True:
@@ -136,8 +143,8 @@ class Generation:
             except Empty:
                 self._apply_step_commands()
                 if not self._services.backend.is_alive():
-                    message = "The engine's thread has ended. Send the message again."
-                    return FailedOutput(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
+                    message = "The engine's thread has ended or hangs. Send the message again."
+                    return StepOutput(self._request.request_id, [], Usage(), "error", message, code="worker_lost")
                 self._report_waiting()
 
     def _apply_step_commands(self) -> None:
@@ -254,7 +261,7 @@ class Generation:
     def _failure(self, output: StepOutput) -> Failure | None:
         if output.finish_reason != "error":
             return None
-        code: FailureCode = output.code if isinstance(output, FailedOutput) else "internal"
+        code = output.code
         if self._services.backend.is_stopping:
             code = "worker_lost"
         return Failure("generation", code, output.message)

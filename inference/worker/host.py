@@ -42,7 +42,7 @@ _EXPIRY_S = 10
 _NUM_APPEND_RETRIES = 20
 """Retries for about 17 s: longer than a Redis failover, shorter than the time limit of a silent request."""
 _STOPPED = "The inference worker was stopped. Send the message again."
-_ENGINE_DIED = "The engine's thread has ended; the inference worker's log has the details."
+_ENGINE_DIED = "The engine's thread has ended or hangs; the inference worker's log has the details."
 
 
 class ModelUnavailable(Exception):

@@ -9,7 +9,9 @@ import redis
 
 from tests.faults.conftest import TIMEOUT_S, Processes, kill
 
-PATIENCE_S = 3 * TIMEOUT_S
+HEARTBEAT_S = 10
+"""The time after which a killed worker's heartbeat is gone: until then it may be busy."""
+PATIENCE_S = 3 * TIMEOUT_S + HEARTBEAT_S
 """The time itself, up to a third of it until the watchdog looks, and room for a busy machine."""
 
 

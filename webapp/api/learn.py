@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from functools import cache
 from typing import Any
 
 import msgspec
-import redis
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -30,6 +27,7 @@ from webapp.gateway.structs import Body, Result
 from webapp.gateway.timing import ServerTiming
 from webapp.learn.chat import ChatBody, PackedChat, packed
 from webapp.learn.tasks import check_key
+from webapp.limits.window import is_within
 from webapp.probes.job import JobStatus, Overloaded, WorkerJob
 from webapp.requests import services
 
@@ -186,15 +184,6 @@ def _given_up(status: JobStatus) -> ApiError:
 
 def _count(user: int) -> None:
     """Count a question. Raises ApiError when this user asks more than the exhibits do."""
-    key = f"sightglass:learn:{user}:{int(time.time()) // _WINDOW_S}"
-    pipeline = _client().pipeline()
-    pipeline.incr(key)
-    pipeline.expire(key, 2 * _WINDOW_S)
-    if pipeline.execute()[0] > _MAX_ASKED:
+    if not is_within("learn", user, _MAX_ASKED, _WINDOW_S):
         message = f"At most {_MAX_ASKED} questions in {_WINDOW_S} s. Wait a moment and try again."
         raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)
-
-
-@cache
-def _client() -> redis.Redis:
-    return redis.Redis.from_url(settings.ENVIRONMENT.redis_url)

@@ -1,18 +1,20 @@
 """The watchdog: fails open requests that no worker works on any more.
 
-It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker.
+It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker. A log is
+silent while its last number stays the same by the watchdog's own clock: no two machines' clocks are compared.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 
-from inference.eventlog.clock import unix_us
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
@@ -33,18 +35,21 @@ logger = logging.getLogger(__name__)
 
 _UPKEEP_S = 3600.0
 """Retention rules count in days, so an hourly check is enough."""
+_HANG_FACTOR = 10
+"""A worker with a heartbeat may be busy with one step. It counts as hung after this many times the limit of a silent
+one, 5 minutes by default."""
 
 
 def keep_watch() -> None:
     """Check all open requests in a loop; an exception does not end the loop."""
     # Often enough for the shorter of the two timeouts.
     pause_s = min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
-    next_upkeep = time.monotonic()
+    next_upkeep, watch = time.monotonic(), Watch()
     while True:
         time.sleep(pause_s)
         try:
             close_old_connections()
-            attend_all()
+            watch.attend_all()
             if time.monotonic() >= next_upkeep and not keep_up():
                 next_upkeep = time.monotonic() + _UPKEEP_S
         except Exception:
@@ -60,28 +65,54 @@ def keep_up() -> int:
     return num_deleted
 
 
-def attend_all() -> None:
-    """Check every open request; an exception in one does not affect the others."""
-    for request in Request.objects.filter(finished_at=None).defer("input"):
-        try:
-            attend(request)
-        except Exception:
-            logger.exception("%s could not be looked at", request.pk)
+@dataclass(frozen=True)
+class _Sight:
+    """The end of a request's log, and the moment at which it was first seen."""
+
+    seq: int
+    since: float
 
 
-def attend(request: Request) -> None:
-    """Fail an unsettled request that no worker works on."""
-    if failure := look(request):
-        end(request, failure)
+class Watch:
+    """One watchdog's sight of the open requests; one thread at a time may use it."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        """now: the clock by which silence is measured, in seconds."""
+        self._now = now
+        self._sights: dict[str, _Sight] = {}
+
+    def attend_all(self) -> None:
+        """Check every open request; an exception in one does not affect the others."""
+        requests = list(Request.objects.filter(finished_at=None).defer("input"))
+        open_ids = {request.pk for request in requests}
+        self._sights = {pk: sight for pk, sight in self._sights.items() if pk in open_ids}
+        for request in requests:
+            try:
+                self.attend(request)
+            except Exception:
+                logger.exception("%s could not be looked at", request.pk)
+
+    def attend(self, request: Request) -> None:
+        """Fail an unsettled request that no worker works on."""
+        events = [event for frame in services.event_log().read(request.id) for event in frame.events]
+        if failure := _look(events, self._silent_s(request.pk, len(events))):
+            end(request, failure)
+
+    def _silent_s(self, request_id: str, seq: int) -> float:
+        """The time since the log's last event was first seen."""
+        sight = self._sights.get(request_id)
+        if sight is None or sight.seq != seq:
+            sight = self._sights[request_id] = _Sight(seq, self._now())
+        return self._now() - sight.since
 
 
-def look(request: Request) -> Failure | None:
+def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
     """The failure of an unsettled request; None while it may still end well."""
     environment = settings.ENVIRONMENT
-    events = [event for frame in services.event_log().read(request.id) for event in frame.events]
-    silent_s = (unix_us() - request.accepted_unix_us - (events[-1].at if events else 0)) / 1e6
     if is_started(events):
         if silent_s < environment.stall_timeout_s or _waits_for_choice(events):
+            return None
+        if _is_worker_alive(events) and silent_s < _HANG_FACTOR * environment.stall_timeout_s:
             return None
         message = f"The inference worker has been silent for {silent_s:.0f} s; it was probably lost. Send it again."
         return Failure("generation", "worker_lost", message)
@@ -98,8 +129,14 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
     if any(isinstance(event, GenerationFinished | RequestCancelled) for event in events):
         return False
     tokens = [event for event in events if isinstance(event, TokenProposed | TokenSampled)]
-    started = next(event for event in events if isinstance(event, GenerationStarted))
-    return bool(tokens) and isinstance(tokens[-1], TokenProposed) and is_alive(started.worker)
+    return bool(tokens) and isinstance(tokens[-1], TokenProposed) and _is_worker_alive(events)
+
+
+def _is_worker_alive(events: list[AnyEvent]) -> bool:
+    """True while the worker of an unfinished generation has a heartbeat, which goes on while its engine computes."""
+    bounds = (GenerationStarted, GenerationFinished, RequestCancelled)
+    latest = [event for event in events if isinstance(event, bounds)][-1]
+    return isinstance(latest, GenerationStarted) and is_alive(latest.worker)
 
 
 def end(request: Request, failure: Failure) -> None:

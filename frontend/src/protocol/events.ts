@@ -1102,12 +1102,13 @@ export const REPETITION_CYCLES = 3;
 export const REPETITION_TOKENS = 72;
 export const LONGEST_CYCLE = 256;
 
-export type FailureCode = "blocked" | "cancelled" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+export type FailureCode = "blocked" | "cancelled" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
 /** The title of each failure. */
 export const FAILURES: Record<FailureCode, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
   cancelled: "The request was stopped before it reached the model",
+  grammar_too_complex: "The form that was asked for is too complex",
   internal: "Something failed in the server",
   invalid_grammar: "The answer cannot take the form that was asked for",
   log_lost: "The record of the answer was lost",

@@ -319,7 +319,7 @@ class Scheduler:
 
 
 def _active(sequences: list[Sequence]) -> list[Sequence]:
-    """Return the sequences that are not paused for a person's choice."""
+    """Return the sequences that are not paused."""
     return [sequence for sequence in sequences if not sequence.is_paused]
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 
 from inference.engine.scheduling.prefix_cache import next_key, root_key
 from inference.eventlog.clock import Clock
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, Usage
 
 
@@ -46,12 +47,13 @@ class Sequence:
     drafts: tuple[int, ...] = ()
     """Tokens guessed to follow, to be verified in the next step if there is room."""
     is_paused: bool = False
-    """Step mode: its next token is proposed, and nothing is computed until it is taken. Its blocks stay until another
-    sequence needs them."""
+    """Step mode: its next token is proposed, and nothing is computed until it is taken. With a grammar: its mask is
+    late. Its blocks stay until another sequence needs them."""
     num_permitted: int = 0
     """Step mode: tokens that it may take by itself."""
     finish_reason: FinishReason | None = None
     message: str = ""
+    failure_code: FailureCode = "internal"
     prefill_us: int = 0
     decode_us: int = 0
 
@@ -152,11 +154,12 @@ class Sequence:
         self.num_computed_tokens = self.num_stored_blocks = 0
         self.num_preemptions += 1
 
-    def finish(self, reason: FinishReason, message: str = "") -> None:
-        """End the sequence; the first reason stands."""
+    def finish(self, reason: FinishReason, message: str = "", code: FailureCode = "internal") -> None:
+        """End the sequence; the first reason stands. message, code: of an error."""
         if self.finish_reason is None:
             self.finish_reason = reason
             self.message = message
+            self.failure_code = code
             self.status = Status.FINISHED
 
     def usage(self) -> Usage:

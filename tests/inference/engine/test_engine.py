@@ -386,16 +386,56 @@ class BrokenGrammar:
 
     num_accepted = 0
 
-    def accept(self, token: int) -> None:
-        self.num_accepted += 1
+    duration_us = 0
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        self.num_accepted += len(tokens)
+
+    def wait(self, patience_s: float) -> bool:
+        return True
 
     def allowed(self) -> NDArray[np.bool_]:
         if self.num_accepted == 4:
             raise ArithmeticError("only this request meets it")
         return np.ones(50, np.bool_)
 
-    def fork(self) -> BrokenGrammar:
-        return self
+
+class LateGrammar:
+    """Allows all; its masks are late until they are let through."""
+
+    duration_us = 0
+
+    def __init__(self) -> None:
+        self.is_late = False
+
+    def accept(self, tokens: Sequence[int]) -> None: ...
+
+    def wait(self, patience_s: float) -> bool:
+        return not self.is_late
+
+    def allowed(self) -> NDArray[np.bool_]:
+        assert not self.is_late
+        return np.ones(50, np.bool_)
+
+
+@pytest.mark.parametrize("drafts", [False, True])
+def test_a_mask_that_is_late_holds_its_own_sequence_alone(drafts: bool) -> None:
+    served, grammar = engine(FakeDecoder(), has_drafts=drafts), LateGrammar()
+    prompts = {name: prompt(n, 20) for n, name in enumerate("ab")}
+    runs = {name: Run() for name in prompts}
+    served.submit(request("a", prompts["a"]), frozenset(), StoppedClock(), grammar)
+    served.submit(request("b", prompts["b"]), frozenset(), StoppedClock())
+    steps_until(served, runs, 1)
+    grammar.is_late = True
+    while served.has_work():
+        steps_until(served, runs, 1)
+        served.check_integrity()
+    assert (runs["a"].finish_reason, runs["b"].finish_reason) == (None, "length")
+    assert served.is_awaiting_mask
+    grammar.is_late = False
+    while served.has_work():
+        steps_until(served, runs, 1)
+    assert {name: each.ids for name, each in runs.items()} == {name: alone(prompts[name]) for name in "ab"}
 
 
 def test_one_requests_trouble_ends_that_request_alone() -> None:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.grammar.check import GrammarCheck
 from inference.grammar.grammar import Grammars
-from inference.grammar.source import GrammarError
+from inference.protocol.failures import GrammarError, GrammarTooComplex
 from inference.protocol.request import SamplingParams
 from inference.sampling.errors import SamplingFailed
 from inference.sampling.sampler import Sampler
 from inference.tokenization.tokenizer import Tokenizer
+from tests.processes import wait_until_gone
 
 CHECK = GrammarCheck()
 SCALARS: list[dict[str, Any]] = [
@@ -50,11 +57,14 @@ SCHEMAS = st.recursive(
 
 def sample(grammars: Grammars, tokenizer: Tokenizer, params: SamplingParams, most: int = 400) -> str | None:
     """An answer of a model that knows nothing and would rather chat; None when it has not ended after `most`."""
-    sampler = Sampler(params, grammar=grammars.compile(params))
+    grammar = grammars.compile(params)
+    sampler = Sampler(params, grammar=grammar)
     generator = np.random.default_rng(params.seed)
     output: list[int] = []
     while len(output) < most:
         logits = generator.standard_normal(tokenizer.vocab_size).astype(np.float32) * 4
+        sampler.prepare(output)
+        assert grammar is None or grammar.wait(30)
         output.append(sampler.sample(logits, output).id)
         if output[-1] in tokenizer.eos_ids:
             return tokenizer.decode(output)
@@ -121,7 +131,7 @@ def test_after_the_end_only_end_of_turn_tokens_are_left(grammars: Grammars, toke
     grammar = grammars.compile(SamplingParams(regex="yes|no"))
     assert grammar is not None
     assert not any(grammar.allowed()[token] for token in tokenizer.eos_ids)
-    grammar.accept(*tokenizer.encode("yes"))
+    grammar.accept(tokenizer.encode("yes"))
     assert set(np.flatnonzero(grammar.allowed()).tolist()) == tokenizer.eos_ids
 
 
@@ -134,29 +144,23 @@ def test_white_space_between_the_parts_of_json_is_one_space_or_a_line_with_its_i
         for token in tokenizer.encode(text):
             if not grammar.allowed()[token]:
                 return False
-            grammar.accept(token)
+            grammar.accept([token])
         return True
 
     assert is_allowed('{"a":1}') and is_allowed('{"a": 1, "b": 2}') and is_allowed('{\n    "a": 1\n}')
     assert not is_allowed('{\n\n"a"') and not is_allowed("{    ")
 
 
-def test_a_fork_goes_its_own_way(grammars: Grammars, tokenizer: Tokenizer) -> None:
-    first = grammars.compile(SamplingParams(regex="(yes|no){2}"))
-    assert first is not None
-    yes, no = (tokenizer.encode(text)[0] for text in ("yes", "no"))
-    first.accept(yes)
-    second = first.fork()
-    second.accept(no)
-    assert first.allowed()[yes]
-    assert set(np.flatnonzero(second.allowed()).tolist()) == tokenizer.eos_ids
-
-
 def test_a_token_that_was_not_allowed_ends_the_sequence_with_an_error(grammars: Grammars, tokenizer: Tokenizer) -> None:
     params = SamplingParams(regex="yes|no")
-    sampler = Sampler(params, grammar=grammars.compile(params))
-    with pytest.raises(SamplingFailed, match="the grammar cannot continue"):
-        sampler.sample(np.zeros(tokenizer.vocab_size, np.float32), tokenizer.encode("maybe"))
+    grammar = grammars.compile(params)
+    assert grammar is not None
+    sampler, output = Sampler(params, grammar=grammar), tokenizer.encode("maybe")
+    sampler.prepare(output)
+    assert grammar.wait(30)
+    with pytest.raises(SamplingFailed, match="The grammar cannot continue") as caught:
+        sampler.sample(np.zeros(tokenizer.vocab_size, np.float32), output)
+    assert caught.value.code == "invalid_grammar"
 
 
 def test_nothing_is_compiled_without_a_constraint(grammars: Grammars) -> None:
@@ -185,6 +189,11 @@ def test_nothing_is_compiled_without_a_constraint(grammars: Grammars) -> None:
         ("regex", "(?=a)b", "look-around"),
         ("regex", "\\bfoo", "lookarounds not supported"),
         ("regex", "[^\\s\\S]", "no text satisfies it"),
+        ("regex", "(((a{91}){99}){93}){99}", "its repetitions multiply to 82 million; at most 100,000"),
+        ("regex", "a{1000000000}", "its repetitions multiply to 1 billion; at most 100,000"),
+        ("regex", "(([a-z]{1,99}[0-9]{2}){2,99}|b){99}", "its repetitions multiply to 990,099; at most 100,000"),
+        ("json_schema", '{"items": [{"pattern": "((a{999}){999})"}]}', "multiply to 998,001; at most 100,000"),
+        ("json_schema", '{"patternProperties": {"a{999999}": {}}}', "multiply to 999,999; at most 100,000"),
     ],
 )
 def test_what_cannot_be_kept_to_is_refused_in_words(field: str, text: str, said: str) -> None:
@@ -196,12 +205,99 @@ def test_what_cannot_be_kept_to_is_refused_in_words(field: str, text: str, said:
     assert "\n" not in problem.text
 
 
+USUAL = {f"property_{number}": SCALARS[number % len(SCALARS)] for number in range(200)}
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("regex", "[a-z]{1,200}"),
+        ("regex", "(?s:.{1,20000})"),
+        ("regex", "(- .{1,80}\\n){3,100}"),
+        ("regex", "(?P<day>[0-9]{2})\\.[{99999}]{9}(?:\\{999999}|\\p{L}){2,90}"),
+        ("json_schema", json.dumps({"type": "object", "properties": USUAL, "required": list(USUAL)})),
+        (
+            "json_schema",
+            json.dumps({"type": "array", "items": {"type": "object", "properties": USUAL}, "maxItems": 99}),
+        ),
+        ("json_schema", json.dumps({"enum": [f"value {number}" for number in range(2000)]})),
+        ("json_schema", json.dumps({"type": "string", "maxLength": 1_000_000})),
+    ],
+)
+def test_a_constraint_of_a_usual_size_is_followed(
+    grammars: Grammars, tokenizer: Tokenizer, field: str, text: str
+) -> None:
+    params = SamplingParams(**{field: text}, temperature=1.0, top_p=1.0, seed=1)  # type: ignore[arg-type]
+    assert CHECK.problem(params) is None
+    sample(grammars, tokenizer, params, most=30)
+
+
+_ENDLESS = SamplingParams(json_schema='{"type": "number", "multipleOf": 99999989}')
+"""A short schema that takes the library minutes and gigabytes."""
+
+
+@pytest.mark.slow
+def test_what_takes_too_much_is_ended_by_the_time_it_takes(grammars: Grammars) -> None:
+    problem = CHECK.problem(_ENDLESS)
+    assert problem is not None and problem.field == "json_schema"
+    assert "more than 0.5 s or 128 MB" in problem.text
+    with pytest.raises(GrammarTooComplex, match=r"params\.json_schema is too complex.*Simplify it"):
+        grammars.compile(_ENDLESS)
+
+
+@pytest.mark.slow
+def test_others_compile_while_one_takes_too_much(grammars: Grammars, tokenizer: Tokenizer) -> None:
+    with ThreadPoolExecutor() as pool:
+        endless = [pool.submit(grammars.compile, _ENDLESS) for _ in range(4)]
+        for _ in range(20):
+            assert sample(grammars, tokenizer, SamplingParams(regex="yes|no", seed=1), most=3) in ("yes", "no")
+        assert all(isinstance(each.exception(), GrammarTooComplex) for each in endless)
+
+
+@pytest.mark.slow
+def test_a_site_that_checks_hostile_constraints_keeps_its_memory() -> None:
+    hostile = [SamplingParams(regex=f"(((a{{1{number}}}){{99}}){{99}}){{99}}") for number in range(10, 99)] + [_ENDLESS]
+    CHECK.problem(SamplingParams(regex="a{99999}"))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(CHECK.problem, hostile))
+    num_kilobytes = 1024 if sys.platform == "darwin" else 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000 * num_kilobytes
+
+
+@pytest.mark.slow
+def test_a_process_that_was_killed_is_replaced() -> None:
+    check, before = GrammarCheck(), _processes()
+    assert check.problem(SamplingParams(regex="yes|no")) is None
+    for child in _processes() - before:
+        os.kill(child, signal.SIGKILL)
+        wait_until_gone(child)
+    assert check.problem(SamplingParams(regex="yes|no")) is None
+
+
+def test_no_process_is_left_behind_by_an_answer_that_ended(grammars: Grammars) -> None:
+    grammars.compile(SamplingParams(regex="yes|no"))
+    before = _processes()
+    grammar = grammars.compile(SamplingParams(regex="yes|no"))
+    (process,) = _processes() - before
+    assert grammar is not None
+    grammar.close()
+    wait_until_gone(process)
+    with pytest.raises(GrammarError):
+        grammar.allowed()
+
+
+def _processes() -> set[int]:
+    """The processes that this one started, and their copies."""
+    return {child.pid for child in psutil.Process().children(recursive=True)}
+
+
 def test_the_worker_too_refuses_what_the_site_let_through(grammars: Grammars) -> None:
     with pytest.raises(GrammarError, match="unclosed group"):
         grammars.compile(SamplingParams(regex="("))
 
 
-@pytest.mark.parametrize("regex", ["(((a{1,999}){1,999}){1,999}){1,999}", ".*a.{4000}", "(.*a.*b.*c){80}", "(a|aa)+$"])
+@pytest.mark.parametrize("regex", ["a{99999}", "((a{1,99}){1,99}){1,9}", ".*a.{4000}", "(.*a.*b.*c){80}", "(a|aa)+$"])
 def test_a_hostile_expression_is_checked_and_begun_in_bounded_time(grammars: Grammars, regex: str) -> None:
     params = SamplingParams(regex=regex)
     CHECK.problem(params)

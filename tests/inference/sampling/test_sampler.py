@@ -44,13 +44,15 @@ class Fixed:
     def __init__(self, allowed: set[int], size: int) -> None:
         self._allowed = np.isin(np.arange(size), list(allowed))
 
-    def accept(self, token: int) -> None: ...
+    duration_us = 1
+
+    def accept(self, tokens: Sequence[int]) -> None: ...
+
+    def wait(self, patience_s: float) -> bool:
+        return True
 
     def allowed(self) -> NDArray[np.bool_]:
         return self._allowed
-
-    def fork(self) -> Fixed:
-        return self
 
 
 class Case:

@@ -15,9 +15,10 @@ from typing import NoReturn
 import psutil
 import pytest
 
+from inference.sandbox.sandbox import Bounds
 from inference.tokenization.chat_template import ChatMessage, ChatTemplate
 from inference.tokenization.gguf_metadata import Metadata, TokenizerError
-from inference.tokenization.template_process import TemplateError, TemplateProcess, address_space_limit
+from inference.tokenization.template_process import TemplateError, TemplateProcess
 from inference.tokenization.tokenizer import Tokenizer
 from tests.processes import wait_until_gone
 
@@ -94,7 +95,7 @@ def test_an_error_is_short(metadata: Metadata, tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize(("system", "is_limited"), [("linux", True), ("darwin", False)])
 def test_a_system_keeps_the_limit_that_it_knows(system: str, is_limited: bool) -> None:
-    assert (address_space_limit(system) > 0) == is_limited
+    assert (Bounds(1, 1 << 20).kept_by(system)["memory_bytes"] > 0) == is_limited
 
 
 @pytest.mark.parametrize(

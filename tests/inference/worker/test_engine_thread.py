@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from inference.backends.backend import AlreadyRunning, Description, FailedOutput, Job
+from inference.backends.backend import AlreadyRunning, Description, Job
 from inference.engine.engine import Engine
 from inference.engine.loading import load_engine
 from inference.engine.model_runner import ModelRunner
@@ -146,6 +148,37 @@ def test_a_log_that_is_away_stops_no_answer(thread: EngineThread, log: TroubledL
     assert end_of(running).finish_reason == "length"
 
 
+class Hanging(FakeDecoder):
+    """A decoder whose step lasts until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_in_step, self.may_go = threading.Event(), threading.Event()
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        self.is_in_step.set()
+        assert self.may_go.wait(120)
+        return super().forward(*arguments, **named)
+
+
+@pytest.mark.parametrize(("hang_s", "is_alive"), [(0.001, False), (600, True)])
+def test_a_thread_counts_as_dead_only_once_its_step_takes_longer_than_any(
+    log: TroubledLog, tokenizer: Tokenizer, hang_s: float, is_alive: bool
+) -> None:
+    decoder = Hanging()
+    thread = EngineThread(Engine(ModelRunner(decoder), tokenizer), log, hang_s)
+    thread.start()
+    assert thread.is_alive()
+    running = msgspec.structs.replace(request(tokenizer, "a"), prompt_ids=(1, 2, 3))
+    thread.submit(Job(running, frozenset(), RequestClock(running.accepted_unix_us)))
+    assert decoder.is_in_step.wait(120)
+    threading.Event().wait(0.01)
+    assert thread.is_alive() == is_alive
+    decoder.may_go.set()
+    thread.stop("over")
+    thread.join(120)
+
+
 def test_cancel_ends_within_a_step(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer) -> None:
     running = job(tokenizer, "a", max_tokens=4000)
     thread.submit(running)
@@ -164,7 +197,6 @@ def test_what_the_engine_refuses_is_told_with_a_code(
     refused = job(tokenizer, "a", prompt=prompt)
     thread.submit(refused)
     output = end_of(refused)
-    assert isinstance(output, FailedOutput)
     assert output.code == code
     assert len(output.message) > 10
 
@@ -300,6 +332,39 @@ def test_an_answer_that_reaches_max_tokens_within_its_grammar_is_cut(
     asked = request(tokenizer, "a", max_tokens=3, json_schema=json.dumps(SCHEMA))
     finished = run_to_log(services(thread, log, tokenizer, guard), asked)[-1]
     assert isinstance(finished, GenerationFinished) and finished.finish_reason == "length"
+
+
+@pytest.mark.parametrize("setting", ["regex", "json_schema"])
+def test_a_form_that_becomes_too_complex_fails_its_request_alone_and_names_the_setting(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard, setting: str
+) -> None:
+    pattern = "(\\w{1,100}\\s?){1,100}"
+    form = pattern if setting == "regex" else json.dumps({"type": "string", "pattern": f"^{pattern}$"})
+    other = job(tokenizer, "b", max_tokens=40)
+    thread.submit(other)
+    asked = request(tokenizer, "a", max_tokens=40, **{setting: form})
+    failure = Generation(services(thread, log, tokenizer, guard), asked, time.monotonic_ns()).run()
+    assert failure is not None and failure.code == "grammar_too_complex"
+    assert f"params.{setting} is too complex" in failure.message and "Simplify it" in failure.message
+    assert end_of(other).usage.output == 40
+
+
+def test_an_answer_under_a_grammar_is_the_same_in_company(
+    thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard
+) -> None:
+    served = services(thread, log, tokenizer, guard)
+    asked = [request(tokenizer, name, json_schema=json.dumps(SCHEMA), max_tokens=80) for name in "abc"]
+    alone = tokens_of(run_to_log(served, asked[0]))
+    others = [job(tokenizer, f"other {number}", max_tokens=60) for number in range(3)]
+    for each in others:
+        thread.submit(each)
+    with ThreadPoolExecutor() as pool:
+        assert list(pool.map(lambda each: tokens_of(run_to_log(served, each)), asked[1:])) == [alone, alone]
+    assert [end_of(each).usage.output for each in others] == [60, 60, 60]
+
+
+def tokens_of(events: list[AnyEvent]) -> list[int]:
+    return [event.id for event in events if isinstance(event, TokenSampled)]
 
 
 def repeating(tokenizer: Tokenizer, num_kept: int, **params: object) -> GenerationRequest:

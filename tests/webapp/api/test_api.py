@@ -22,12 +22,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
-from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.event_log import Fenced
-from inference.eventlog.keys import log_key
+from inference.eventlog.keys import log_key, worker_key
 from inference.protocol.events import (
     ClientTiming,
     Frame,
@@ -42,13 +41,14 @@ from inference.protocol.request import SamplingParams
 from inference.tokenization.gguf_metadata import Metadata, read_metadata
 from tests.events import STARTED
 from tests.inference.tokenization.vocabulary_files import write_byte_level
+from tests.webapp.watching import QUEUE_S, STALL_S, StillClock, attend_after
 from webapp.api.chat.conversations import change
 from webapp.api.chat.schema import ConversationChange
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable, start
-from webapp.lifecycle.watch import attend_all
+from webapp.lifecycle.watch import Watch
 from webapp.requests import services
 from webapp.requests.input import MessagesInput
 from webapp.requests.models import Request
@@ -516,12 +516,11 @@ def test_each_request_is_listed_by_its_own_question(alice: Client, conversation:
 
 
 def test_a_request_that_no_worker_takes_fails_after_its_time(alice: Client, conversation: str) -> None:
-    from webapp.lifecycle.watch import attend
-
     _, body = send(alice, conversation)
     request = Request.objects.get(pk=body["assistant_message"]["request_id"])
-    Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
-    attend(Request.objects.get())
+    attend_after(QUEUE_S - 1, request)
+    assert not request.is_settled
+    attend_after(QUEUE_S, request)
     shown = alice.get(f"/api/requests/{request.pk}").json()
     assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")
     assert "Start one" in shown["error"]["message"]
@@ -543,16 +542,50 @@ def test_a_request_that_is_being_written_is_no_longer_queued(alice: Client, conv
 
 def test_a_request_whose_worker_falls_silent_is_taken_from_it(alice: Client, conversation: str) -> None:
     from inference.eventlog.event_log import Fenced
-    from webapp.lifecycle.watch import attend
 
     _, body = send(alice, conversation)
     request = Request.objects.get(pk=body["assistant_message"]["request_id"])
     services.event_log().append(request.pk, [STARTED], 1)
-    Request.objects.update(accepted_unix_us=request.accepted_unix_us - 31_000_000)
-    attend(Request.objects.get())
+    attend_after(STALL_S - 1, request)
+    assert not request.is_settled
+    attend_after(STALL_S, request)
     assert alice.get(f"/api/requests/{request.pk}").json()["error"]["code"] == "worker_lost"
     with pytest.raises(Fenced):
         services.event_log().append(request.pk, [STARTED], 1)
+
+
+def test_a_request_whose_worker_is_busy_for_long_is_left_to_it(
+    alice: Client, conversation: str, redis_client: redis.Redis
+) -> None:
+    """A step may take longer than the limit of silence. An engine that hangs for ever ends all the same."""
+    _, body = send(alice, conversation)
+    request = Request.objects.get(pk=body["assistant_message"]["request_id"])
+    services.event_log().append(request.pk, [STARTED], 1)
+    redis_client.hset(worker_key(STARTED.worker), "state", "ready")
+    attend_after(9 * STALL_S, request)
+    assert not request.is_settled
+    attend_after(10 * STALL_S, request)
+    assert request.error_code == "worker_lost"
+
+
+def test_silence_is_measured_from_the_last_event(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    request = Request.objects.get(pk=body["assistant_message"]["request_id"])
+    clock = StillClock()
+    watch = Watch(clock)
+    for clock.now in (0.0, 0.9 * STALL_S, 1.8 * STALL_S, 2.7 * STALL_S):
+        services.event_log().append(request.pk, [STARTED], 1)
+        watch.attend(request)
+    request.refresh_from_db()
+    assert not request.is_settled
+
+
+def test_a_machine_whose_clock_is_wrong_fails_no_request(alice: Client, conversation: str) -> None:
+    _, body = send(alice, conversation)
+    Request.objects.update(accepted_unix_us=0)
+    request = Request.objects.get(pk=body["assistant_message"]["request_id"])
+    attend_after(QUEUE_S - 1, request)
+    assert not request.is_settled
 
 
 def test_reading_a_conversation_does_not_read_what_each_request_repeats(
@@ -616,8 +649,7 @@ def test_a_request_that_cannot_be_looked_at_hides_no_other(alice: Client, conver
     redis_key = log_key(request_of(first).pk)
     with closing(redis.from_url(settings.ENVIRONMENT.redis_url)) as client:
         client.xadd(redis_key, {"seq": 3, "events": b"no json"}, id="99-0")
-    Request.objects.update(accepted_unix_us=F("accepted_unix_us") - 31_000_000)
-    attend_all()
+    attend_after(QUEUE_S)
     assert request_of(second).status == "failed"
     assert request_of(first).status == "queued"
 
@@ -702,6 +734,13 @@ def test_a_body_of_another_form_is_told_in_words(
     status, answer = post(alice, f"/api/conversations/{conversation}/messages", body)
     assert (status, answer["error"]["code"], answer["error"].get("field")) == (400, "invalid", field)
     assert message in answer["error"]["message"]
+
+
+def test_checks_of_settings_have_a_limit_of_their_own_for_each_user(alice: Client) -> None:
+    answers = [post(alice, "/api/conversations/check", {}) for _ in range(90)]
+    (refusal,) = {answer["error"]["message"] for status, answer in answers if status == 429}
+    assert "Wait a moment" in refusal
+    assert post(sign_in("bob"), "/api/conversations/check", {})[0] == 200
 
 
 def test_what_is_no_json_is_told_what_to_send(alice: Client, conversation: str) -> None:

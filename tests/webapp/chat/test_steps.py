@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 import redis
-from django.conf import settings
 from django.test import Client
 
 from inference.eventlog.keys import worker_key
@@ -22,9 +21,9 @@ from inference.protocol.events import (
 from inference.protocol.request import StepCommand, Usage
 from tests.webapp.chat.test_forks import append, asked_of_workers, post, sign_in
 from tests.webapp.lifecycle.test_fork import sampled
+from tests.webapp.watching import STALL_S, attend_after
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import attend
 from webapp.requests import services
 from webapp.requests.models import Request
 
@@ -133,13 +132,6 @@ def test_several_answers_cannot_be_chosen_at_once(alice: Client) -> None:
     assert (status, body["error"]["field"]) == (400, "n")
 
 
-def long_ago(request: Request) -> None:
-    """Let it have been accepted so long ago that it counts as silent."""
-    age_us = int((settings.ENVIRONMENT.stall_timeout_s + 60) * 1e6)
-    Request.objects.filter(pk=request.pk).update(accepted_unix_us=request.accepted_unix_us - age_us)
-    request.refresh_from_db()
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -149,12 +141,10 @@ def long_ago(request: Request) -> None:
 )
 def test_an_answer_that_has_ended_waits_for_no_choice(alice: Client, redis_client: redis.Redis, end: AnyEvent) -> None:
     request = ask(alice)
-    long_ago(request)
     propose(request, 0)
     append(request, end)
     redis_client.hset(worker_key("host:1"), "state", "ready")
-    attend(request)
-    request.refresh_from_db()
+    attend_after(STALL_S, request)
     assert request.is_settled
 
 
@@ -172,13 +162,10 @@ def test_few_answers_at_once_wait_for_one_person(alice: Client) -> None:
 
 def test_who_thinks_is_not_lost_as_long_as_the_worker_lives(alice: Client, redis_client: redis.Redis) -> None:
     request = ask(alice)
-    long_ago(request)
     propose(request, 0)
     redis_client.hset(worker_key("host:1"), "state", "ready")
-    attend(request)
-    request.refresh_from_db()
+    attend_after(STALL_S, request)
     assert not request.is_settled
     redis_client.delete(worker_key("host:1"))
-    attend(request)
-    request.refresh_from_db()
+    attend_after(STALL_S, request)
     assert request.error_code == "worker_lost"

@@ -32,13 +32,13 @@ from inference.protocol.failures import Failure
 from inference.protocol.request import FinishReason, Usage
 from tests.events import STARTED
 from tests.webapp.traces.file.test_archive import token
+from tests.webapp.watching import STALL_S, attend_after
 from webapp.billing.models import LedgerEntry
 from webapp.chat.models import Conversation, Message
 from webapp.lifecycle import watch
 from webapp.lifecycle.settle import settle, settled
 from webapp.lifecycle.stop import stop
 from webapp.lifecycle.tasks import prepare
-from webapp.lifecycle.watch import attend
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.stream.frames import WireFrame, frames, hub
@@ -218,10 +218,7 @@ def test_a_later_run_reads_nothing(request_: Request, monkeypatch: pytest.Monkey
 
 def test_a_complete_answer_is_not_failed_by_the_watchdog(request_: Request) -> None:
     generate(request_)
-    Request.objects.update(accepted_unix_us=request_.accepted_unix_us - 60_000_000)
-    request_.refresh_from_db()
-    attend(request_)
-    request_.refresh_from_db()
+    attend_after(STALL_S, request_)
     check_settled_once(request_)
 
 

@@ -28,6 +28,7 @@ from webapp.gateway.body import checked_text
 from webapp.gateway.errors import ApiError, all_of, not_found, user_id
 from webapp.gateway.operation import answers
 from webapp.lifecycle.stop import stop
+from webapp.limits.window import is_within
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import fold
@@ -35,6 +36,7 @@ from webapp.requests.params import checked_params, window_notes
 from webapp.traces import store
 
 _MAX_LISTED = 500
+_MAX_CHECKS, _WINDOW_S = 40, 10
 
 
 def list_conversations(request: HttpRequest, query: ConversationQuery) -> ConversationList:
@@ -92,7 +94,13 @@ def new_conversation(owner: int, body: NewConversation) -> models.Conversation:
 
 
 def check_conversation(request: HttpRequest, body: NewConversation) -> SettingsNotes:
-    """Check settings without saving them: notes on their limits, or the 400 that a message with them would get."""
+    """Check settings without saving them: notes on their limits, or the 400 that a message with them would get.
+
+    429 `too_many`.
+    """
+    if not is_within("checks", user_id(request), _MAX_CHECKS, _WINDOW_S):
+        message = f"At most {_MAX_CHECKS} checks of settings in {_WINDOW_S} s. Wait a moment and try again."
+        raise ApiError(429, "too_many", message, retry_after_s=_WINDOW_S)
     check_settings(body)
     return SettingsNotes(notes=window_notes(body.params))
 
