@@ -18,6 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from webapp.requests.models import Request
 from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.places import Place, TooManyStreams, places
 from webapp.stream.session import user_of
 from webapp.stream.window import ReaderStopped, Window
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 MAX_FOLLOWED = 32
 """Requests that one connection may follow at once; a user has eight open at most."""
 _RESUME = 4008
+_TOO_MANY = 4429
 _BAD_REQUEST = 4400
 _INTERNAL_ERROR = 1011
 
@@ -69,8 +71,15 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         self._window = Window()
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        # A connection that is not accepted gets a 403.
-        await (self.accept() if self.scope["user"].is_authenticated else self.close())
+        self._place: Place | None = None
+        if not self.scope["user"].is_authenticated:
+            await self.close()  # a connection that is not accepted gets a 403
+            return
+        await self.accept()
+        try:
+            self._place = places().take(self.scope["user"].pk)
+        except TooManyStreams as error:
+            await self.close(code=_TOO_MANY, reason=str(error))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
@@ -132,6 +141,8 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(text_data=message.decode())
 
     async def disconnect(self, _code: Any) -> None:
+        if self._place is not None:
+            self._place.leave()
         for task in self._tasks.values():
             task.cancel()
 
