@@ -169,9 +169,7 @@ def _prefill(log: Log) -> None:
 
 
 def _prefilled(at: int, start: int, end: int, step_us: int) -> PrefillAdvanced:
-    return PrefillAdvanced(
-        at=at, start=start, end=end, total=end, step_us=step_us, num_sequences=2, num_batched_tokens=end - start + 1
-    )
+    return PrefillAdvanced(at=at, start=start, end=end, total=end, step_us=step_us, num_sequences=2)
 
 
 def _token(log: Log, position: int) -> None:

@@ -171,7 +171,6 @@ class RemoteStream:
             total=total,
             step_us=max(0, progress.time_ms - self._prefill_ms) * 1000,
             num_sequences=None,
-            num_batched_tokens=None,
         )
         self._num_prefilled, self._prefill_ms = end, progress.time_ms
         return [advanced]

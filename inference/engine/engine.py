@@ -24,7 +24,7 @@ from inference.engine.scheduling.block_manager import BlockManager
 from inference.engine.scheduling.prefix_cache import LruPrefixCache, PrefixCache, root_key
 from inference.engine.scheduling.scheduler import DEFAULT_LIMITS, Limits, Scheduler
 from inference.engine.scheduling.sequence import Sequence, Status
-from inference.engine.scheduling.step import Preempted, Step
+from inference.engine.scheduling.step import Evicted, Preempted, Step
 from inference.engine.slot import Slot, Slots
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import Clock
@@ -214,8 +214,10 @@ class Engine:
 
     def _note(self, step: Step) -> None:
         for note in step.notes:
-            event = record.noted(note, self.runner.block_size, self._times)
-            self._slots.of(note.sequence).events.append(event)
+            slot = self._slots.of(note.sequence)
+            if not (isinstance(note, Evicted) and slot.has_evicted):
+                slot.events.append(record.noted(note, self.runner.block_size, self._times))
+            slot.has_evicted |= isinstance(note, Evicted)
             self._counters.noted(note)
             if isinstance(note, Preempted):
                 self._drafting.forget(note.sequence)
@@ -223,7 +225,7 @@ class Engine:
     def _note_batches(self, step: Step) -> None:
         batch = record.batch(step.shares, self.num_waiting)
         for share in step.shares:
-            slot, others = self._slots.of(share.sequence), batch.without(share)
+            slot, others = self._slots.of(share.sequence), batch.without(share.sequence)
             if others != slot.batch:
                 slot.batch = others
                 slot.events.append(record.composed(share.sequence, others))

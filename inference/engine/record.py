@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Protocol
@@ -69,13 +68,12 @@ def noted(note: Admitted | Preempted | Evicted, block_size: int, times: ReadingT
         case Preempted():
             return GenerationPreempted(at=at, num_tokens=note.num_tokens, num_blocks=note.num_blocks)
         case Evicted():
-            return CacheEvicted(at=at, num_blocks=len(note.blocks), blocks=note.blocks)
+            return CacheEvicted(at=at)
 
 
 def _looked_up(note: Admitted, at: int, block_size: int, times: ReadingTimes) -> CacheLookedUp:
-    num_found, table = note.num_found_tokens, note.sequence.block_table
+    num_found = note.num_found_tokens
     reading = times.of(note.shared, num_found)
-    ranks = {block: rank for rank, block in enumerate(note.pool.idle, 1)}
     return CacheLookedUp(
         at=at,
         block_size=block_size,
@@ -84,13 +82,8 @@ def _looked_up(note: Admitted, at: int, block_size: int, times: ReadingTimes) ->
         saved_us=round(reading.us) if reading.num_tokens else None,
         num_timed_tokens=reading.num_tokens,
         ttl=note.sequence.request.cache_ttl,
-        blocks=tuple(table),
         num_owners=note.num_owners,
-        eviction_ranks=tuple(
-            ranks.get(block, 0) if block == found else 0 for block, found in zip(table, note.shared, strict=False)
-        ),
-        num_idle_blocks=len(note.pool.idle),
-        num_free_blocks=note.pool.num_free,
+        was_empty=note.was_empty,
         absence=note.absence,
     )
 
@@ -101,45 +94,35 @@ def stored(sequence: Sequence, change: Stored) -> CacheStored:
         num_blocks=len(change.indices),
         ttl=change.ttl,
         indices=change.indices,
-        blocks=tuple(sequence.block_table[index] for index in change.indices),
     )
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The tokens of each sequence in a step, and how many requests wait."""
+    """The number of sequences in a step by their work, and how many requests wait."""
 
-    decoding: tuple[int, ...]
-    prefilling: tuple[int, ...]
+    num_decoding: int
+    num_prefilling: int
     num_waiting: int
 
-    def without(self, share: Scheduled) -> Batch:
-        """Return the batch without this share."""
-        if share.sequence.is_prefilling:
-            return replace(self, prefilling=_without(self.prefilling, share.num_rows))
-        return replace(self, decoding=_without(self.decoding, share.num_rows))
+    def without(self, sequence: Sequence) -> Batch:
+        """Return the batch without this one of its sequences."""
+        if sequence.is_prefilling:
+            return replace(self, num_prefilling=self.num_prefilling - 1)
+        return replace(self, num_decoding=self.num_decoding - 1)
 
 
-def _without(values: tuple[int, ...], value: int) -> tuple[int, ...]:
-    at = values.index(value)
-    return values[:at] + values[at + 1 :]
-
-
-def batch(shares: Iterable[Scheduled], num_waiting: int) -> Batch:
+def batch(shares: list[Scheduled], num_waiting: int) -> Batch:
     """Return the step's batch. Call this before the sequences advance."""
-    largest_first = sorted(shares, key=lambda share: -share.num_rows)
-    return Batch(
-        tuple(share.num_rows for share in largest_first if not share.sequence.is_prefilling),
-        tuple(share.num_rows for share in largest_first if share.sequence.is_prefilling),
-        num_waiting,
-    )
+    num_prefilling = sum(share.sequence.is_prefilling for share in shares)
+    return Batch(len(shares) - num_prefilling, num_prefilling, num_waiting)
 
 
 def composed(sequence: Sequence, others: Batch) -> BatchComposed:
     return BatchComposed(
         at=sequence.clock.at(),
-        decoding=others.decoding,
-        prefilling=others.prefilling,
+        num_decoding=others.num_decoding,
+        num_prefilling=others.num_prefilling,
         num_waiting=others.num_waiting,
     )
 
@@ -155,7 +138,6 @@ def prefilled(share: Scheduled, facts: StepFacts) -> PrefillAdvanced:
         total=sequence.num_tokens,
         step_us=facts.step_us,
         num_sequences=facts.num_sequences,
-        num_batched_tokens=facts.num_batched_tokens,
     )
 
 

@@ -43,6 +43,8 @@ class Slot:
     """Events of the current step."""
     batch: record.Batch | None = None
     """The other sequences in its batch, as last recorded in its log."""
+    has_evicted: bool = False
+    """Its log tells already that blocks made room for it."""
     proposal: Proposal | None = None
     """Step mode: the token that waits to be taken."""
     is_awaiting_mask: bool = False

@@ -91,7 +91,7 @@ def test_a_block_is_told_of_by_mouse_and_by_keys(page: Page, addresses: dict[str
     assert [block.get_attribute("data-origin") for block in blocks.all()] == ["taken"] * 2 + ["computed"] * 7
     blocks.first.click()
     told = page.get_by_test_id("block")
-    expect(told).to_contain_text("number 6 in line to be evicted")
+    expect(told).to_contain_text("1 request")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(blocks.nth(2)).to_be_focused()

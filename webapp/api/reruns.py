@@ -17,13 +17,16 @@ from redis.exceptions import RedisError
 from inference.protocol.request import SamplingParams
 from webapp.api.requests import find
 from webapp.celery import app
+from webapp.gateway.answer import Answer
 from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.idempotency import Key
 from webapp.gateway.operation import answers
 from webapp.gateway.structs import Body, Result
 from webapp.lifecycle.admission import lock_user
 from webapp.limits.refusal import Refused
 from webapp.limits.rules import check_flag, check_sending
 from webapp.requests import services
+from webapp.requests.delivery import claim, once
 from webapp.requests.input import SavedInput
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
@@ -105,45 +108,55 @@ def list_reruns(request: HttpRequest, request_id: str) -> RerunList:
 
 
 @answers(201)
-def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan) -> RerunSet:
+def create_rerun(request: HttpRequest, request_id: str, body: RerunPlan, key: Key | None) -> Answer[RerunSet]:
     """Begin a set of runs of a saved request.
 
     409 `still_running`, `trace_unreadable`, `no_prompt`, `no_seed`, `too_long`, `other_model`, `other_tokenizer`;
-    429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
+    422 `key_reused`; 429 `too_many_requests` (256 waiting runs); 403 `sending_stopped`, `switched_off`.
     """
     found = find(request, request_id)
+    done = once(key, lambda: _begin(found, body, key), lambda ids: models.Rerun.objects.filter(pk__in=ids).first())
+    return Answer(_shown(done.made), is_repeat=done.is_repeat)
+
+
+def _begin(found: Request, body: RerunPlan, key: Key | None) -> models.Rerun:
+    """Save a set of runs and have its first ones begun. Raises ApiError, Refused, CannotRerun."""
     _check_allowed(found)
     given = _saved(found)
     check = saved_prompt.check(given, services.prompt_services(), settings.ENVIRONMENT.model_name)
     runs = _planned(given, body)
-    source = _input(found, given)
+    rerun = models.Rerun(
+        user_id=found.user_id,
+        original=found,
+        title=found.title,
+        model=found.model,
+        input=_input(found, given),
+        params=msgspec.to_builtins(given.params),
+        seeds=body.seeds,
+        n=body.n,
+        grid=msgspec.to_builtins(body.grid),
+        prompt_check=msgspec.to_builtins(check),
+    )
     with transaction.atomic():
-        lock_user(found.user_id)  # two sets posted at once are created one after the other
-        waiting = models.Run.objects.filter(rerun__user_id=found.user_id, rerun__stopped_at=None, request=None)
-        if (num_waiting := waiting.count()) + len(runs) > _MAX_WAITING:
-            message = (
-                f"{num_waiting} of your runs are waiting; the limit is {_MAX_WAITING}. Let some end, or stop a set."
-            )
-            raise ApiError(429, "too_many_requests", message, retry_after_s=60)
-        rerun = models.Rerun.objects.create(
-            user_id=found.user_id,
-            original=found,
-            title=found.title,
-            model=found.model,
-            input=source,
-            params=msgspec.to_builtins(given.params),
-            seeds=body.seeds,
-            n=body.n,
-            grid=msgspec.to_builtins(body.grid),
-            prompt_check=msgspec.to_builtins(check),
-        )
+        claim(key, [rerun.pk])
+        _check_waiting(found.user_id, len(runs))
+        rerun.save(force_insert=True)
         models.Run.objects.bulk_create(
             models.Run(rerun=rerun, index=index, settings=run.settings, params=msgspec.to_builtins(run.params))
             for index, run in enumerate(runs)
         )
     with suppress(OperationalError, RedisError, OSError):  # the lifecycle worker also checks every few seconds
         app.send_task("reruns.advance", args=[rerun.pk])
-    return _shown(rerun)
+    return rerun
+
+
+def _check_waiting(user_id: int, num_new: int) -> None:
+    """Raises ApiError. Two sets posted at once are checked one after the other."""
+    lock_user(user_id)
+    waiting = models.Run.objects.filter(rerun__user_id=user_id, rerun__stopped_at=None, request=None)
+    if (num_waiting := waiting.count()) + num_new > _MAX_WAITING:
+        message = f"{num_waiting} of your runs are waiting; the limit is {_MAX_WAITING}. Let some end, or stop a set."
+        raise ApiError(429, "too_many_requests", message, retry_after_s=60)
 
 
 def _check_allowed(found: Request) -> None:

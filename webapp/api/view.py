@@ -13,7 +13,6 @@ from redis.exceptions import RedisError
 from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.audit.actor import acting
-from webapp.chat.delivery import KeyReused
 from webapp.chat.sending import AnswerOpen
 from webapp.gateway import errors
 from webapp.gateway.errors import ApiError, View, check_caller, user_id
@@ -22,6 +21,7 @@ from webapp.lifecycle.admission import TooManyOpen
 from webapp.lifecycle.fork import CannotFork
 from webapp.lifecycle.start import QueueUnavailable
 from webapp.limits.refusal import Refused
+from webapp.requests.delivery import KeyReused, NotBegun
 from webapp.reruns.saved_prompt import CannotRerun
 from webapp.traces.file.archive import TraceFileError
 
@@ -55,7 +55,7 @@ def refusal_of(error: Exception) -> ApiError | None:
     match error:
         case ApiError():
             return error
-        case QueueUnavailable() | RedisError() | OperationalError():
+        case QueueUnavailable() | NotBegun() | RedisError() | OperationalError():
             return ApiError(503, "queue_unavailable", "The server's queue cannot be reached. Try again.")
         case TooManyOpen():
             return errors.too_many_open(str(error))
@@ -66,7 +66,7 @@ def refusal_of(error: Exception) -> ApiError | None:
             message = "The answer before this message is not complete. Wait for its end or stop it, then send."
             return ApiError(409, "answer_open", message)
         case KeyReused():
-            message = "This Idempotency-Key belongs to another message. Use a new key for each message."
+            message = "This Idempotency-Key belongs to another call. Use a new key for each call."
             return ApiError(422, "key_reused", message)
         case CannotFork():
             return ApiError(400 if error.field else 409, error.code, str(error), error.field)

@@ -13,6 +13,7 @@ from inference.tokenization.gguf_metadata import TokenizerError
 from inference.tokenization.template_process import TemplateError
 from webapp.chat.models import Message
 from webapp.chat.sending import begin
+from webapp.gateway.idempotency import Key
 from webapp.lifecycle.fork import CannotFork, Fork, check_length, check_room, fork_at, fork_with, parent_of
 from webapp.lifecycle.fork_preparation import frames_of
 from webapp.lifecycle.start import Arrival
@@ -60,8 +61,10 @@ def find_fork(parent: Request, place: Place, params: SamplingParams) -> Fork:
     return fork
 
 
-def start_fork(parent: Request, fork: Fork, params: SamplingParams, arrival: Arrival) -> Message:
-    """Begin the new answer, a branch beside its parent's. Raises Refused, QueueUnavailable."""
+def start_fork(
+    parent: Request, fork: Fork, params: SamplingParams, arrival: Arrival, key: Key | None = None
+) -> list[Message]:
+    """Begin the one new answer, a branch beside its parent's. Raises Refused, QueueUnavailable."""
     answer: Message = parent.message
     assert answer.parent is not None
     request = Request(
@@ -76,4 +79,4 @@ def start_fork(parent: Request, fork: Fork, params: SamplingParams, arrival: Arr
         fork_position=fork.position,
         num_kept_tokens=len(fork.ids),
     )
-    return begin(answer.conversation, answer.parent, [request], [params], arrival)[0]
+    return begin(answer.conversation, answer.parent, [request], [params], arrival, key)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 from django.utils import timezone
 
 from webapp.identifiers import new_conversation_id, new_message_id
-from webapp.requests.models import IMPORTED, MAX_IN_FLIGHT, Request
+from webapp.requests.models import IMPORTED, MAX_IN_FLIGHT, Delivery, Request
 
 MAX_ANSWERS = MAX_IN_FLIGHT
 """Answers to one message: as many as the requests that one user may have open."""
@@ -51,7 +53,8 @@ class Conversation(models.Model):
     def tree(self) -> models.QuerySet[Message]:
         """All messages with their requests. Inputs are deferred: each repeats the conversation so far."""
         messages = self.messages.select_related("request").defer("request__input")
-        return messages.annotate(key=models.F("delivery__key"))
+        keys = Delivery.objects.filter(first_id=models.OuterRef("pk")).values("key")[:1]
+        return messages.annotate(key=models.Subquery(keys))
 
 
 class Message(models.Model):
@@ -93,20 +96,7 @@ class Message(models.Model):
         return f"{IMPORTED if self.is_imported else 'message:'}{self.pk}"
 
 
-class Delivery(models.Model):
-    """A message sent under an idempotency key, so that a repeat is taken once; deleted with the message."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="deliveries")
-    key = models.CharField(max_length=128)
-    digest = models.CharField(max_length=64)
-    """SHA-256 of the whole message that was sent."""
-    question = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="delivery")
-    answer_ids = models.JSONField()
-    """Ids of the answers started at once with the message; later answers are not listed."""
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "key"], name="delivery_key")]
-
-    def __str__(self) -> str:
-        return self.key
+@receiver(pre_delete, sender=Conversation)
+def forget_keys(instance: Conversation, **_: Any) -> None:
+    """Delete the keys of the conversation's messages with it."""
+    Delivery.objects.filter(first_id__in=instance.messages.values("pk")).delete()

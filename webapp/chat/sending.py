@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 
 import msgspec
@@ -14,13 +13,14 @@ from inference.eventlog.clock import unix_us
 from inference.protocol.events import RequestAccepted
 from inference.protocol.request import SamplingParams
 from webapp.chat.branches import open_answer, path_to, without_blocked
-from webapp.chat.delivery import AlreadySent, Key, claim, first_result
 from webapp.chat.models import Conversation, Message
 from webapp.context.assemble import SourceMessage
+from webapp.gateway.idempotency import Key
 from webapp.lifecycle.admission import admit
-from webapp.lifecycle.start import Arrival, QueueUnavailable, start, take_back
+from webapp.lifecycle.start import Arrival, start, take_back
 from webapp.limits.refusal import Refused
 from webapp.requests import services
+from webapp.requests.delivery import claim, forget
 from webapp.requests.input import Messages, MessagesInput
 from webapp.requests.models import Request
 from webapp.usage.record import record_refusal
@@ -29,9 +29,6 @@ logger = logging.getLogger(__name__)
 
 _TITLE_CHARS = 60
 _REQUEST_TITLE_CHARS = 200
-_BEGIN_S = 2.0
-"""Longest wait of a repeated message for the first one, which may still be taken back. Its usual time is 20 ms."""
-_POLL_S = 0.02
 
 
 class AnswerOpen(Exception):
@@ -45,8 +42,6 @@ class Sent:
     user_message: Message
     answers: list[Message]
     """The first is shown; the others are branches beside it."""
-    is_repeat: bool = False
-    """The rows existed: the same message was sent before."""
 
 
 def send(
@@ -59,47 +54,44 @@ def send(
 ) -> Sent:
     """Append a user message and start an answer for each of params.
 
-    Raises AnswerOpen, Refused, QueueUnavailable, KeyReused.
+    Raises AnswerOpen, Refused, QueueUnavailable.
     """
     question = Message(conversation=conversation, parent=parent, role=Message.Role.USER, user_text=text)
-    if key is None:
-        return Sent(question, _answer(conversation, question, params, arrival))
-    try:
-        return Sent(question, _answer(conversation, question, params, arrival, key))
-    except AlreadySent:
-        return _repeat(key)
+    return Sent(question, _answer(conversation, question, params, arrival, key))
 
 
-def _repeat(key: Key) -> Sent:
-    """Wait until the first send has begun or was taken back. Raises QueueUnavailable when it was, KeyReused."""
-    deadline = time.monotonic() + _BEGIN_S
-    while (first := first_result(key)) is not None:
-        if all(_has_begun(answer) for answer in first[1]):
-            return Sent(*first, is_repeat=True)
-        if time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_S)
-    raise QueueUnavailable("the same message is being sent, or was just taken back")
+def sent_before(ids: list[str]) -> Sent | None:
+    """The question and the answers with these ids as they are now, once all answers have begun."""
+    question = Message.objects.filter(pk=ids[0]).first()
+    found = answers_before(ids[1:])
+    return Sent(question, found) if question is not None and found is not None else None
+
+
+def answers_before(ids: list[str]) -> list[Message] | None:
+    """The answers with these ids as they are now, once all have begun."""
+    found = Message.objects.select_related("request").defer("request__input").in_bulk(ids)
+    is_begun = len(found) == len(ids) and all(_has_begun(answer) for answer in found.values())
+    return [found[each] for each in ids] if is_begun else None
 
 
 def _has_begun(answer: Message) -> bool:
-    """True once the answer's request has begun; an answer that could not be started is taken back."""
+    """True once the answer's request has begun. An answer that could not be started is taken back, not its request."""
     request = answer.request
-    if request is None:
-        return False
-    if request.is_settled:
+    if request is None or request.is_settled:  # None: the trace was deleted
         return True
     frames = services.event_log().read(request.pk)
     return bool(frames) and isinstance(frames[0].events[0], RequestAccepted)
 
 
-def regenerate(answer: Message, params: list[SamplingParams], arrival: Arrival) -> list[Message]:
+def regenerate(
+    answer: Message, params: list[SamplingParams], arrival: Arrival, key: Key | None = None
+) -> list[Message]:
     """Answer the same question again, as siblings, once for each of params.
 
     Raises AnswerOpen, Refused, QueueUnavailable.
     """
     assert answer.parent is not None
-    return _answer(answer.conversation, answer.parent, params, arrival)
+    return _answer(answer.conversation, answer.parent, params, arrival, key)
 
 
 def _answer(
@@ -123,7 +115,7 @@ def begin(
     key: Key | None = None,
 ) -> list[Message]:
     """Save the requests and the messages that will show their answers, then start the requests.
-    Raises Refused, QueueUnavailable, AlreadySent.
+    Raises Refused, QueueUnavailable. Under a key it is called by `once`.
 
     A new question is saved with them. Reads come before the write lock.
     """
@@ -135,8 +127,7 @@ def begin(
     conversation.title = conversation.title or _beginning(question.user_text, _TITLE_CHARS)
     try:
         with transaction.atomic():
-            if key is not None:
-                claim(key, question, answers)
+            claim(key, [message.pk for message in created])
             limits = admit(conversation.user_id, len(requests), arrival.is_stepped)
             Request.objects.bulk_create(requests)
             Message.objects.bulk_create(created)
@@ -215,6 +206,7 @@ class _Undo:
             take_back(request)
         shown = self.answers[0]
         with transaction.atomic():
+            forget(self.created[0].pk)
             conversation = Conversation.objects.filter(pk=shown.conversation_id, leaf_id=shown.pk)
             conversation.update(leaf_id=self.leaf_before, title=self.title_before)
             Message.objects.filter(pk__in=[message.pk for message in self.created]).delete()

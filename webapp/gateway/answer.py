@@ -21,6 +21,8 @@ class Answer(Generic[Value]):
     status: int | None = None
     """None: the operation's first status."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_repeat: bool = False
+    """An earlier call under the same Idempotency-Key began this."""
 
 
 def json_response(value: object, status: int = 200) -> HttpResponse:

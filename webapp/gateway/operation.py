@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 
 from webapp.gateway.answer import Answer, json_response
 from webapp.gateway.body import read_body, read_file, read_form, read_query
+from webapp.gateway.idempotency import REPLAYED, read_key
 from webapp.gateway.timing import ServerTiming
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,6 +40,7 @@ class Operation:
     - `form`: the fields of a posted form, as such a struct
     - `file`: the uploaded file of a multipart body
     - `timing`: a ServerTiming, whose header the response gets
+    - `key`: the Idempotency-Key, None without one; for each operation that begins work
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -49,6 +51,7 @@ class Operation:
             (self.answer,) = get_args(self.answer)
         self.inputs: dict[str, Any] = {name: hints[name] for name in _READERS if name in hints}
         self.takes_file = "file" in hints
+        self.takes_key = "key" in hints
         self._is_timed = "timing" in hints
         usual = (204,) if self.answer is type(None) else (200,)
         declared: tuple[tuple[int, ...], str] = getattr(function, "answers", (usual, "application/json"))
@@ -61,10 +64,12 @@ class Operation:
     def __call__(self, request: HttpRequest, **parameters: Any) -> HttpResponseBase:
         """Read the inputs, call the function and encode its answer. Raises ApiError."""
         timing = ServerTiming(request)
-        if self._is_timed:
-            parameters["timing"] = timing
         for name, kind in self.inputs.items():
             parameters[name] = _READERS[name](request, kind)
+        if self.takes_key:
+            parameters["key"] = read_key(request, self.name, parameters)
+        if self._is_timed:
+            parameters["timing"] = timing
         if self.takes_file:
             parameters["file"] = read_file(request)
         response = self._response(self.function(request, **parameters))
@@ -79,4 +84,6 @@ class Operation:
         response = json_response(given.value, given.status or self.statuses[0])
         for name, text in given.headers.items():
             response[name] = text
+        if given.is_repeat:
+            response[REPLAYED] = "true"
         return response

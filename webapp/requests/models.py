@@ -122,3 +122,23 @@ class Request(models.Model):
     def principal(self) -> str:
         """The request's user, as its events name the user; it also separates users' prefix caches."""
         return f"user:{self.user_id}"
+
+
+class Delivery(models.Model):
+    """A call that began work under an idempotency key, so that a repeat begins none; deleted with what it made."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="deliveries")
+    key = models.CharField(max_length=128)
+    digest = models.CharField(max_length=64)
+    """SHA-256 of the whole call."""
+    first_id = models.CharField(max_length=32, db_index=True)
+    """Id of the first row that the call made: a question, an answer or a set of runs."""
+    ids = models.JSONField()
+    """Ids of all rows that the call made, such as a question's answers; later answers are not listed."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["user", "key"], name="call_key")]
+
+    def __str__(self) -> str:
+        return self.key

@@ -11,6 +11,7 @@ from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from webapp.identifiers import new_rerun_id
+from webapp.requests.delivery import forget
 from webapp.requests.input import InputField, SavedInput
 from webapp.requests.models import Request
 
@@ -69,6 +70,12 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.index} of {self.rerun_id}"
+
+
+@receiver(post_delete, sender=Rerun)
+def forget_key(instance: Rerun, **_: Any) -> None:
+    """Delete the key of the call that began the set."""
+    forget(instance.pk)
 
 
 @receiver(pre_delete, sender=Run)

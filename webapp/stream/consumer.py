@@ -18,6 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from webapp.requests.models import Request
 from webapp.stream.frames import Unreadable, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.places import Place, TooManyStreams, places
 from webapp.stream.session import NOT_SIGNED_IN, session_end, user_of
 from webapp.stream.window import ReaderStopped, Window
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 MAX_FOLLOWED = 32
 """Requests that one connection may follow at once; a user has eight open at most."""
 _RESUME = 4008
+_TOO_MANY = 4429
 _BAD_REQUEST = 4400
 _FORBIDDEN = 4403
 _INTERNAL_ERROR = 1011
@@ -71,10 +73,16 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._window = Window()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._watch: asyncio.Task[None] | None = None
+        self._place: Place | None = None
         if not self.scope["user"].is_authenticated:
             await self.close()  # not accepted: a 403
             return
         await self.accept()
+        try:
+            self._place = places().take(self.scope["user"].pk)
+        except TooManyStreams as error:
+            await self.close(code=_TOO_MANY, reason=str(error))
+            return
         self._watch = asyncio.create_task(self._end_with_session())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -151,6 +159,8 @@ class EventsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(text_data=message.decode())
 
     async def disconnect(self, _code: Any) -> None:
+        if self._place is not None:
+            self._place.leave()
         for task in (self._watch, *self._tasks.values()):
             if task is not None:
                 task.cancel()

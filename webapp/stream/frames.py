@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import TypeVar
 
 from asgiref.sync import sync_to_async
@@ -19,6 +19,7 @@ from inference.protocol.codec import encode_frame
 from inference.protocol.events import AnyEvent, Frame, RequestFailed, RequestFinished
 from webapp.requests.models import Request
 from webapp.stream.hub import Hub
+from webapp.stream.rows import Rows
 from webapp.traces.file.archive import TraceFileError
 from webapp.traces.store import load_frames
 
@@ -52,6 +53,11 @@ def hub() -> Hub:
     return _hub_of(asyncio.get_running_loop())
 
 
+@cache
+def _rows_of(_loop: asyncio.AbstractEventLoop) -> Rows:
+    return Rows(lambda ids: read(lambda: Request.objects.only("user_id", "finished_at").in_bulk(ids)))
+
+
 class Unreadable(Exception):
     """There are no events to send; the message gives the reason."""
 
@@ -80,7 +86,7 @@ async def frames(request: Request, after: int) -> AsyncGenerator[WireFrame, None
                 if _is_terminal(entry):
                     return
         # No frame came: the log may be gone, before the trace was saved or since.
-        found = await read(partial(find_request, request.user_id, request.id))
+        found = await _rows_of(asyncio.get_running_loop()).find(request.id)
         if found is None:
             raise Unreadable("The request was deleted.")
         request = found

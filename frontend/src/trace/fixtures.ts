@@ -121,11 +121,8 @@ export const LOOKED_UP: CacheLookedUp = {
   saved_us: null,
   num_timed_tokens: null,
   ttl: "none",
-  blocks: null,
   num_owners: null,
-  eviction_ranks: null,
-  num_idle_blocks: null,
-  num_free_blocks: null,
+  was_empty: null,
   absence: null,
 };
 

@@ -45,15 +45,6 @@ class Reservation:
     evicted: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Pool:
-    """The blocks that no sequence uses."""
-
-    num_free: int
-    idle: list[int]
-    """Blocks that the prefix cache keeps, the next to be evicted first."""
-
-
 class BlockManager:
     """All blocks of one key/value cache."""
 
@@ -86,8 +77,10 @@ class BlockManager:
         """Return why the prefix cache has no block with this key."""
         return self._cache.absence(key)
 
-    def pool(self) -> Pool:
-        return Pool(len(self._free), self._cache.idle_blocks())
+    @property
+    def is_empty(self) -> bool:
+        """True: no sequence has a block, and the prefix cache keeps none."""
+        return len(self._free) == self.num_blocks
 
     def num_owners(self, block: int) -> int:
         return self._num_owners[block]

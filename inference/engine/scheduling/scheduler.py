@@ -180,7 +180,7 @@ class Scheduler:
                 return False
             self._preempt(paused.pop(), step)
             found = self.blocks.find(keys)
-        pool = self.blocks.pool()
+        was_empty = self.blocks.is_empty
         sequence.block_table = self.blocks.own(found, sequence.request.cache_ttl)
         sequence.num_stored_blocks = len(found)
         sequence.found(max(len(found) * self.blocks.block_size, self._share_input(sequence)))
@@ -194,7 +194,7 @@ class Scheduler:
         self._reserve(sequence, sequence.num_pending_tokens, step)
         owners = tuple(map(self.blocks.num_owners, sequence.block_table[: len(shared)]))
         # The cache hit comes before the evictions that the rest caused.
-        step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, pool, absence))
+        step.notes.insert(num_notes, Admitted(sequence, num_found, shared, owners, was_empty, absence))
         return True
 
     def num_cached(self, ids: tuple[int, ...], root: bytes) -> int:

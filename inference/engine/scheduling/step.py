@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from inference.engine.scheduling.block_manager import BlockCopy, Pool
+from inference.engine.scheduling.block_manager import BlockCopy
 from inference.engine.scheduling.sequence import Sequence
 from inference.protocol.events import Absence
 from inference.protocol.request import CacheTTL
@@ -41,8 +41,8 @@ class Admitted:
     num_owners: tuple[int, ...]
     """The number of owners of each block that now holds found tokens, this sequence included. A shared block that this
     sequence is to write has been copied."""
-    pool: Pool
-    """The unused blocks before the admission."""
+    was_empty: bool
+    """All blocks were free before the admission."""
     absence: Absence | None
     """The reason why no more tokens were found. None: all that could be taken over were found."""
 

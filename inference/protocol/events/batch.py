@@ -1,4 +1,7 @@
-"""Events of the batch: the other sequences in this request's steps. Knows nothing of their texts and owners."""
+"""Events of the batch: how many other sequences are in this request's steps. Knows nothing of what they compute.
+
+An other sequence's tokens per step tell its text (arXiv 2411.01076), so no field depends on them.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from inference.protocol.events.shown import Shown
 class BatchComposed(Event, frozen=True, kw_only=True, tag="batch.composed"):
     """The other sequences in this request's steps, from this step until the next such event.
 
-    The event holds numbers alone. It does not record which requests the others are.
+    The event counts sequences alone. It records neither which requests they are nor their tokens.
     """
 
-    decoding: tuple[int, ...]
-    """Tokens of each other sequence that decodes: 1 plus its guesses; descending."""
-    prefilling: tuple[int, ...]
-    """Tokens of each other sequence's chunk of its prompt, descending."""
+    num_decoding: int | None = None
+    """Other sequences that decode. None, here and in the next field: not recorded."""
+    num_prefilling: int | None = None
+    """Other sequences whose prompt is read."""
     num_waiting: int
     """Requests that wait for admission."""
 
-    unredacted: ClassVar = "decoding prefilling num_waiting"
+    unredacted: ClassVar = "num_decoding num_prefilling num_waiting"
     shown: ClassVar = Shown(lane="queue")

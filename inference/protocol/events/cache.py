@@ -1,4 +1,8 @@
-"""Events of the prefix cache: blocks looked up, stored, evicted. Knows nothing of how blocks are keyed."""
+"""Events of the prefix cache: blocks looked up, stored, evicted. Knows nothing of how blocks are keyed.
+
+All requests of a worker share the pool of blocks. So no field tells how full the pool is, the place of a block in it,
+or how many blocks of others made room.
+"""
 
 from __future__ import annotations
 
@@ -32,24 +36,16 @@ class CacheLookedUp(Event, frozen=True, kw_only=True, tag="cache.looked_up"):
     """Tokens taken over whose reading was timed. The others were generated. None: not recorded."""
     ttl: CacheTTL = NO_TTL
     """Time for which the client wants the blocks kept."""
-    blocks: tuple[int, ...] | None = None
-    """The block table: the cache block of each block_size tokens, blocks taken over first. None, here and in the next
-    fields: not recorded."""
     num_owners: tuple[int, ...] | None = None
-    """For each block taken over, the number of sequences that have it in their tables, this one included."""
-    eviction_ranks: tuple[int, ...] | None = None
-    """For each block taken over, its place in the order of eviction before the look-up; 1: the next to go. 0: the block
-    was in use and could not be evicted."""
-    num_idle_blocks: int | None = None
-    """Cached blocks that no sequence used before the look-up."""
-    num_free_blocks: int | None = None
-    """Blocks with nothing in them before the look-up."""
+    """For each block taken over, the number of sequences that have it in their tables, this one included; all of the
+    same user. None, here and in the next field: not recorded."""
+    was_empty: bool | None = None
+    """The worker had computed nothing before the look-up that a request could reuse."""
     absence: Absence | None = None
     """The reason why the first missing block was not there. None also where no block was missing."""
 
     unredacted: ClassVar = (
-        "block_size hits num_cached_tokens saved_us num_timed_tokens ttl blocks num_owners eviction_ranks "
-        "num_idle_blocks num_free_blocks absence"
+        "block_size hits num_cached_tokens saved_us num_timed_tokens ttl num_owners was_empty absence"
     )
     shown: ClassVar = Shown(
         lane="prefill",
@@ -68,11 +64,9 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
     ttl: CacheTTL = NO_TTL
     """Time for which the blocks live after their last use. `none`: until their room is needed."""
     indices: tuple[int, ...] | None = None
-    """The blocks' places in the request's block table. None, here and in the next field: not recorded."""
-    blocks: tuple[int, ...] | None = None
-    """The blocks' numbers in the cache."""
+    """The blocks' places in the request's block table. None: not recorded."""
 
-    unredacted: ClassVar = "num_blocks ttl indices blocks"
+    unredacted: ClassVar = "num_blocks ttl indices"
     shown: ClassVar = Shown(
         lane="prefill",
         is_mark=True,
@@ -82,16 +76,12 @@ class CacheStored(Event, frozen=True, kw_only=True, tag="cache.stored"):
 
 
 class CacheEvicted(Event, frozen=True, kw_only=True, tag="cache.evicted"):
-    """Blocks were dropped from the cache to make room for this request."""
+    """The pool was full: cached blocks were dropped to make room for this request, here for the first time."""
 
-    num_blocks: int
-    blocks: tuple[int, ...] | None = None
-    """The blocks' numbers in the cache. None: not recorded."""
-
-    unredacted: ClassVar = "num_blocks blocks"
+    unredacted: ClassVar = ""
     shown: ClassVar = Shown(
         lane="prefill",
         is_mark=True,
-        label="{num_blocks|block} evicted from the cache",
+        label="blocks evicted from the cache",
         meaning="The least recently used blocks made room for this request.",
     )

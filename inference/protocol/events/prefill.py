@@ -21,10 +21,8 @@ class PrefillAdvanced(Event, frozen=True, kw_only=True, tag="prefill.advanced"):
     """Duration of the engine step."""
     num_sequences: int | None
     """Sequences in the same step, this one included; None: not reported."""
-    num_batched_tokens: int | None
-    """Tokens in the same step, over all sequences; None: not reported."""
 
-    unredacted: ClassVar = "start end total step_us num_sequences num_batched_tokens"
+    unredacted: ClassVar = "start end total step_us num_sequences"
     shown: ClassVar = Shown(
         lane="prefill",
         meaning="One engine step read these tokens of the prompt and kept their keys and values.",

@@ -281,7 +281,7 @@ def test_the_log_of_a_generation_adds_up(
     assert Generation(services(thread, log, tokenizer, guard), asked, time.monotonic_ns()).run() is None
     events = [event for frame in log.read("a") for event in frame.events]
     started, looked_up, composed, prefilled, finished = *events[:4], events[-1]
-    assert isinstance(composed, BatchComposed) and not composed.decoding
+    assert isinstance(composed, BatchComposed) and composed.num_decoding == 0
     assert isinstance(started, GenerationStarted) and isinstance(looked_up, CacheLookedUp)
     assert isinstance(prefilled, PrefillAdvanced) and isinstance(finished, GenerationFinished)
     assert 0 <= started.queued_us <= started.at == looked_up.at <= prefilled.at - prefilled.step_us

@@ -12,10 +12,14 @@ from django.test import Client
 from django.utils import timezone
 
 from inference.eventlog.redis_log import RedisEventLog
-from webapp.chat.models import Delivery
+from inference.tokenization.tokenizer import Tokenizer
+from tests.webapp.chat.test_forks import answer, ask
+from webapp.api.docs.openapi import routes
+from webapp.chat.models import Message
 from webapp.lifecycle.settle import settle
 from webapp.lifecycle.start import QueueUnavailable
-from webapp.requests.models import Request
+from webapp.requests.models import Delivery, Request
+from webapp.reruns.models import Rerun
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,3 +146,66 @@ def test_keys_are_forgotten_in_time(alice: Client, path: str) -> None:
     send(alice, path, "new")
     settle(old["assistant_message"]["request_id"])
     assert [each.key for each in Delivery.objects.all()] == ["new"]
+
+
+@pytest.fixture
+def begun(alice: Client, tokenizer: Tokenizer) -> dict[str, str]:
+    """An answer that has ended, with its saved trace, and the addresses that begin work with it."""
+    request = ask(alice)
+    answer(request, tokenizer, "The sky is blue.")
+    message = Message.objects.get(request=request)
+    return {
+        "regenerate": f"/api/messages/{message.pk}/regenerate",
+        "fork": f"/api/requests/{request.pk}/fork",
+        "reruns": f"/api/requests/{request.pk}/reruns",
+    }
+
+
+BODIES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "regenerate": ({"client": {"keydown_unix_us": -5}}, {"n": 2}),
+    "fork": ({"position": 1}, {"position": 2}),
+    "reruns": ({"n": 2}, {"n": 3}),
+}
+"""Of each call that begins work: a body, and another one."""
+
+
+def ids_of(call: str, reply: dict[str, Any]) -> str:
+    return str(reply["id"] if call == "reruns" else reply["assistant_message"]["id"])
+
+
+@pytest.mark.parametrize("call", BODIES)
+def test_each_call_that_begins_work_begins_it_once_under_a_key(alice: Client, begun: dict[str, str], call: str) -> None:
+    key, (body, other) = {"Idempotency-Key": "k"}, BODIES[call]
+    status, first, is_repeat = post(alice, begun[call], body, **key)
+    assert (status, is_repeat) == (201, False), first
+    before = Request.objects.count(), Rerun.objects.count()
+    for _ in range(3):
+        status, again, is_repeat = post(alice, begun[call], body, **key)
+        assert (status, is_repeat, ids_of(call, again)) == (201, True, ids_of(call, first))
+    status, reply, _ = post(alice, begun[call], other, **key)
+    assert (status, reply["error"]["code"]) == (422, "key_reused")
+    assert (Request.objects.count(), Rerun.objects.count()) == before
+
+
+def test_a_key_of_one_call_is_not_the_key_of_another(alice: Client, begun: dict[str, str]) -> None:
+    key = {"Idempotency-Key": "k"}
+    assert post(alice, begun["regenerate"], {}, **key)[0] == 201
+    assert post(alice, begun["reruns"], {}, **key)[0] == 422
+
+
+def test_what_was_begun_and_is_deleted_is_not_begun_again(alice: Client, begun: dict[str, str]) -> None:
+    """The answer's trace may go, and its message stays."""
+    key = {"Idempotency-Key": "k"}
+    first = post(alice, begun["regenerate"], {}, **key)[1]["assistant_message"]
+    settle(first["request_id"])
+    alice.delete(f"/api/requests/{first['request_id']}")
+    status, again, is_repeat = post(alice, begun["regenerate"], {}, **key)
+    assert (status, is_repeat, again["assistant_message"]["id"]) == (201, True, first["id"])
+
+
+def test_every_operation_that_begins_work_takes_a_key() -> None:
+    """They are named by what they raise: all that a user's limits may refuse."""
+    taking = {route.key for route in routes() if route.operation.takes_key}
+    limited = {route.key for route in routes() if "`sending_stopped`" in route.description}
+    assert taking == limited - {"POST /api/account/erasure"}
+    assert len(taking) >= 4

@@ -19,13 +19,15 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from inference.eventlog.event_log import RETIRED_EXPIRY_S
+from tests.faults.conftest import until
 from tests.webapp.stream.conftest import Site
 from webapp.gateway.handler import NUM_THREADS
+from webapp.stream.places import MAX_STREAMS
 
 pytestmark = pytest.mark.slow
 
 NUM_STREAMS = 12
-NUM_IDLE = 200
+NUM_IDLE = 30
 Event = tuple[int, dict[str, Any]]
 
 
@@ -171,7 +173,7 @@ def test_open_sse_streams_keep_no_database_connection(site: Site) -> None:
         assert site.num_files() - before < NUM_STREAMS + 8
 
 
-def test_two_hundred_idle_sse_streams_keep_no_thread_and_nobody_waits_for_them(site: Site) -> None:
+def test_thirty_idle_sse_streams_keep_no_thread_and_nobody_waits_for_them(site: Site) -> None:
     request_id, others = site.request(), site.request()
     with ThreadPoolExecutor(NUM_THREADS) as clients:  # so that all threads that the site may have are there
         list(clients.map(lambda _: site.client.get("/api/session"), range(4 * NUM_THREADS)))
@@ -448,3 +450,29 @@ def test_too_many_requests_are_not_followed(site: Site) -> None:
 def test_a_place_that_is_none_is_refused(site: Site, after: str) -> None:
     path = f"/api/requests/{site.request()}/events"
     assert site.client.get(path, params={"after": after}).status_code == 400
+
+
+def test_a_user_has_thirty_two_streams_and_another_when_one_is_left(site: Site) -> None:
+    request_id = site.request()
+    path = f"/api/requests/{request_id}/events"
+    open_ones = [stopped_sse(site, request_id) for _ in range(MAX_STREAMS)]
+    try:
+        for connection in open_ones:
+            connection.settimeout(60)
+            assert b"200" in connection.recv(1 << 16)
+        refused = site.client.get(path)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
+        assert int(refused.headers["Retry-After"]) > 0
+        with websocket(site) as connection, pytest.raises(ConnectionClosed) as closed:
+            connection.recv(timeout=60)
+        assert closed.value.rcvd is not None and closed.value.rcvd.code == 4429
+        open_ones.pop().close()
+        until(lambda: is_open(site, path), 60)
+    finally:
+        for connection in open_ones:
+            connection.close()
+
+
+def is_open(site: Site, path: str) -> bool:
+    with site.client.stream("GET", path) as response:
+        return response.status_code == 200

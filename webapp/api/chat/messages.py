@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
 from typing import Any
 
@@ -17,29 +15,29 @@ from webapp.api.chat.conversations import checked_n, find_conversation
 from webapp.api.chat.schema import NewFork, NewMessage, Regeneration, Sent, Started
 from webapp.api.requests import find
 from webapp.chat import sending
-from webapp.chat.delivery import Key
 from webapp.chat.forking import Place, find_fork, start_fork
 from webapp.chat.models import MAX_ANSWERS, Conversation, Message
 from webapp.chat.shown import shown
 from webapp.gateway.answer import Answer
 from webapp.gateway.body import checked_text, checked_timing
 from webapp.gateway.errors import ApiError, not_found, user_id
+from webapp.gateway.idempotency import Key
 from webapp.gateway.operation import answers
 from webapp.gateway.timing import ServerTiming
 from webapp.lifecycle.start import Arrival
+from webapp.requests.delivery import once
 from webapp.requests.models import Request
 from webapp.requests.params import checked_params
 
-_KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _NUM_SEEDS = 2**53
 """JavaScript holds integers up to this exactly."""
 
 
 @answers(201)
-def send_message(request: HttpRequest, conversation_id: str, body: NewMessage, timing: ServerTiming) -> Answer[Sent]:
-    """Send a message. The header `Idempotency-Key` makes it safe to send again: a repeat has the first result.
-
-    A repeat's answer has the header `Idempotent-Replayed: true`. 409 `answer_open`; 422 `key_reused`;
+def send_message(
+    request: HttpRequest, conversation_id: str, body: NewMessage, timing: ServerTiming, key: Key | None
+) -> Answer[Sent]:
+    """Send a message. 409 `answer_open`; 422 `key_reused`;
     429 `too_many_requests`, `rate_limited`, `day_used_up`; 403 `sending_stopped`.
     """
     found = find_conversation(request, conversation_id)
@@ -52,26 +50,18 @@ def send_message(request: HttpRequest, conversation_id: str, body: NewMessage, t
             raise not_found("message")
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
-    sent = sending.send(found, parent, text, params, arrival, _key(request, found, body))
+    done = once(key, lambda: sending.send(found, parent, text, params, arrival, key), sending.sent_before)
     timing.mark("start")
+    sent = done.made
     result = Sent(user_message=shown(sent.user_message), title=found.title, **_started(sent.answers, timing))
-    return Answer(result, headers={"Idempotent-Replayed": "true"} if sent.is_repeat else {})
-
-
-def _key(request: HttpRequest, found: Conversation, body: NewMessage) -> Key | None:
-    """Return the message's idempotency key. Its digest leaves out the browser's timing, which differs in a retry."""
-    text = request.headers.get("Idempotency-Key")
-    if text is None:
-        return None
-    if not _KEY.fullmatch(text):
-        raise ApiError(400, "invalid", "The Idempotency-Key must have 1 to 128 visible ASCII characters.")
-    asked = msgspec.json.encode([found.pk, msgspec.structs.replace(body, client=None)])
-    return Key(user_id(request), text, hashlib.sha256(asked).hexdigest())
+    return Answer(result, is_repeat=done.is_repeat)
 
 
 @answers(201)
-def regenerate(request: HttpRequest, message_id: str, body: Regeneration, timing: ServerTiming) -> Started:
-    """Answer the same message again. The id is that of an answer. 409 `answer_open`.
+def regenerate(
+    request: HttpRequest, message_id: str, body: Regeneration, timing: ServerTiming, key: Key | None
+) -> Answer[Started]:
+    """Answer the same message again. The id is that of an answer. 409 `answer_open`; 422 `key_reused`.
 
     429 `too_many_requests`, `rate_limited`, `day_used_up`; 403 `sending_stopped`.
     """
@@ -83,27 +73,33 @@ def regenerate(request: HttpRequest, message_id: str, body: Regeneration, timing
     params = _params(answer.conversation, body.params, _num_answers(body, answer.conversation))
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
     timing.mark("validate")
-    begun = sending.regenerate(answer, params, arrival)
+    done = once(key, lambda: sending.regenerate(answer, params, arrival, key), sending.answers_before)
     timing.mark("start")
-    return Started(**_started(begun, timing))
+    return Answer(Started(**_started(done.made, timing)), is_repeat=done.is_repeat)
 
 
 @answers(201)
-def fork(request: HttpRequest, request_id: str, body: NewFork, timing: ServerTiming) -> Started:
+def fork(
+    request: HttpRequest, request_id: str, body: NewFork, timing: ServerTiming, key: Key | None
+) -> Answer[Started]:
     """Fork an answer: begin another answer to the same message with the first one's beginning.
 
     400 `unknown_position`, `unknown_token`, `ends_answer`, `control_token`, `length`, `no_ids`; 409 `imported`,
-    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 429 `too_many_requests`,
-    `rate_limited`, `day_used_up`; 403 `sending_stopped`.
+    `no_conversation`, `no_prompt`, `other_model`, `window_full`, `trace_unreadable`; 422 `key_reused`;
+    429 `too_many_requests`, `rate_limited`, `day_used_up`; 403 `sending_stopped`.
     """
     parent = find(request, request_id)
     params = _fork_params(parent, body.params)
     arrival = _arrival(request, timing, checked_timing(body.client), body.is_stepped)
-    made = find_fork(parent, _place(body), params)
+    place = _place(body)
     timing.mark("validate")
-    answer = start_fork(parent, made, params, arrival)
+    done = once(
+        key,
+        lambda: start_fork(parent, find_fork(parent, place, params), params, arrival, key),
+        sending.answers_before,
+    )
     timing.mark("start")
-    return Started(**_started([answer], timing))
+    return Answer(Started(**_started(done.made, timing)), is_repeat=done.is_repeat)
 
 
 def _place(body: NewFork) -> Place:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from webapp.api.chat.conversations import find_conversation
+from webapp.api.import_turns import import_turn
 from webapp.chat.exports import as_document, as_markdown
 from webapp.chat.imports.files import MAX_BYTES, ImportFileError, Item, read_file
 from webapp.chat.imports.store import MAX_FILE_MESSAGES, MAX_USER_BYTES, Rows, check_room, rows_of, store
@@ -83,7 +84,8 @@ def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportRep
     """Import conversations from a JSON or zip file of ChatGPT, Claude, Open WebUI or Sightglass.
 
     A file has at most 32 MiB (128 MiB unpacked), 5,000 conversations, 100,000 messages and 5,000,000 brackets outside
-    texts. 200: nothing was new. 400 `invalid_import`: nothing was imported.
+    texts. 200: nothing was new. 400 `invalid_import`: nothing was imported. 429 `import_busy`: one import of a user at
+    a time.
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
@@ -91,8 +93,9 @@ def import_conversations(request: HttpRequest, file: Upload) -> Answer[ImportRep
         message = f"The file is larger than {MAX_BYTES >> 20} MiB, the limit. {advice}"
         raise ApiError(413, "too_large", message, "file")
     try:
-        found = _read(owner, _name(file), bytes(file.read()))
-        stored = store(owner, found.rows)
+        with import_turn(owner):
+            found = _read(owner, _name(file), bytes(file.read()))
+            stored = store(owner, found.rows)
     except ImportFileError as error:
         raise ApiError(400, "invalid_import", str(error), "file") from None
     report = ImportReport(

@@ -18,6 +18,7 @@ from inference.protocol.docstrings import field_docstrings
 from inference.protocol.json_schema import build_schema
 from webapp.api.site import VERSION
 from webapp.gateway.errors import ErrorAnswer
+from webapp.gateway.idempotency import HEADER, REPLAYED
 from webapp.gateway.operation import Operation
 from webapp.gateway.structs import Body, Query, Result
 
@@ -27,6 +28,9 @@ _REFERENCE = "#/components/schemas/{name}"
 _ABOUT = """A session is a cookie. Sign in, and send the `csrftoken` cookie's value as `X-CSRFToken` with every call
 that writes. Times ending in `_us` are microseconds. Costs ending in `_nano` are billionths of the currency's unit.
 A figure that is not known is null. An object of another user is a 404."""
+_KEY = f"""Makes the call safe to send again: what it begins is begun once under a key of the client's choice. A repeat
+has the first result, and the header `{REPLAYED}: true`. Another call under the key is refused with 422 `key_reused`.
+Keys are kept for seven days."""
 _FIRST_CALL = """There are no API keys: a client signs in with a one-time link, which `manage.py signin_link` prints on
 the server. A first call:"""
 _FIRST_LINES = """\
@@ -196,7 +200,10 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    found = [{"name": name, "in": "path", "required": True, "schema": _KINDS[kind]} for kind, name in route.parameters]
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": _KINDS[kind]} for kind, name in route.parameters
+    ]
+    found += [_key_parameter()] if route.operation.takes_key else []
     query = route.operation.inputs.get("query")
     if query is None:
         return found
@@ -207,6 +214,12 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         description = {"description": schema.pop("description")} if "description" in schema else {}
         found.append({"name": name, "in": "query", "required": False, "schema": schema} | description)
     return found
+
+
+def _key_parameter() -> dict[str, Any]:
+    schema = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"}
+    about = " ".join(_KEY.split())
+    return {"name": HEADER, "in": "header", "required": False, "schema": schema, "description": about}
 
 
 def _content(operation: Operation) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from webapp.api.docs.openapi import Route, options_of, routes
+from webapp.gateway.idempotency import HEADER
 
 PAGE = Path(settings.BASE_DIR) / "docs" / "api.md"
 BEGIN, END = "<!-- operations: written by `python -m webapp.api.docs.generate` -->", "<!-- /operations -->"
@@ -34,7 +35,7 @@ def _table(section: str, found: list[Route]) -> str:
 
 
 def _row(route: Route) -> str:
-    takes = ", ".join([*(kind.__name__ for kind in route.operation.inputs.values()), *_file(route)])
+    takes = ", ".join([*(kind.__name__ for kind in route.operation.inputs.values()), *_file(route), *_key(route)])
     statuses = ", ".join(map(str, route.operation.statuses))
     description = route.description.replace("|", "\\|")
     return f"| `{route.method} {route.path}` | {takes} | {statuses} {_answer(route)} | {description} |"
@@ -42,6 +43,10 @@ def _row(route: Route) -> str:
 
 def _file(route: Route) -> list[str]:
     return ["a file"] if route.operation.takes_file else []
+
+
+def _key(route: Route) -> list[str]:
+    return [f"`{HEADER}`"] if route.operation.takes_key else []
 
 
 def _answer(route: Route) -> str:

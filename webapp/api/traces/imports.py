@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from inference.protocol.events import RequestAccepted
+from webapp.api.import_turns import import_turn
 from webapp.api.places import PlacedRequest, places
 from webapp.api.traces.traces import checked_note, checked_tags
 from webapp.gateway.answer import Answer
@@ -49,19 +50,23 @@ class ImportedRequests(Result):
 def import_requests(request: HttpRequest, file: Upload) -> Answer[ImportedRequests]:
     """Import a trace (`.sgtrace`, `.json` or `.html`) or an archive's `.zip`.
 
-    200: all are known. 400 `invalid_trace`: nothing was imported.
+    200: all are known. 400 `invalid_trace`: nothing was imported. 429 `import_busy`: one import of a user at a time.
     """
     owner = user_id(request)
     if (file.size or 0) > MAX_BYTES:
         raise ApiError(413, "too_large", f"The file is larger than {MAX_BYTES >> 20} MiB, the limit for a trace.")
-    data = bytes(file.read())
     try:
-        is_bundle = data.startswith(bundle.MAGIC)
-        taken = _import_bundle(owner, data) if is_bundle else [_take(owner, decode_file(data))]
+        with import_turn(owner):
+            taken = _import(owner, bytes(file.read()))
     except TraceFileError as error:
         raise ApiError(400, "invalid_trace", str(error), "file") from None
     is_new = not all(each.is_known for each in taken)
     return Answer(ImportedRequests(requests=taken), status=201 if is_new else 200)
+
+
+def _import(owner: int, data: bytes) -> list[ImportedRequest]:
+    """Raises TraceFileError."""
+    return _import_bundle(owner, data) if data.startswith(bundle.MAGIC) else [_take(owner, decode_file(data))]
 
 
 def _import_bundle(owner: int, data: bytes) -> list[ImportedRequest]:

@@ -43,7 +43,7 @@ _TELLING = (RequestCancelled, RequestFailed, GenerationPreempted, TextWithheld, 
 """Events of the log that become events of the whole request's span."""
 
 _TOLD: dict[type[msgspec.Struct], tuple[str, ...]] = {
-    PrefillAdvanced: ("start", "end", "num_sequences", "num_batched_tokens"),
+    PrefillAdvanced: ("start", "end", "num_sequences"),
     SafetyChecked: ("classifier", "version", "policy", "verdict", "buffered_us"),
     CacheLookedUp: ("num_cached_tokens", "saved_us", "num_timed_tokens"),
     TextWithheld: ("num_tokens", "category"),

@@ -136,7 +136,6 @@ def _figures(event: msgspec.Struct) -> list[tuple[str, str, float | None]]:
         case PrefillAdvanced():
             return [
                 ("batch size", "sequences", event.num_sequences),
-                ("tokens in the step", "tokens", event.num_batched_tokens),
                 ("prompt read", "tokens", event.end),
             ]
         case GenerationQueued():

@@ -1,4 +1,4 @@
-"""Checks that an imported trace has a beginning and an end, and that its figures fit. Pure."""
+"""Checks that an imported trace has a beginning and an end, and that its events and figures fit. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import msgspec
 from inference.protocol.events import RequestAccepted
 from webapp.requests.outcome import Outcome, fold
 from webapp.traces.file.archive import Archive, TraceFileError
+from webapp.traces.file.event_rules import BadEvent, check_events
 
 _MAX_FIGURE = 2**53
 """A browser holds integers up to this exactly."""
@@ -19,6 +20,10 @@ def check(archive: Archive) -> tuple[RequestAccepted, Outcome]:
     first = archive.frames[0].events[0] if archive.frames else None
     if not isinstance(first, RequestAccepted):
         raise TraceFileError("The trace does not begin with request.accepted.")
+    try:
+        check_events(event for frame in archive.frames for event in frame.events)
+    except BadEvent as error:
+        raise TraceFileError(f"The trace cannot be shown: {error}") from error
     outcome = fold(archive.frames)
     if not outcome.is_terminal:
         raise TraceFileError("The trace has no end: it was saved before its request had finished.")

@@ -12,7 +12,6 @@ const STORED: AnyEvent = {
   num_blocks: 3,
   ttl: "none",
   indices: null,
-  blocks: null,
 };
 const BILL: AnyEvent = {
   type: "bill.posted",

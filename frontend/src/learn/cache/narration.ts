@@ -48,20 +48,14 @@ export const narrateBlocks: Narration = (view) => {
     );
   const stored = events.flatMap(({ event }) => (event.type === "cache.stored" ? [event] : []));
   const evicted = events.flatMap(({ event }) => (event.type === "cache.evicted" ? [event] : []));
-  const sum = (found: { num_blocks: number }[]) => found.reduce((all, { num_blocks }) => all + num_blocks, 0);
+  const numStored = stored.reduce((all, { num_blocks }) => all + num_blocks, 0);
   const last = tokens.at(-1)?.at ?? end;
   if (evicted.length)
-    lines.push(
-      line(
-        `The cache evicted ${counted(sum(evicted), "cached block")} to make room for it.`,
-        0,
-        evicted.at(-1)!.at,
-      ),
-    );
+    lines.push(line("The cache was full, and evicted blocks to make room for it.", 0, evicted.at(-1)!.at));
   if (stored.length)
     lines.push(
       line(
-        `The cache keeps ${counted(sum(stored), "new block")} for your next request in this conversation.`,
+        `The cache keeps ${counted(numStored, "new block")} for your next request in this conversation.`,
         stored[0]!.at,
         Math.max(last, stored.at(-1)!.at),
       ),

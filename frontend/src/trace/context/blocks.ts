@@ -8,8 +8,6 @@ export type Origin = "taken" | "partly" | "computed" | "waiting";
 export interface Block {
   /** Its place in the request's block table. */
   index: number;
-  /** The block's number in the cache; null: not recorded. */
-  id: number | null;
   /** Its first token, as an index into prompt and answer together, and one past its last that is known. */
   first: number;
   end: number;
@@ -20,8 +18,6 @@ export interface Block {
   isAnswer: boolean;
   /** Sequences that had it in their tables at the look-up; null: not recorded, or not taken over. */
   numOwners: number | null;
-  /** Its place in the order of eviction before the look-up, from 1; 0: in use; null as above. */
-  evictionRank: number | null;
   /** True when later requests can find it. */
   isStored: boolean;
 }
@@ -34,27 +30,20 @@ export function blocksOf(view: TraceView): Block[] {
   const numPrompt = prompt.ids.length;
   const numTokens = numRead(view) + view.tokens.length;
   const numComputed = computedTokens(view);
-  const ids = new Map(cache.blocks?.map((id, index) => [index, id]));
   const stored = new Set<number>();
-  for (const event of view.stored)
-    event.indices?.forEach((index, place) => {
-      stored.add(index);
-      ids.set(index, event.blocks![place]!);
-    });
+  for (const event of view.stored) event.indices?.forEach((index) => stored.add(index));
   return Array.from({ length: Math.ceil(numTokens / size) }, (_, index) => {
     const first = index * size;
     const end = Math.min(first + size, numTokens);
     return {
       index,
-      id: ids.get(index) ?? null,
       first,
       end,
       origin: originOf(first, first + size, cache.num_cached_tokens, numComputed),
       filled: Math.min(1, Math.max(0, (numComputed - first) / size)),
       isAnswer: end > numPrompt,
       numOwners: cache.num_owners?.[index] ?? null,
-      evictionRank: cache.eviction_ranks?.[index] ?? null,
-      isStored: stored.has(index) || (cache.num_cached_tokens >= first + size && cache.blocks !== null),
+      isStored: stored.has(index) || (cache.num_cached_tokens >= first + size && cache.num_owners !== null),
     };
   });
 }

@@ -51,7 +51,7 @@ export function missOf(view: TraceView): Miss | null {
   if (numHits >= numUseful || cache.num_cached_tokens >= numRead(view) - 1)
     return because("none", "The request took everything from the cache that it could.");
   if (!compared && isFirstTurn(view) && !isGone(view)) return because("first-turn", firstTurn(numHits));
-  if (wasEmpty(view))
+  if (cache.was_empty)
     return because(
       "empty",
       "The cache was empty: this worker had computed nothing yet that a request could reuse.",
@@ -74,11 +74,6 @@ export function missOf(view: TraceView): Miss | null {
       numCommon < prompt.ids.length ? numCommon : null,
     );
   return because(...differing(view, compared), numCommon);
-}
-
-function wasEmpty({ cache, started }: TraceView): boolean {
-  const numBlocks = started?.cache_shape?.num_blocks;
-  return numBlocks !== undefined && cache!.num_free_blocks === numBlocks;
 }
 
 /** True when no turn of the chat came before its message: the prompt has none, and none was left out. */

@@ -51,7 +51,6 @@ const chunk = (at: number, step_us: number, total = 64) => ({
   total,
   step_us,
   num_sequences: 1,
-  num_batched_tokens: total,
 });
 const released = (at: number) => ({ type: "text.released", at, text: " a", num_tokens: 1 });
 const sampled = (position: number, at: number, rest: Partial<TokenSampled> = {}) => ({

@@ -92,7 +92,6 @@ it("does not take what follows silently for a step", () => {
     num_blocks: 1,
     ttl: "none",
     indices: null,
-    blocks: null,
   };
   expect(isAtStep(foldAll([ACCEPTED, token(0, 1)]))).toBe(true);
   expect(isAtStep(foldAll([ACCEPTED, token(0, 1), stored]))).toBe(false);

@@ -59,3 +59,20 @@ describe.each(Object.entries(found))("%s", (_, { saved, frames }) => {
     expect(() => read(bytes(saved).slice(0, -9))).toThrow();
   });
 });
+
+it("leaves out what an older trace told of other users' sequences and of the pool", () => {
+  const former = [
+    { type: "batch.composed", at: 1, decoding: [3, 2], prefilling: [24], num_waiting: 1 },
+    { type: "cache.looked_up", at: 2, block_size: 16, blocks: [7], eviction_ranks: [3], num_free_blocks: 4 },
+    { type: "cache.evicted", at: 3, num_blocks: 2, blocks: [7, 9] },
+    { type: "prefill.advanced", at: 4, start: 0, num_batched_tokens: 90 },
+  ];
+  const whole = decode(bytes(found.blocked!.saved)) as SavedTrace;
+  const events = new TextEncoder().encode(JSON.stringify(former));
+  expect(eventsOf({ ...whole, is_token: new Uint8Array(former.length), events })).toEqual([
+    { type: "batch.composed", at: 1, num_waiting: 1 },
+    { type: "cache.looked_up", at: 2, block_size: 16 },
+    { type: "cache.evicted", at: 3 },
+    { type: "prefill.advanced", at: 4, start: 0 },
+  ]);
+});

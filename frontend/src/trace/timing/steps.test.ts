@@ -11,13 +11,16 @@ const chunk = (at: number, start: number, end: number): AnyEvent => ({
   total: 40,
   step_us: 10_000,
   num_sequences: 1,
-  num_batched_tokens: end - start,
 });
-const batch = (at: number, decoding: number[], prefilling: number[] = []): BatchComposed => ({
+const batch = (
+  at: number,
+  num_decoding: number | null,
+  num_prefilling: number | null = 0,
+): BatchComposed => ({
   type: "batch.composed",
   at,
-  decoding,
-  prefilling,
+  num_decoding,
+  num_prefilling,
   num_waiting: 0,
 });
 const sampled = (position: number, at: number, step_us = 10_000) => ({ ...token(position, at), step_us });
@@ -52,14 +55,14 @@ it("counts a pass as one step, and a prompt's last chunk and its token as one", 
 
 it("gives each step the batch that was recorded last before it", () => {
   const events = [
-    batch(1, [1, 1]),
+    batch(1, 2),
     chunk(10_000, 0, 40),
     sampled(0, 10_100),
-    batch(15_000, [], [64]),
+    batch(15_000, 0, 1),
     sampled(1, 20_000),
     sampled(2, 30_000),
   ];
-  expect(stepsOf(foldAll(events)).map((step) => step.batch?.prefilling)).toEqual([[], [64], [64]]);
+  expect(stepsOf(foldAll(events)).map((step) => step.batch?.num_prefilling)).toEqual([0, 1, 1]);
   expect(stepsOf(foldAll(events)).map(numOthers)).toEqual([2, 1, 1]);
 });
 
@@ -78,7 +81,7 @@ it("tells of a trace without it only what the steps themselves say", () => {
 
 it("knows the cost of a batch only where the request was alone too", () => {
   const alone = [
-    batch(1, []),
+    batch(1, 0),
     chunk(10_000, 0, 40),
     sampled(0, 10_100),
     sampled(1, 20_000, 8000),
@@ -90,7 +93,7 @@ it("knows the cost of a batch only where the request was alone too", () => {
     alone: 9000,
     extra: null,
   });
-  const both = [...alone, batch(31_000, [1]), sampled(3, 45_000, 14_000), sampled(4, 60_000, 15_000)];
+  const both = [...alone, batch(31_000, 1), sampled(3, 45_000, 14_000), sampled(4, 60_000, 15_000)];
   expect(batchCost(stepsOf(foldAll(both)))).toMatchObject({
     numBatched: 2,
     batched: 14_500,

@@ -76,12 +76,11 @@ function isOf(chunk: PrefillAdvanced, token: TokenSampled, first: TokenSampled):
   return chunk.at <= token.at && chunk.at > token.at - token.step_us;
 }
 
-export const numOthers = (step: EngineStep): number | null =>
-  step.batch
-    ? step.batch.decoding.length + step.batch.prefilling.length
-    : step.numSequences === null
-      ? null
-      : step.numSequences - 1;
+/** Null: not reported. A trace may have the batch without the others' work. */
+export function numOthers({ batch, numSequences }: EngineStep): number | null {
+  if (batch?.num_decoding != null) return batch.num_decoding + (batch.num_prefilling ?? 0);
+  return numSequences === null ? null : numSequences - 1;
+}
 
 export interface BatchCost {
   numAlone: number;
