@@ -554,6 +554,7 @@ def test_in_step_mode_each_token_waits_for_a_choice_and_its_text_is_there_at_onc
 
     def wait_for(position: int) -> TokenProposed:
         while not (found := [event for event in events_in(log) if isinstance(event, TokenProposed)][position:]):
+            assert not done.done(), done.result()
             time.sleep(0.005)
         return found[0]
 
