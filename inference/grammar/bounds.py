@@ -16,13 +16,15 @@ MAX_REPETITIONS = 100_000
 A fixed text of that length takes the library 0.1 s for one token. A model's longest answer has about as many.
 """
 _TOKEN = re.compile(
-    r"""\\[pPx]\{[^}]*\} | \\. | \[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]  # one character
-    | \{(?P<least>\d+),?(?P<most>\d*)\}
+    r"""\\[pPx]\{[^}]*+(?:\}|\Z) | \\. | \[\^?\]?(?:\\.|\[:\w++:\]|[^\]\\])*+(?:\]|\Z)  # one character
+    | \{(?P<least>\d++),?(?P<most>\d*+)\}
     | \((?:\?(?:P?<\w+>|[\w-]*:))?
     | .""",
     re.DOTALL | re.VERBOSE,
 )
 _MAX_DIGITS = 18
+_MOST = 10**_MAX_DIGITS
+"""Sizes above it count as this one."""
 _MAX_DEPTH = 64
 """Levels of a schema that are read. The library refuses deeper ones."""
 
@@ -47,7 +49,8 @@ def size_of(regex: str) -> int:
         elif text == ")" and len(sizes) > 1:
             last += sizes.pop()
         elif token["least"]:
-            last *= max(int(number[:_MAX_DIGITS]) for number in (token["least"], token["most"] or "0", "1"))
+            times = max(int(number[:_MAX_DIGITS]) for number in (token["least"], token["most"] or "0", "1"))
+            last = min(last * times, _MOST)
         else:
             sizes[-1] += last
             last = 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
@@ -54,7 +55,7 @@ class Host:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
-        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(2)}"  # a container repeats the first two
         self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import threading
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +48,7 @@ class SignInThrottle:
     @contextmanager
     def place(self, address: str) -> Iterator[None]:
         """Hold a place for one password check. Raises TooMany without waiting: a waiting request holds a thread."""
+        address = _network(address)
         with self._lock:
             if self._taken.total() >= MAX_AT_ONCE or self._taken[address] >= MAX_AT_ONCE_OF_ADDRESS:
                 raise TooMany(1)
@@ -65,7 +67,7 @@ def begin_attempt(name: str, address: str) -> FailedSignIn:
     FailedSignIn.objects.filter(at__lte=now - WINDOW).delete()
     network = _network(address)
     attempt = FailedSignIn.objects.create(
-        account_and_address=_hidden(f"{name.strip().casefold()}\0{network}"), address=_hidden(network), at=now
+        account_and_address=_hidden(f"{_account(name)}\0{network}"), address=_hidden(network), at=now
     )
     earlier = FailedSignIn.objects.filter(pk__lt=attempt.pk)
     waits = (
@@ -89,12 +91,19 @@ def _wait_s(failures: QuerySet[FailedSignIn], most: int, now: datetime) -> int:
     return max((math.ceil((at + WINDOW - now).total_seconds()) for at in decisive), default=0)
 
 
+def _account(name: str) -> str:
+    """The name as sign-in compares it: other spellings of one account are one account."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
 def _network(address: str) -> str:
     """The address, or the network of an IPv6 address: one client has all addresses of it."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
         return address
+    if found.version == 6 and found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
     return str(ipaddress.ip_network(f"{found}/64", strict=False)) if found.version == 6 else str(found)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import TERMINAL, RequestCancelled
-from inference.protocol.failures import Failure
+from inference.protocol.failures import LOG_LOST, Failure
 from webapp.lifecycle.watch import end
 from webapp.requests import services
 from webapp.requests.models import Request
@@ -34,8 +34,10 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
         return False
     try:
         log.cancel(request.pk)
-        known = frames[-1].last_seq if frames else 0
-        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, known)
+        if not frames:
+            end(request, LOG_LOST)
+            return True
+        log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, frames[-1].last_seq)
         if not is_started(events):
             end(request, _STOPPED_EARLY)
     except (Fenced, LogLost):

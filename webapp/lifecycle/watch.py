@@ -140,8 +140,12 @@ def _is_worker_alive(events: list[AnyEvent]) -> bool:
 
 
 def end(request: Request, failure: Failure) -> None:
-    """Settle the request as failed. Its log is fenced first, so that a late worker cannot write."""
+    """Settle the request as failed. Its log is fenced first, so that a late worker cannot write.
+
+    The cancel flag ends a sequence that is silent: it appends nothing, and never meets the fence.
+    """
     request.attempt += 1
     request.save(update_fields=["attempt"])
+    services.event_log().cancel(request.id)
     services.event_log().fence(request.id, request.attempt)
     settle(request.pk, failure)

@@ -64,7 +64,7 @@ def _note(user_id: int, now: datetime, is_clean: bool) -> None:
     if not is_clean:
         erasure.is_overwritten = False
     if not erasure.is_overwritten:
-        erasure.is_overwritten = overwrite(erasure.deleted)
+        erasure.is_overwritten = keys.rewrite_file() and overwrite(erasure.deleted)
     erasure.erased_at = erasure.erased_at or now
     if is_clean and erasure.is_overwritten and now >= erasure.begun_at + LATE:
         erasure.done_at = now

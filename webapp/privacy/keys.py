@@ -34,6 +34,21 @@ def forget(user_id: int, owned: Owned) -> int:
     return num + sum(_take_out(client, queue, user_id, owned) for queue in QUEUES)
 
 
+def rewrite_file() -> bool:
+    """Have Redis write its append-only file anew, without what was deleted; False while it writes one already.
+
+    Raises RedisError.
+    """
+    client = _client()
+    persistence: Any = client.info("persistence")
+    if not persistence["aof_enabled"]:
+        return True
+    if persistence["aof_rewrite_in_progress"] or persistence["aof_rewrite_scheduled"]:
+        return False
+    client.bgrewriteaof()
+    return True
+
+
 def forget_shared() -> None:
     """Delete results that may be any user's. Raises RedisError."""
     for pattern in _SHARED:

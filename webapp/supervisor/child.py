@@ -82,9 +82,12 @@ class Child:
             return f"was ended by {signal.Signals(-status).name}"
         return f"ended ({status}): {self.last_line()}"
 
+    def log(self) -> str:
+        return self.log_path.read_text("utf-8", "replace")
+
     def last_line(self) -> str:
         """The log's last line, usually the reason for the exit."""
-        lines = self.log_path.read_text("utf-8", "replace").strip().splitlines()
+        lines = self.log().strip().splitlines()
         return lines[-1] if lines else "(its log is empty)"
 
     def _end_group(self) -> None:

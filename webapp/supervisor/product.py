@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -71,9 +71,8 @@ class Product:
         """Rename Redis's files, so that it starts with nothing; return their new folder. None: there are none."""
         if not self._redis_data.is_dir() or not any(self._redis_data.iterdir()):
             return None
-        kept = self._redis_data.with_name("redis.damaged")
-        shutil.rmtree(kept, ignore_errors=True)
-        return self._redis_data.replace(kept)
+        places = (self._redis_data.with_name(f"redis.damaged-{number}") for number in itertools.count(1))
+        return self._redis_data.replace(next(place for place in places if not place.exists()))
 
     def start_inference(self) -> Child:
         return self._worker("inference", "inference.worker.app", "generate", 256)

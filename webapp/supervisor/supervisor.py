@@ -127,7 +127,8 @@ class Supervisor:
         self._add(self._product.start_redis)
         (part,) = self._parts
         self._wait(lambda: _answers(client) or part.child.exit_status is not None, is_checked=False)
-        if part.child.exit_status is not None and (kept := self._product.put_redis_data_aside()):
+        is_unreadable = part.child.exit_status is not None and "append only file" in part.child.log()
+        if is_unreadable and (kept := self._product.put_redis_data_aside()):
             self._say(f"Redis could not read what the last run left ({part.child.last_line()}); it is kept in {kept}")
             part.child = part.start()
         self._wait(lambda: _answers(client))
@@ -143,7 +144,7 @@ class Supervisor:
             time.sleep(_POLL_S)
 
     def _check(self) -> None:
-        """Raises CannotStart where a process ended: what ends at the first start would end at the next."""
+        """Raises CannotStart where a process ended. It would end at the next start too."""
         for child in [part.child for part in self._parts if part.child.exit_status is not None]:
             message = f"the {child.name} process {child.ending()}"
             raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
@@ -159,7 +160,11 @@ class Supervisor:
             self._say(f"the {part.child.name} process {part.child.ending()}; it starts again {when}")
             self._end_its_requests(part.child.name)
         if time.monotonic() >= part.due_at:
-            part.child, part.due_at = part.start(), None
+            try:
+                part.child, part.due_at = part.start(), None
+            except OSError as error:  # no memory, no process or no file can be had at the moment
+                part.due_at = time.monotonic() + part.backoff.next_delay_s(0)
+                self._say(f"the {part.child.name} process cannot be started ({error}); it is tried again")
 
     def _end_its_requests(self, name: str) -> None:
         if name == "inference":

@@ -77,7 +77,7 @@ class UsageRecord(_Kind, _Ending, _Tokens):
     is_cache_known = models.BooleanField(null=True)
     """False: a remote back end did not report its cache."""
     price_version = models.CharField(max_length=64, blank=True)
-    """`unpriced`: the model had no price. Empty: no token was used."""
+    """`unpriced`: the model had no price. Empty: there is no bill, and no token counts."""
     cost_nano = models.BigIntegerField(null=True)
     saved_nano = models.BigIntegerField(null=True)
     """Cost of the same tokens without a cache, minus the cost. Writing to the cache may cost more than it saves."""

@@ -32,7 +32,7 @@ class Cost:
 
 
 NO_COST = Cost(None, None, "", "")
-"""No token was used."""
+"""There is no bill: no token was used, or the answer failed. No token counts then."""
 
 
 def record_use(request: Request, outcome: Outcome, cost: Cost) -> None:
@@ -68,7 +68,7 @@ def use_of(request: Request, outcome: Outcome, cost: Cost) -> UsageRecord:
         duration_us=outcome.duration_us,
         worker=outcome.worker or "",
         num_attempts=outcome.num_attempts,
-        **_tokens(outcome.usage),
+        **_tokens(outcome.usage if cost.price_version else Usage()),
     )
 
 

@@ -143,9 +143,11 @@ async function savedTrace(
   id: string,
 ): Promise<{ content: Uint8Array; observed: RequestObserved | null } | null> {
   const response = await fetch(`/api/requests/${id}/trace`).catch(() => null);
-  if (!response?.ok) return null;
-  const observed = response.headers.get("Sightglass-Observed");
+  if (!response) return null;
+  // A refusal's body is read too: the browser counts a request as running until it is.
   const content = new Uint8Array(await response.arrayBuffer());
+  if (!response.ok) return null;
+  const observed = response.headers.get("Sightglass-Observed");
   return { content, observed: observed ? (JSON.parse(observed) as RequestObserved) : null };
 }
 

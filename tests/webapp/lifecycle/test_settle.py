@@ -48,6 +48,7 @@ from webapp.traces.file.archive import decode, encode
 from webapp.traces.file.column_writer import to_columns
 from webapp.traces.file.columns import TokenColumns
 from webapp.traces.models import Trace
+from webapp.usage.models import UsageRecord
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -228,6 +229,7 @@ def test_an_answer_that_failed_costs_nothing(request_: Request) -> None:
     request_.refresh_from_db()
     assert (request_.status, request_.error_code, request_.cost_nano) == ("failed", "internal", None)
     assert not saved(request_, BillPosted) and not LedgerEntry.objects.exists()
+    assert UsageRecord.objects.get().output == 0
 
 
 def test_a_request_whose_log_was_lost_still_leaves_a_trace_that_can_be_read(
