@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -45,6 +46,8 @@ def test_prices_are_previewed_before_they_are_set_and_can_be_taken_back(desk: Pa
     desk.goto(at(product, "/admin/prices/"))
     desk.get_by_role("button", name="New prices of demo-large").click()
     dialog = desk.get_by_role("dialog", name="New prices of demo-large")
+    # Not the first possible day: it is today where no request has been priced since midnight.
+    dialog.get_by_label("From").fill((datetime.now(UTC).date() + timedelta(days=2)).isoformat())
     dialog.get_by_label("Output").fill("-1")
     dialog.get_by_role("button", name="Preview").click()
     expect(dialog.get_by_text("A price cannot be negative.")).to_be_visible()
