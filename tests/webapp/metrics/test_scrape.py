@@ -183,7 +183,7 @@ def test_http_requests_count_by_route_and_not_by_address(
     assert more == {
         ("GET", "/shared/<str:token>", "404"): 1,
         ("GET", "_OTHER", "404"): 1,
-        ("_OTHER", "/healthz", "200"): 1,
+        ("_OTHER", "/healthz", "405"): 1,
         ("GET", "/metrics", "200"): 1,
     }
     assert "s3cret" not in site.get("/metrics").content.decode()
