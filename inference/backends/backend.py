@@ -21,6 +21,11 @@ from inference.protocol.snapshot import Work, WorkerRequest, WorkState
 class AlreadyRunning(Exception):
     """The same request is running; its second delivery must not disturb it."""
 
+    def __init__(self, request: GenerationRequest) -> None:
+        """request: the one that is running."""
+        super().__init__(f"{request.request_id} is running already")
+        self.attempt = request.attempt
+
 
 @dataclass(frozen=True)
 class Job:
@@ -31,6 +36,8 @@ class Job:
     clock: Clock
     grammar: Grammar | None = None
     """The constraint on the answer's form, for a back end that masks tokens itself."""
+    output_ids: tuple[int, ...] = ()
+    """Tokens of this answer that an earlier attempt sampled: output, of which none is sampled or billed again."""
     outputs: SimpleQueue[StepOutput] = field(default_factory=SimpleQueue)
     is_first_out: threading.Event = field(default_factory=threading.Event)
     """Set by the reader once it has dealt with the first token."""

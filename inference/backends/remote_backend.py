@@ -106,8 +106,8 @@ class RemoteBackend(threading.Thread):
         """Any thread may call this. Raises AlreadyRunning."""
         request_id = job.request.request_id
         with self._lock:
-            if request_id in self._jobs:
-                raise AlreadyRunning(f"{request_id} is running already")
+            if running := self._jobs.get(request_id):
+                raise AlreadyRunning(running.request)
             if self.is_stopping:
                 job.outputs.put(StepOutput(request_id, [], Usage(), "error", self._farewell, code="worker_lost"))
                 return

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx
+import msgspec
 
 from inference.backends.backend import Job
 from inference.backends.chunks import Candidate, Choice, Chunk, Progress, choices, decode_chunk, malformed, payloads
@@ -41,15 +42,19 @@ class RemoteStream:
 
     def __init__(self, job: Job, server: Server, vocabulary: Vocabulary, table: TokenTable, patience: Patience) -> None:
         self._job = job
+        self._num_resumed = len(job.output_ids)
+        answer_so_far = (*job.request.kept_ids, *job.output_ids)
+        self._request = msgspec.structs.replace(job.request, kept_ids=answer_so_far)
+        """The request as the server reads it: tokens of an earlier attempt go to it as a fork's kept ones do."""
         self._server = server
         self._vocabulary = vocabulary
         self._table = table
         self._patience = patience
-        self._is_greedy = is_greedy(job.request.params)
+        self._is_greedy = is_greedy(self._request.params)
         self._num_tokens = 0
-        self._num_kept = len(job.request.kept_ids)
-        self._num_prompt = len(job.request.prompt_ids) + self._num_kept
-        """Tokens that the server reads: the prompt and, for a fork, its answer so far."""
+        self._num_kept = len(self._request.kept_ids)
+        self._num_prompt = len(self._request.prompt_ids) + self._num_kept
+        """Tokens that the server reads: the prompt and the answer so far."""
         self._num_prefilled = 0
         self._prefill_ms = 0
         self._num_cached: int | None = None
@@ -72,6 +77,9 @@ class RemoteStream:
         """Deliver the answer and its end, an error's included. A cancelled run delivers no end: see `end`."""
         try:
             self._check()
+            if reason := self._ended_before():
+                self.end(reason)
+                return
             await self._read(client)
             self.end(self._finish_reason)
         except BackendError as error:
@@ -94,8 +102,14 @@ class RemoteStream:
         refused = StepOutput(request_id, [], usage, "error", message, None, None, self._admitted_at, is_known, code)
         self._job.outputs.put(refused)
 
+    def _ended_before(self) -> FinishReason | None:
+        """Return the reason for which the tokens of an earlier attempt are the whole answer."""
+        if self._job.output_ids and self._job.output_ids[-1] in self._job.stop_ids:
+            return "stop"
+        return "length" if self._job.output_ids and self._max_tokens <= 0 else None
+
     def _check(self) -> None:
-        request, window = self._job.request, self._server.window
+        request, window = self._request, self._server.window
         if wrong := problem(self._server.kind, request):
             raise BackendError("unsupported", wrong)
         if window is not None and self._num_prompt >= window:
@@ -103,7 +117,7 @@ class RemoteStream:
             raise BackendError("prompt_too_long", message)
 
     async def _read(self, client: httpx.AsyncClient) -> None:
-        request, server = self._job.request, self._server
+        request, server = self._request, self._server
         body = completion_body(server.kind, server.model, request, self._job.stop_ids, self._max_tokens)
         async with asyncio.timeout(self._patience.first_s) as limit:
             async with client.stream("POST", server.completions_url, json=body) as response:
@@ -121,7 +135,7 @@ class RemoteStream:
 
     @property
     def _max_tokens(self) -> int:
-        request, window = self._job.request, self._server.window
+        request, window = self._request, self._server.window
         limit = request.params.max_tokens - self._num_kept
         return limit if window is None else min(limit, window - self._num_prompt)
 
@@ -226,10 +240,15 @@ class RemoteStream:
             self._finish_reason = "length"
 
     def _usage(self) -> Usage:
-        """Count the tokens seen; a server's own count may include some that it did not show."""
-        num_prompt = self._num_prompt if self._num_tokens else self._num_prefilled
-        num_cached = min(self._num_cached or 0, num_prompt)
-        return Usage(uncached_input=num_prompt - num_cached, cache_read=num_cached, output=self._num_tokens)
+        """Count the tokens seen; a server's own count may include some that it did not show.
+
+        Tokens of an earlier attempt are output, however often a server reads them.
+        """
+        num_read = self._num_prompt if self._num_tokens else self._num_prefilled
+        num_input = min(num_read, self._num_prompt - self._num_resumed)
+        num_cached = min(self._num_cached or 0, num_input)
+        num_output = self._num_resumed + self._num_tokens
+        return Usage(uncached_input=num_input - num_cached, cache_read=num_cached, output=num_output)
 
     def _deliver(self, events: list[AnyEvent], reason: FinishReason | None = None) -> None:
         output = StepOutput(

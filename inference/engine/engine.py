@@ -30,6 +30,7 @@ from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import Clock
 from inference.models.blocks import BYTES_PER_VALUE
 from inference.protocol.events import CacheShape
+from inference.protocol.failures import FailureCode
 from inference.protocol.request import FinishReason, GenerationRequest, StepCommand
 from inference.protocol.snapshot import Work
 from inference.sampling import vocabulary
@@ -137,11 +138,20 @@ class Engine:
             self._counters.num_decode_tokens += len(slot.sequence.output_ids) - num_before
 
     def submit(
-        self, request: GenerationRequest, stop_ids: frozenset[int], clock: Clock, grammar: Grammar | None = None
+        self,
+        request: GenerationRequest,
+        stop_ids: frozenset[int],
+        clock: Clock,
+        grammar: Grammar | None = None,
+        output_ids: tuple[int, ...] = (),
     ) -> Sequence:
-        """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range)."""
+        """Queue a request. Raises PromptTooLong, EngineOverloaded, ValueError (no prompt, or ids out of range).
+
+        output_ids: the tokens that an earlier attempt sampled; the answer goes on after them.
+        """
         sequence = Sequence(request, stop_ids, clock, self.window)
         self._check(sequence)
+        sequence.resume(output_ids)
         sampler = Sampler(
             request.params, request.prompt_ids, request.num_candidates, grammar, self._summarise, self._pieces.piece
         )
@@ -237,9 +247,10 @@ class Engine:
                 self._advance(results, facts)
         except Exception:
             logger.exception("a step failed")
-            for share in step.shares:
-                share.sequence.finish("error", _FAILED)
             self._probe()
+            code: FailureCode = "worker_lost" if self.is_device_lost else "internal"
+            for share in step.shares:
+                share.sequence.finish("error", _FAILED, code)
 
     def _probe(self) -> None:
         """Note a lost device. After some GPU errors every later call from this process fails too."""

@@ -49,6 +49,9 @@ class EventLog(Protocol):
         """Return True for the first claim of the attempt: a task delivered twice runs once. Raises Fenced, and LogLost
         where there is no log."""
 
+    def is_claimed(self, request_id: str, attempt: int) -> bool:
+        """Return whether a worker has claimed the attempt."""
+
     def cancel(self, request_id: str) -> None:
         """Set the flag that the engine reads each step."""
 

@@ -26,6 +26,12 @@ def commands_key(request_id: str) -> str:
     return f"{PREFIX}log:{request_id}:commands"
 
 
+LEASES = f"{PREFIX}{{leases}}:deadlines"
+"""Sorted set: open requests by the deadline of their lease, in ms since the epoch by Redis's clock."""
+LEASE_ATTEMPTS = f"{PREFIX}{{leases}}:attempts"
+"""Hash: the attempt that holds each request's lease."""
+
+
 def worker_key(name: str) -> str:
     """Hash: state, progress, message of one inference worker; expires without its heartbeat."""
     return f"{PREFIX}worker:{name}"

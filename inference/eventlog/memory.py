@@ -61,6 +61,10 @@ class MemoryEventLog:
             log.claimed.add(attempt)
             return is_first
 
+    def is_claimed(self, request_id: str, attempt: int) -> bool:
+        with self._lock:
+            return attempt in self._logs.get(request_id, _Log()).claimed
+
     def _own(self, request_id: str, attempt: int) -> _Log:
         log = self._logs.setdefault(request_id, _Log())
         if attempt < log.attempt:

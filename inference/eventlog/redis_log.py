@@ -130,6 +130,9 @@ class RedisEventLog:
             owner: Any = self._claim(keys=[meta_key(request_id)], args=[attempt, claim])
         return bool(owner == claim.encode())
 
+    def is_claimed(self, request_id: str, attempt: int) -> bool:
+        return bool(self._client.hexists(meta_key(request_id), f"claim:{attempt}"))
+
     def cancel(self, request_id: str) -> None:
         pipeline = self._client.pipeline()
         pipeline.hset(meta_key(request_id), "cancelled", "1")

@@ -10,6 +10,7 @@ FailureStage = Literal["gateway", "safety", "context", "prompt", "generation", "
 FailureCode = Literal[
     "blocked",
     "cancelled",
+    "ended_workers",
     "grammar_too_complex",
     "internal",
     "invalid_grammar",
@@ -32,6 +33,7 @@ FailureCode = Literal[
 FAILURES: dict[FailureCode, str] = {
     "blocked": "Blocked by the safety policy: the message did not reach the model",
     "cancelled": "The request was stopped before it reached the model",
+    "ended_workers": "The workers that computed this request ended",
     "grammar_too_complex": "The form that was asked for is too complex",
     "internal": "Something failed in the server",
     "invalid_grammar": "The answer cannot take the form that was asked for",

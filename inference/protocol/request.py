@@ -191,6 +191,8 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Fences the log: appends of an older attempt are refused."""
     log_seq: int = 0
     """The log's last seq when the generation was queued: a log that ends before it has lost events."""
+    is_resumed: bool = False
+    """True: an earlier attempt was interrupted. The log has the tokens that it released."""
     model: str
     prompt_ids: tuple[int, ...]
     """The whole prompt, as token ids."""

@@ -13,12 +13,13 @@ from redis.exceptions import RedisError
 
 from inference.backends.backend import AlreadyRunning
 from inference.eventlog.event_log import Fenced, LogLost
+from inference.eventlog.leases import Holding
 from inference.logs.request import name_request
 from inference.protocol.codec import decode_generation
-from inference.protocol.failures import LOG_LOST, SERVICE_STOPPED, Failure, GrammarError
+from inference.protocol.failures import LOG_LOST, Failure, GrammarError
 from inference.protocol.request import GenerationRequest
 from inference.queue.app import make_app, set_up_log, set_up_worker
-from inference.worker.generation import Generation
+from inference.worker.generation import Generation, Interrupted
 from inference.worker.host import Host, ModelUnavailable
 from inference.worker.settings import read_settings
 
@@ -49,17 +50,21 @@ def _stop_host(**_: Any) -> None:
 
 @app.task(name="inference.generate")
 def generate(payload: str) -> None:
-    """Run one GenerationRequest, as JSON, and hand its request to settle. A second delivery does nothing."""
+    """Run one GenerationRequest, as JSON, and report that it is over. A second delivery does nothing."""
     assert app.host is not None
     request = decode_generation(payload)
     name_request(request.request_id)
+    arrived_ns = time.monotonic_ns()
     try:
-        if app.host.log.claim(request.request_id, request.attempt):
-            _run(app.host, request, time.monotonic_ns())
-        else:
+        if not app.host.log.claim(request.request_id, request.attempt):
             logger.warning("gave up %s: it was delivered before", request.request_id)
-    except (Fenced, LogLost, RedisError) as error:
-        # The watchdog settles it, as it settles a request whose worker is lost.
+            return
+        with app.host.leases.held(Holding(request.request_id, request.attempt)):
+            _run(app.host, request, arrived_ns)
+    except Interrupted as error:
+        logger.warning("hands over %s: %s", request.request_id, error)
+    except (Fenced, AlreadyRunning, LogLost, RedisError) as error:
+        # Its lease runs out: the watchdog decides from the log how the request goes on.
         logger.warning("gave up %s: %s", request.request_id, error)
 
 
@@ -68,11 +73,8 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
     failure: Failure | None
     try:
         failure = Generation(host.services(), request, arrived_ns).run()
-        if failure and failure.code == "worker_lost" and host.is_stopping:
-            failure = SERVICE_STOPPED
-    except (Fenced, AlreadyRunning) as error:
-        logger.warning("gave up %s: %s", request_id, error)
-        return
+    except (Interrupted, Fenced, AlreadyRunning, RedisError):
+        raise
     except LogLost as error:
         logger.warning("the log of %s is lost: %s", request_id, error)
         failure = LOG_LOST
@@ -84,4 +86,4 @@ def _run(host: Host, request: GenerationRequest, arrived_ns: int) -> None:
         logger.exception("generation of %s failed", request_id)
         failure = Failure("generation", "internal", "The inference worker failed; its log has the details.")
     kwargs = {"failure": msgspec.to_builtins(failure)} if failure else {}
-    app.send_task("lifecycle.settle", args=[request_id], kwargs=kwargs, queue="settle")
+    app.send_task("lifecycle.advance", args=[request_id], kwargs=kwargs, queue="settle")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 import time
@@ -104,8 +105,8 @@ class EngineThread(threading.Thread):
         """Queue a job for the engine. Any thread may call this. Raises AlreadyRunning."""
         request_id = job.request.request_id
         with self._claims:
-            if request_id in self._jobs:
-                raise AlreadyRunning(f"{request_id} is running already")
+            if running := self._jobs.get(request_id):
+                raise AlreadyRunning(running.request)
             self._jobs[request_id] = job
         self._inbox.put(lambda: self._submit(job))
 
@@ -125,9 +126,9 @@ class EngineThread(threading.Thread):
     def run(self) -> None:
         """Run until the thread is stopped, or its device is lost."""
         self._flags.start()
-        while not self.is_stopping:
+        while not self.is_stopping and not self.engine.is_device_lost:
             self.turn()
-        self._fail_all(self._farewell)
+        self._fail_all(_DEVICE_LOST if self.engine.is_device_lost else self._farewell)
 
     def turn(self) -> None:
         """Take submitted jobs, make a step, end cancelled requests. The thread itself calls this."""
@@ -136,8 +137,6 @@ class EngineThread(threading.Thread):
             self._step_began = time.monotonic()
             self._step()
             self._step_began = float("inf")
-            if self.engine.is_device_lost:
-                self.stop(_DEVICE_LOST)
         if self._jobs:
             self._cancel()
 
@@ -157,7 +156,7 @@ class EngineThread(threading.Thread):
         if self._jobs.get(job.request.request_id) is not job:  # refused while it waited in the inbox
             return
         try:
-            self.engine.submit(job.request, job.stop_ids, job.clock, job.grammar)
+            self.engine.submit(job.request, job.stop_ids, job.clock, job.grammar, job.output_ids)
         except PromptTooLong as error:
             self._refuse(job, "prompt_too_long", str(error))
         except EngineOverloaded as error:
@@ -197,9 +196,10 @@ class EngineThread(threading.Thread):
         job.outputs.put(output)
 
     def _fail_all(self, message: str) -> None:
+        code: FailureCode = "worker_lost" if self.is_stopping or self.engine.is_device_lost else "internal"
         for request_id in list(self._jobs):
             self.engine.fail(request_id, message)
         for output in self.engine.take_finished():
-            self._deliver(output)
+            self._deliver(dataclasses.replace(output, code=code) if output.finish_reason == "error" else output)
         for job in list(self._jobs.values()):  # jobs in the inbox, and any that the engine no longer knows
-            self._refuse(job, "worker_lost" if self.is_stopping else "internal", message)
+            self._refuse(job, code, message)

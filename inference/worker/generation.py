@@ -5,13 +5,15 @@ The engine never waits for Redis or the classifier: both are called here, in the
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty
+from typing import Literal, NoReturn
 
 import msgspec
 
-from inference.backends.backend import Backend, Job
+from inference.backends.backend import AlreadyRunning, Backend, Job
 from inference.engine.step_output import StepOutput
 from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import EventLog
@@ -22,8 +24,10 @@ from inference.protocol.events import (
     CacheLookedUp,
     DraftVerified,
     GenerationFinished,
+    GenerationInterrupted,
     GenerationPreempted,
     GenerationQueued,
+    GenerationResumed,
     GenerationStarted,
     GrammarMasked,
     PrefillAdvanced,
@@ -32,15 +36,18 @@ from inference.protocol.events import (
     TokenSampled,
 )
 from inference.protocol.failures import Failure
-from inference.protocol.request import FinishReason, GenerationRequest, Usage
+from inference.protocol.request import FinishReason, GenerationRequest, StepCommand, Usage
 from inference.safety import Guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.output_guard import OutputGuard
 from inference.worker.repetition import Repetition
+from inference.worker.resumption import Resumption, permitted, resumption_of
 
 _ALIVE_CHECK_S = 1.0
 _COMMANDS_S = 0.04
 """Step mode: interval between reads of a person's commands; people do not notice so short a delay."""
+_TAKE_OVER_S = 10.0
+"""Longest wait for the end of an earlier attempt in the same worker."""
 _IDLE_S = 600.0
 """Step mode: longest wait of an answer for a choice."""
 _NO_CHOICE = "step mode: no choice for 10 minutes"
@@ -56,6 +63,13 @@ class WorkerServices:
     grammars: Grammars
     guard: Guard
     log: EventLog
+    resuming: threading.Lock = field(default_factory=threading.Lock)
+    """Held by one resumed answer at a time, until its log has a new token. So a sequence that ends each worker is
+    resumed alone, and no other is blamed for it."""
+
+
+class Interrupted(Exception):
+    """The worker ends before the answer does; another attempt goes on."""
 
 
 class Generation:
@@ -69,7 +83,7 @@ class Generation:
         alive_check_s: float = _ALIVE_CHECK_S,
         idle_s: float = _IDLE_S,
     ) -> None:
-        """Raises GrammarError.
+        """Raises GrammarError, RedisError.
 
         alive_check_s: interval between looks at the back end while it sends nothing.
         idle_s: in step mode, the longest wait for a choice.
@@ -83,7 +97,9 @@ class Generation:
         self._arrived_at = clock.at() - (time.monotonic_ns() - arrived_ns) // 1000
         params = request.params
         stop_ids = services.tokenizer.eos_ids | set(params.stop_token_ids)
-        self._job = Job(request, stop_ids, clock, services.grammars.compile(params))
+        self._resumed = resumption_of(services.log.read(request.request_id)) if request.is_resumed else None
+        output_ids = self._resumed.ids if self._resumed else ()
+        self._job = Job(request, stop_ids, clock, services.grammars.compile(params), output_ids)
         self._guard = OutputGuard(
             services.guard if request.policy is None else services.guard.under(request.policy),
             clock,
@@ -94,7 +110,10 @@ class Generation:
             _repetition(request) if params.stop_on_repetition else None,
         )
         self._guard.keep([services.tokenizer.piece(token) for token in request.kept_ids], request.kept_text)
-        self._log_seq = request.log_seq
+        if self._resumed:
+            shown = request.kept_text + self._resumed.text
+            self._guard.resume(self._resumed.tokens, shown, self._resumed.num_withheld)
+        self._log_seq = self._resumed.last_seq if self._resumed else request.log_seq
         self._is_started = False
         self._is_waiting = True
         """True in the engine's queue: before the start, and again after a preemption."""
@@ -102,6 +121,9 @@ class Generation:
         self._last_pulse = 0
         self._reported_at = clock.at()
         self._num_commands = 0
+        self._awaits_proposal = request.is_resumed
+        """Step mode: a command is void before its token is proposed."""
+        self._is_on_trial = False
         self._proposed_at = clock.at()
         """Step mode: the time since which the proposed token waits; only a chosen token ends the wait."""
         self._is_paused = False
@@ -110,17 +132,54 @@ class Generation:
     def run(self) -> Failure | None:
         """Run the generation to its end; returns the failure, if any.
 
-        Raises Fenced when a later attempt has taken over, LogLost where the log lost events, AlreadyRunning when this
-        one was delivered twice.
+        Raises Interrupted when the worker ends first, Fenced when a later attempt has taken over, LogLost where the log
+        lost events, AlreadyRunning when this one was delivered twice.
         """
         try:
-            return self._run()
+            if self._resumed is None:
+                return self._run()
+            return None if self._resumed.is_finished else self._resume(self._resumed)
         finally:
+            self._end_trial()
             if self._job.grammar is not None:
                 self._job.grammar.close()
 
+    def _resume(self, resumed: Resumption) -> Failure | None:
+        """Go on after the last token in the log, alone until there is a new one."""
+        while not self._services.resuming.acquire(timeout=self._alive_check_s):
+            if self._services.backend.is_stopping:
+                self._interrupt("stopped")
+        self._is_on_trial = True
+        if not self._services.backend.is_alive():
+            self._interrupt("lost")
+        request = self._request
+        told = GenerationResumed(
+            at=self._clock.at(), attempt=request.attempt, worker=self._services.name, num_tokens=len(resumed.tokens)
+        )
+        self._append([told])
+        return self._run()
+
+    def _end_trial(self) -> None:
+        if self._is_on_trial:
+            self._is_on_trial = False
+            self._services.resuming.release()
+
+    def _submit(self) -> None:
+        """Submit, after the end of an earlier attempt that still runs here. Raises AlreadyRunning."""
+        deadline = time.monotonic() + _TAKE_OVER_S
+        while True:
+            try:
+                self._services.backend.submit(self._job)
+                return
+            except AlreadyRunning as error:
+                if error.attempt >= self._request.attempt or time.monotonic() > deadline:
+                    raise
+                self._services.backend.finish(self._request.request_id, "abort")
+                time.sleep(_COMMANDS_S)
+
     def _run(self) -> Failure | None:
-        self._services.backend.submit(self._job)
+        self._submit()
+        self._end_early()
         try:
             while True:
                 output = self._next()
@@ -149,7 +208,7 @@ class Generation:
 
     def _apply_step_commands(self) -> None:
         """Step mode: forward the person's commands; abort after 10 minutes without a choice."""
-        if not self._request.is_stepped:
+        if not self._request.is_stepped or self._awaits_proposal:
             return
         backend, request_id = self._services.backend, self._request.request_id
         for command in self._services.log.commands(request_id, self._num_commands):
@@ -161,6 +220,16 @@ class Generation:
             cancelled = RequestCancelled(at=self._clock.at(), by=_NO_CHOICE)
             self._append([cancelled])
             backend.finish(request_id, "abort")
+
+    def _take_up_commands(self, position: int) -> None:
+        """Step mode, resumed: run on as far as the commands before the first proposal allow."""
+        self._awaits_proposal = False
+        commands = self._services.log.commands(self._request.request_id, 0)
+        self._num_commands = sum(command.position < position for command in commands)
+        num_tokens = permitted(commands, position)
+        if num_tokens != 0:
+            command = StepCommand(position=position, num_tokens=num_tokens)
+            self._services.backend.take(self._request.request_id, command)
 
     def _report_waiting(self) -> None:
         """Report the number of requests in front while the back end moves: a silent request would count as lost."""
@@ -174,6 +243,8 @@ class Generation:
         self._append([queued])
 
     def _forward(self, output: StepOutput) -> None:
+        if output.finish_reason == "error" and self._is_worker_lost(output):
+            self._interrupt("stopped" if self._services.backend.is_stopping else "lost")
         events: list[AnyEvent] = [] if self._is_started or not output.events else [self._started(output)]
         proposed: TokenProposed | None = None
         for event in output.events:
@@ -200,6 +271,8 @@ class Generation:
             events += self._guard.propose(proposed)
             self._proposed_at = self._clock.at()
             self._end_early()
+            if self._awaits_proposal:
+                self._take_up_commands(proposed.token.position)
         elif self._guard.is_due:
             events += self._guard.release()
             self._end_early()
@@ -210,6 +283,17 @@ class Generation:
         """Append to the log, which must still have all that this generation wrote. Raises Fenced, LogLost."""
         request = self._request
         self._log_seq = self._services.log.append(request.request_id, events, request.attempt, self._log_seq)
+        if any(isinstance(event, TokenSampled | TokenProposed) for event in events):
+            self._end_trial()
+
+    def _interrupt(self, cause: Literal["lost", "stopped"]) -> NoReturn:
+        """Tell the log that this attempt is over, and that the answer is not. Raises Interrupted, Fenced, LogLost."""
+        request, worker = self._request, self._services.name
+        told = GenerationInterrupted(
+            at=self._clock.at(), attempt=request.attempt, cause=cause, worker=worker, silent_us=0
+        )
+        self._append([told])
+        raise Interrupted(cause)
 
     def _end_early(self) -> None:
         if self._guard.is_blocked:
@@ -239,11 +323,14 @@ class Generation:
 
     def _finished(self, output: StepOutput) -> GenerationFinished:
         assert output.finish_reason is not None
+        request = self._request
+        num_input = len(request.prompt_ids) + len(request.kept_ids)
+        usage = self._resumed.billed(output.usage, num_input) if self._resumed else output.usage
         return GenerationFinished(
             at=self._clock.at(),
             finish_reason=self._reason(output.finish_reason),
             # The user does not pay for tokens that the engine made before it learnt of the answer's end.
-            usage=msgspec.structs.replace(output.usage, output=self._guard.num_tokens),
+            usage=msgspec.structs.replace(usage, output=self._guard.num_tokens),
             prefill_us=output.prefill_us,
             decode_us=output.decode_us,
             message=output.message,
@@ -258,13 +345,11 @@ class Generation:
             return "stop"
         return "repetition" if self._guard.is_repeating else reason
 
+    def _is_worker_lost(self, output: StepOutput) -> bool:
+        return output.code == "worker_lost" or self._services.backend.is_stopping
+
     def _failure(self, output: StepOutput) -> Failure | None:
-        if output.finish_reason != "error":
-            return None
-        code = output.code
-        if self._services.backend.is_stopping:
-            code = "worker_lost"
-        return Failure("generation", code, output.message)
+        return Failure("generation", output.code, output.message) if output.finish_reason == "error" else None
 
 
 def _repetition(request: GenerationRequest) -> Repetition:

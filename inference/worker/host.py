@@ -18,6 +18,7 @@ from inference.engine.loading import load_engine
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import EventLog
 from inference.eventlog.keys import worker_key
+from inference.eventlog.leases import Leases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.grammar.grammar import Grammars
 from inference.kernels.choice import find_kernels
@@ -29,6 +30,7 @@ from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.cancel_flags import CancelFlags
 from inference.worker.engine_thread import EngineThread
 from inference.worker.generation import WorkerServices
+from inference.worker.lease_keeper import LeaseKeeper
 from inference.worker.peeks import answer_peeks
 from inference.worker.publishing import Publisher
 from inference.worker.settings import WorkerSettings
@@ -40,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 _HEARTBEAT_S = 2.0
 _EXPIRY_S = 10
+_TIMEOUT_S = 5
+"""Longest wait for Redis's answer about a lease."""
 _NUM_APPEND_RETRIES = 20
 """Retries for about 17 s: longer than a Redis failover, shorter than the time limit of a silent request."""
 _STOPPED = "The inference worker was stopped. Send the message again."
@@ -59,6 +63,8 @@ class Host:
         self._started_unix_us = unix_us()
         self._client = redis.Redis.from_url(settings.redis_url)
         self.log: EventLog = RedisEventLog.from_url(settings.redis_url, num_retries=_NUM_APPEND_RETRIES)
+        self.leases = LeaseKeeper(Leases(redis.Redis.from_url(settings.redis_url, socket_timeout=_TIMEOUT_S)))
+        self.leases.start()
         self._status = {"state": "loading", "progress": "0", "message": "", "model": settings.model_name}
         self._services: WorkerServices | None = None
         self._cuda: torch.device | None = None

@@ -62,6 +62,24 @@ class OutputGuard:
         self.is_blocked = False
         """Text was withheld: the answer must end."""
 
+    def resume(self, tokens: Sequence[TokenSampled], shown: str, num_withheld: int) -> None:
+        """Continue this answer after `tokens`, which an earlier attempt released. Call it after `keep`.
+
+        shown: all text that is shown. num_withheld: tokens whose text was withheld; with any, the answer is over.
+        """
+        pieces = [token.piece for token in tokens if token.id not in self._stop_ids]
+        self._pending += "".join(map(self._detokenizer.add, pieces))
+        num_new_chars = len(shown) - self._num_released_chars
+        self._begin_sentence(self._pending[:num_new_chars])
+        self._pending = self._pending[num_new_chars:]
+        self._num_released_chars = len(shown)
+        self._num_released_tokens = len(tokens)
+        self.num_tokens = len(tokens) + num_withheld
+        self.is_blocked = num_withheld > 0
+        for token in tokens:
+            self.is_repeating = self._repetition is not None and self._repetition.add(token.id)
+        self._cut_at_stop()
+
     def keep(self, pieces: Sequence[bytes], shown: str) -> None:
         """Continue an answer taken over from elsewhere, of which the text `shown` was checked and is shown.
 

@@ -65,6 +65,8 @@ class Processes:
             ).stdout
         )
         self._children: list[Child] = []
+        self.inference: list[Child] = []
+        """All inference workers that were started."""
         self._manage("migrate", "--verbosity", "0")
         self._keep(self._product.start_redis())
         self.lifecycle = self.start_lifecycle()
@@ -79,6 +81,7 @@ class Processes:
     def start_inference(self, state: str = "ready") -> Child:
         """Returns when its model is loaded, or whatever else is expected of it."""
         child = self._keep(self._product.start_inference())
+        self.inference.append(child)
         until(lambda: any(worker["state"] == state for worker in self.workers()), 240)
         return child
 

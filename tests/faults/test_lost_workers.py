@@ -28,15 +28,14 @@ def test_without_an_inference_worker_a_request_fails_in_time(processes: Processe
     assert "Start one" in events[-1]["message"]
 
 
-def test_a_worker_killed_in_mid_answer_is_noticed_and_its_successor_serves(processes: Processes) -> None:
+def test_an_answer_without_another_worker_fails_in_time_and_the_next_worker_serves(processes: Processes) -> None:
     worker = processes.start_inference()
     request_id = processes.send("Write a very long story about a river.", max_tokens=4000)
     events = processes.events(request_id)
     seen = [next(event for event in events if event["type"] == "text.released")]
     kill(worker)
-    start = time.monotonic()
     seen += events
-    assert time.monotonic() - start < PATIENCE_S
+    assert [event["cause"] for event in seen if event["type"] == "generation.interrupted"] == ["lost"]
     assert (seen[-1]["type"], seen[-1]["code"]) == ("request.failed", "worker_lost")
     processes.wait_until_unready()
     shown = processes.settled(request_id)
@@ -72,13 +71,10 @@ def test_an_answer_whose_log_is_lost_in_its_middle_ends_by_name_and_costs_nothin
     assert [event["type"] for event in saved] == ["request.accepted", "request.failed"]
 
 
-def test_a_request_whose_message_died_with_its_worker_fails_in_time(processes: Processes) -> None:
+def test_a_request_whose_message_died_with_its_worker_is_prepared_by_the_next(processes: Processes) -> None:
     kill(processes.lifecycle)
-    request_id = processes.send("Hello")
+    request_id = processes.send("Hello", max_tokens=5)
     with closing(redis.from_url(processes.redis_url)) as client:
         assert client.delete("prepare") == 1
     processes.lifecycle = processes.start_lifecycle()
-    start = time.monotonic()
-    shown = processes.settled(request_id)
-    assert time.monotonic() - start < PATIENCE_S + START_S
-    assert (shown["status"], shown["error"]["code"]) == ("failed", "no_worker")
+    assert processes.settled(request_id)["status"] == "done"

@@ -86,7 +86,7 @@ def test_settling_delivered_many_times_at_once_settles_once(running: Processes, 
     assert any(event["type"] == "text.released" for event in events)
     kill(running.lifecycle)
     assert any(event["type"] == "generation.finished" for event in events)
-    message = waiting(queues, "settle", "lifecycle.settle")
+    message = waiting(queues, "settle", "lifecycle.advance")
     for _ in range(NUM_COPIES):
         deliver(queues, "settle", message)
     running.lifecycle = running.start_lifecycle()

@@ -14,7 +14,7 @@ from django.conf import settings
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, Frame, GenerationForked, SafetyChecked
 from inference.protocol.failures import Failure, FailureCode
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import SamplingParams
 from inference.protocol.safety_policy import Layer
 from webapp.lifecycle.fork import CannotFork, Parent, parent_of, shown_text
 from webapp.lifecycle.prepare import Prepared
@@ -22,7 +22,6 @@ from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput
 from webapp.requests.models import Request
-from webapp.safety.in_force import saved_policy
 from webapp.traces import store
 from webapp.traces.file.archive import TraceFileError
 
@@ -41,7 +40,7 @@ class ForkPreparation:
         self._request = request
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
-        self._ids, self._is_written, self._is_stepped = source.ids, source.is_written, source.is_stepped
+        self._ids, self._is_written = source.ids, source.is_written
 
     def run(self) -> Prepared:
         """Prepare the fork. Raises Failure where the parent cannot be continued."""
@@ -51,8 +50,7 @@ class ForkPreparation:
         checks, refusal = self._check()
         if refusal is not None:
             return Prepared([*checks], refusal)
-        forked = self._forked()
-        return Prepared([*taken_over, *checks, forked], self._generation(parent, forked.text))
+        return Prepared([*taken_over, *checks, self._forked()])
 
     def _parent(self) -> Parent:
         source = self._request.forked_from
@@ -102,19 +100,3 @@ class ForkPreparation:
 
     def _pieces(self) -> tuple[bytes, ...]:
         return tuple(map(services.prompt_services().tokenizer.piece, self._ids))
-
-    def _generation(self, parent: Parent, shown: str) -> GenerationRequest:
-        num_free = parent.context.window - len(parent.prompt.ids)
-        return GenerationRequest(
-            request_id=self._request.pk,
-            attempt=self._request.attempt,
-            policy=saved_policy(),
-            model=self._request.model,
-            prompt_ids=parent.prompt.ids,
-            kept_ids=self._ids,
-            kept_text=shown,
-            params=msgspec.structs.replace(self._params, max_tokens=min(self._params.max_tokens, num_free)),
-            accepted_unix_us=self._request.accepted_unix_us,
-            principal=self._request.principal,
-            is_stepped=self._is_stepped,
-        )

@@ -11,14 +11,13 @@ import msgspec
 from inference.eventlog.clock import RequestClock
 from inference.protocol.events import AnyEvent, PromptTokenized, SafetyChecked
 from inference.protocol.failures import Failure
-from inference.protocol.request import GenerationRequest, SamplingParams
+from inference.protocol.request import SamplingParams
 from webapp.context.assemble import Assembled
-from webapp.lifecycle.packing import context_event, most_output, pack
+from webapp.lifecycle.packing import context_event, pack
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
-from webapp.requests.input import MessagesInput, SavedInput, is_stepped
+from webapp.requests.input import MessagesInput, SavedInput
 from webapp.requests.models import IMPORTED, Request
-from webapp.safety.in_force import saved_policy
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class Prepared:
 
     events: list[AnyEvent]
     """The events that record the preparation, in order."""
-    result: GenerationRequest | Failure
+    failure: Failure | None = None
+    """The reason why nothing can be generated."""
 
 
 class Preparation:
@@ -47,7 +47,6 @@ class Preparation:
         self._clock = RequestClock(request.accepted_unix_us)
         self._params = msgspec.convert(request.params, SamplingParams)
         self._messages = source.messages
-        self._is_stepped = is_stepped(source)
 
     def run(self) -> Prepared:
         """Check the input and pack the prompt in parallel: both release the interpreter lock while they compute."""
@@ -86,7 +85,7 @@ class Preparation:
         return pack(self._messages, self._params)
 
     def _prepared(self, checked: SafetyChecked, packed: Packed) -> Prepared:
-        return Prepared(self._in_order(checked, packed), self._generation(packed.assembled))
+        return Prepared(self._in_order(checked, packed))
 
     def _in_order(self, checked: SafetyChecked, packed: Packed) -> list[AnyEvent]:
         return sorted([checked, *self._packing_events(packed)], key=lambda event: event.at)
@@ -108,17 +107,3 @@ class Preparation:
             duration_us=prompt.encoding_us,
         )
         return [context, tokenized]
-
-    def _generation(self, assembled: Assembled) -> GenerationRequest:
-        params = msgspec.structs.replace(self._params, max_tokens=most_output(assembled, self._params))
-        return GenerationRequest(
-            request_id=self._request.id,
-            attempt=self._request.attempt,
-            policy=saved_policy(),
-            model=self._request.model,
-            prompt_ids=tuple(assembled.prompt.ids),
-            params=params,
-            accepted_unix_us=self._request.accepted_unix_us,
-            principal=self._request.principal,
-            is_stepped=self._is_stepped,
-        )

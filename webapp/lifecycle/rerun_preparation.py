@@ -6,7 +6,6 @@ import msgspec
 
 from inference.protocol.events import GenerationForked, SafetyChecked
 from inference.protocol.failures import Failure
-from inference.protocol.request import GenerationRequest
 from webapp.context.assemble import Assembled, ContextTooLarge
 from webapp.lifecycle.fork import shown_text
 from webapp.lifecycle.prepare import Packed, Preparation, Prepared
@@ -46,8 +45,4 @@ class RerunPreparation(Preparation):
             return Prepared(events, Failure("safety", "blocked", check.replacement))
         shown = shown_text(pieces, self._params.stop)
         forked = msgspec.structs.replace(given, at=self._clock.at(), pieces=pieces, text=shown)
-        return Prepared([*events, forked], self._fork(packed, given.ids, shown))
-
-    def _fork(self, packed: Packed, ids: tuple[int, ...], shown: str) -> GenerationRequest:
-        generation = self._generation(packed.assembled)
-        return msgspec.structs.replace(generation, kept_ids=ids, kept_text=shown)
+        return Prepared([*events, forked])

@@ -54,12 +54,21 @@ class _Ready:
     packing: Packing
 
 
-def settle(request_id: str, failure: Failure | None = None) -> None:
-    """Settle the request, from wherever an earlier run stopped."""
+def end(request_id: str, failure: Failure) -> None:
+    """Settle the request as failed. Its settlement fences the log, so that a late worker cannot write.
+
+    The cancel flag ends a sequence that is silent: it appends nothing, and never meets the fence.
+    """
+    services.event_log().cancel(request_id)
+    settle(request_id, failure)
+
+
+def settle(request_id: str, failure: Failure | None = None, frames: list[Frame] | None = None) -> None:
+    """Settle the request, from wherever an earlier run stopped. frames: its log, where the caller has read it."""
     if not Request.objects.filter(pk=request_id, finished_at=None).exists():
         return
     # Before the lock: a Redis that hangs, or a long trace to read or pack, then blocks no other writer.
-    frames = services.event_log().read(request_id)
+    frames = services.event_log().read(request_id) if frames is None else frames
     ready = _Ready(frames, compare_with_turn_before(request_id, frames), Packing(frames))
     with transaction.atomic():  # the row lock (SQLite: the write lock) makes concurrent runs take turns
         request = Request.objects.select_for_update().filter(pk=request_id).first()
@@ -92,6 +101,7 @@ def _settle(request: Request, ready: _Ready, failure: Failure | None) -> None:
         # If the process dies before this, readers still have the saved trace, which has these events too.
         transaction.on_commit(lambda: log.append(request.id, last, request.attempt, known, is_next=True), robust=True)
     transaction.on_commit(lambda: log.retire(request.id), robust=True)
+    transaction.on_commit(lambda: services.leases().end(request.id), robust=True)
     transaction.on_commit(lambda: settled.send_robust(Request, request=request), robust=True)
 
 

@@ -66,7 +66,7 @@ def start(
     )
     try:
         services.event_log().append(request.id, [accepted, checked], request.attempt)
-        dispatch.queue_preparation(request.id)
+        dispatch.queue_preparation(request)
     except (OperationalError, RedisError, OSError) as error:
         take_back(request)
         raise QueueUnavailable(str(error)) from error
@@ -77,3 +77,4 @@ def take_back(request: Request) -> None:
     with suppress(RedisError):
         services.event_log().fence(request.pk, request.attempt + 1)
         services.event_log().forget(request.pk)
+        services.leases().end(request.pk)

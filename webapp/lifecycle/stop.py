@@ -9,7 +9,7 @@ from inference.eventlog.clock import RequestClock
 from inference.eventlog.event_log import Fenced, LogLost
 from inference.protocol.events import TERMINAL, RequestCancelled
 from inference.protocol.failures import LOG_LOST, Failure
-from webapp.lifecycle.watch import end
+from webapp.lifecycle.settle import end
 from webapp.requests import services
 from webapp.requests.models import Request
 from webapp.requests.outcome import is_started
@@ -35,11 +35,11 @@ def stop(request: Request, by: Literal["user", "operator"] = "user") -> bool:
     try:
         log.cancel(request.pk)
         if not frames:
-            end(request, LOG_LOST)
+            end(request.pk, LOG_LOST)
             return True
         log.append(request.pk, [RequestCancelled(at=clock.at(), by=by)], request.attempt, frames[-1].last_seq)
         if not is_started(events):
-            end(request, _STOPPED_EARLY)
+            end(request.pk, _STOPPED_EARLY)
     except (Fenced, LogLost):
         return False  # another process is ending it
     return True

@@ -1,4 +1,4 @@
-"""The lifecycle's Celery tasks, thin entries into prepare and settle, and its worker's start-up hooks."""
+"""The lifecycle's Celery tasks, thin entries into prepare, advance and settle, and its worker's start-up hooks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from inference.eventlog.event_log import Fenced, LogLost
+from inference.protocol.events import Frame
 from inference.protocol.failures import Failure
 from webapp.alerts import watch as alerts
 from webapp.celery import app
 from webapp.lifecycle import watch
+from webapp.lifecycle.advance import report
 from webapp.lifecycle.dispatch import queue_generation
 from webapp.lifecycle.fork_preparation import ForkPreparation
 from webapp.lifecycle.prepare import Preparation, Prepared
 from webapp.lifecycle.rerun_preparation import RerunPreparation
-from webapp.lifecycle.settle import settle
+from webapp.lifecycle.settle import end, settle
 from webapp.requests import services
 from webapp.requests.failure import CannotPrepare
 from webapp.requests.input import ForkInput, MessagesInput, NoInput, SavedInput
@@ -60,7 +62,7 @@ def prepare(request_id: str) -> None:
         logger.warning("gave up preparing %s: its log has %d frames", request_id, len(frames))
         return
     try:
-        _hand_on(request, _prepared(request), frames[0].last_seq)
+        _hand_on(request, _prepared(request), frames[0])
     except (Fenced, LogLost) as error:
         logger.warning("gave up preparing %s: %s", request_id, error)
 
@@ -88,33 +90,32 @@ def _preparation(request: Request) -> Preparation | ForkPreparation:
             raise ValueError(f"{request.pk} has no input")
 
 
-def _hand_on(request: Request, prepared: Prepared, after: int) -> None:
-    """Queue the generation, or settle the failure. after: the log's last seq before the preparation.
+def _hand_on(request: Request, prepared: Prepared, before: Frame) -> None:
+    """Queue the generation, or settle the failure. before: the log's one frame before the preparation.
 
     Raises Fenced when another delivery was quicker, LogLost.
     """
-    if isinstance(prepared.result, Failure):
+    if prepared.failure is not None:
         log = services.event_log()
         if prepared.events:
-            log.append(request.pk, prepared.events, request.attempt, after, is_next=True)
-        elif log.last_seq(request.pk) != after:
+            log.append(request.pk, prepared.events, request.attempt, before.last_seq, is_next=True)
+        elif log.last_seq(request.pk) != before.last_seq:
             raise Fenced(f"{request.pk} was prepared meanwhile")
-        settle(request.pk, prepared.result)
+        settle(request.pk, prepared.failure)
         return
     try:
-        queue_generation(prepared.events, prepared.result, after)
+        queue_generation(request, [*before.events, *prepared.events], len(before.events))
     except (OperationalError, RedisError, OSError):
         settle(request.pk, _NO_QUEUE)
 
 
-@app.task(name="lifecycle.settle", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
-def settle_task(request_id: str, failure: dict[str, str] | None = None) -> None:
-    settle(request_id, msgspec.convert(failure, Failure) if failure else None)
+@app.task(name="lifecycle.advance", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
+def advance_task(request_id: str, failure: dict[str, str] | None = None) -> None:
+    """Carry on a request whose generation is over. failure: why it failed."""
+    report(request_id, msgspec.convert(failure, Failure) if failure else None)
 
 
 @app.task(name="lifecycle.end", autoretry_for=(Exception,), retry_backoff=1, max_retries=8)
 def end_task(request_id: str, failure: dict[str, str]) -> None:
     """End the request as failed, and fence its log against a worker that still works on it."""
-    request = Request.objects.filter(pk=request_id, finished_at=None).first()
-    if request is not None:
-        watch.end(request, msgspec.convert(failure, Failure))
+    end(request_id, msgspec.convert(failure, Failure))

@@ -1,7 +1,8 @@
-"""The watchdog: fails open requests that no worker works on any more.
+"""The watchdog: has open requests carried on whose next step is overdue, and ends those that nothing carries on.
 
-It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker. A log is
-silent while its last number stays the same by the watchdog's own clock: no two machines' clocks are compared.
+It is a thread of every lifecycle worker, not a task for each request. A waiting task dies with its worker. A request
+is overdue by its lease (inference/eventlog/leases.py). A log is silent while its last number stays the same by the
+watchdog's own clock: no two machines' clocks are compared.
 """
 
 from __future__ import annotations
@@ -18,21 +19,25 @@ from django.utils import timezone
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
+    GenerationInterrupted,
+    GenerationResumed,
     GenerationStarted,
     RequestCancelled,
     TokenProposed,
     TokenSampled,
 )
 from inference.protocol.failures import LOG_LOST, Failure
-from webapp.lifecycle.settle import settle
+from webapp.lifecycle.advance import advance
+from webapp.lifecycle.settle import end
 from webapp.requests import services
 from webapp.requests.models import Request
-from webapp.requests.outcome import is_started
 from webapp.requests.workers import is_alive
 from webapp.traces.library import retention, sharing
 
 logger = logging.getLogger(__name__)
 
+_LOOK_S = 0.25
+"""Interval between looks at the leases: one short call to Redis."""
 _UPKEEP_S = 3600.0
 """Retention rules count in days, so an hourly check is enough."""
 _HANG_FACTOR = 10
@@ -41,15 +46,19 @@ one, 5 minutes by default."""
 
 
 def keep_watch() -> None:
-    """Check all open requests in a loop; an exception does not end the loop."""
+    """Watch the open requests in a loop; an exception does not end the loop."""
     # Often enough for the shorter of the two timeouts.
     pause_s = min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s) / 3
-    next_upkeep, watch = time.monotonic(), Watch()
+    next_upkeep = next_look = time.monotonic()
+    watch = Watch()
     while True:
-        time.sleep(pause_s)
+        time.sleep(_LOOK_S)
         try:
             close_old_connections()
-            watch.attend_all()
+            watch.advance_overdue()
+            if time.monotonic() >= next_look:
+                next_look = time.monotonic() + pause_s
+                watch.attend_all()
             if time.monotonic() >= next_upkeep and not keep_up():
                 next_upkeep = time.monotonic() + _UPKEEP_S
         except Exception:
@@ -80,23 +89,44 @@ class Watch:
         """now: the clock by which silence is measured, in seconds."""
         self._now = now
         self._sights: dict[str, _Sight] = {}
+        self._overdue: dict[str, float] = {}
+
+    def advance_overdue(self) -> None:
+        """Carry on the requests whose lease ran out, by the second look at the same deadline.
+
+        Redis may have stood still. Renewals that waited for it then come between the two looks.
+        """
+        found = services.leases().overdue()
+        certain = [pk for pk, deadline in found.items() if self._overdue.get(pk) == deadline]
+        self._overdue = found
+        for request_id in certain:
+            try:
+                advance(request_id)
+            except Exception:
+                logger.exception("%s could not be carried on", request_id)
 
     def attend_all(self) -> None:
         """Check every open request; an exception in one does not affect the others."""
         requests = list(Request.objects.filter(finished_at=None).defer("input"))
         open_ids = {request.pk for request in requests}
         self._sights = {pk: sight for pk, sight in self._sights.items() if pk in open_ids}
+        without_lease = set(services.leases().missing(sorted(open_ids)))
         for request in requests:
             try:
                 self.attend(request)
+                if request.pk in without_lease:  # Redis lost it, or the process that began the request died
+                    services.leases().grant(request.pk, request.attempt, 0)
             except Exception:
                 logger.exception("%s could not be looked at", request.pk)
 
     def attend(self, request: Request) -> None:
-        """Fail an unsettled request that no worker works on."""
-        events = [event for frame in services.event_log().read(request.id) for event in frame.events]
-        if failure := _look(events, self._silent_s(request.pk, len(events))):
-            end(request, failure)
+        """Fail an unsettled request that nothing carries on."""
+        silent_s = self._silent_s(request.pk, services.event_log().last_seq(request.pk))
+        if silent_s < min(settings.ENVIRONMENT.queue_timeout_s, settings.ENVIRONMENT.stall_timeout_s):
+            return
+        events = [event for frame in services.event_log().read(request.pk) for event in frame.events]
+        if failure := _look(events, silent_s):
+            end(request.pk, failure)
 
     def _silent_s(self, request_id: str, seq: int) -> float:
         """The time since the log's last event was first seen."""
@@ -109,7 +139,9 @@ class Watch:
 def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
     """The failure of an unsettled request; None while it may still end well."""
     environment = settings.ENVIRONMENT
-    if is_started(events):
+    bounds = (GenerationStarted, GenerationResumed, GenerationInterrupted)
+    latest = next((event for event in reversed(events) if isinstance(event, bounds)), None)
+    if isinstance(latest, GenerationStarted | GenerationResumed):
         if silent_s < environment.stall_timeout_s or _waits_for_choice(events):
             return None
         if _is_worker_alive(events) and silent_s < _HANG_FACTOR * environment.stall_timeout_s:
@@ -120,6 +152,9 @@ def _look(events: list[AnyEvent], silent_s: float) -> Failure | None:
         return None
     if not events:
         return LOG_LOST
+    if latest is not None:
+        message = f"The inference worker was lost, and no other took over within {silent_s:.0f} s. Send it again."
+        return Failure("generation", "worker_lost", message)
     message = f"No inference worker took this request within {silent_s:.0f} s. Start one, or wait, then send it again."
     return Failure("generation", "no_worker", message)
 
@@ -134,18 +169,8 @@ def _waits_for_choice(events: list[AnyEvent]) -> bool:
 
 def _is_worker_alive(events: list[AnyEvent]) -> bool:
     """True while the worker of an unfinished generation has a heartbeat, which goes on while its engine computes."""
-    bounds = (GenerationStarted, GenerationFinished, RequestCancelled)
+    bounds = (GenerationStarted, GenerationResumed, GenerationFinished, RequestCancelled)
     latest = [event for event in events if isinstance(event, bounds)][-1]
-    return isinstance(latest, GenerationStarted) and is_alive(latest.worker)
-
-
-def end(request: Request, failure: Failure) -> None:
-    """Settle the request as failed. Its log is fenced first, so that a late worker cannot write.
-
-    The cancel flag ends a sequence that is silent: it appends nothing, and never meets the fence.
-    """
-    request.attempt += 1
-    request.save(update_fields=["attempt"])
-    services.event_log().cancel(request.id)
-    services.event_log().fence(request.id, request.attempt)
-    settle(request.pk, failure)
+    if not isinstance(latest, GenerationStarted | GenerationResumed):
+        return False
+    return latest.worker is not None and is_alive(latest.worker)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
+from redis import Redis
 
 from inference.eventlog.event_log import EventLog
+from inference.eventlog.leases import Leases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.safety import Guard, load_guard
 from inference.tokenization.chat_template import ChatTemplate
@@ -17,6 +19,9 @@ from inference.tokenization.tokenizer import Tokenizer
 from webapp.context.assemble import Assembler
 from webapp.requests.model_entry import ModelEntry, entry_of
 from webapp.safety.in_force import saved_policy
+
+_TIMEOUT_S = 5
+"""Longest wait for Redis's answer about a lease."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class PromptServices:
 @cache
 def event_log() -> EventLog:
     return RedisEventLog.from_url(settings.ENVIRONMENT.redis_url)
+
+
+@cache
+def leases() -> Leases:
+    return Leases(Redis.from_url(settings.ENVIRONMENT.redis_url, socket_timeout=_TIMEOUT_S))
 
 
 @cache

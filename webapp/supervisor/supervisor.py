@@ -14,7 +14,7 @@ from django.db import DatabaseError
 from kombu.exceptions import OperationalError
 
 from inference.eventlog.keys import worker_key
-from inference.protocol.failures import SERVICE_STOPPED, Failure
+from inference.protocol.failures import SERVICE_STOPPED
 from webapp.supervisor.backoff import Backoff
 from webapp.supervisor.checks import CannotStart
 from webapp.supervisor.child import Child
@@ -28,8 +28,6 @@ _STOP_TIMEOUT_S = 3.5
 _WORKERS = ("inference", "probes", "sender")
 _SETTLE_S = 2.5
 """Time at a stop for open requests to be ended; the next start ends the rest."""
-_OWN_END_S = 1.0
-"""Part of _SETTLE_S in which the inference worker ends the requests that it has begun."""
 _SHOW_S = 0.2
 """Time for the ends to reach the pages."""
 _WEB_S = 1.0
@@ -38,9 +36,6 @@ _PATIENCE_S = 1.0
 """A second signal within this time is the same Ctrl-C, passed on by `make`; a later one kills all children."""
 _PROGRESS_STEP = 20
 """Percent of the model's loading between two printed lines."""
-
-
-_LOST = Failure("generation", "worker_lost", "The inference worker ended in the middle of this request. Send it again.")
 
 
 class Interrupted(Exception):
@@ -158,7 +153,6 @@ class Supervisor:
             part.due_at = time.monotonic() + delay_s
             when = f"in {delay_s:.0f} s" if delay_s else "now"
             self._say(f"the {part.child.name} process {part.child.ending()}; it starts again {when}")
-            self._end_its_requests(part.child.name)
         if time.monotonic() >= part.due_at:
             try:
                 part.child, part.due_at = part.start(), None
@@ -166,40 +160,32 @@ class Supervisor:
                 part.due_at = time.monotonic() + part.backoff.next_delay_s(0)
                 self._say(f"the {part.child.name} process cannot be started ({error}); it is tried again")
 
-    def _end_its_requests(self, name: str) -> None:
-        if name == "inference":
-            try:
-                end_leftovers(self._product.redis_url, _LOST)
-            except (DatabaseError, OperationalError) as error:
-                self._say(f"open requests are left to the watchdog: {error}")
-
     def _stop(self) -> None:
-        """Stop the engine, which ends its answers, before the processes that show and settle those ends."""
+        """End the open requests before the processes that compute, show and settle them."""
         self._stop_asked_at = self._stop_asked_at or time.monotonic()
         deadline = self._stop_asked_at + _STOP_TIMEOUT_S
-        self._send(_WORKERS)
-        if self._end_requests(_OWN_END_S):
+        if self._end_requests():
             time.sleep(_SHOW_S)
+        self._send(_WORKERS)
         self._send(("web",))
         self._wait_for(("web",), min(deadline, time.monotonic() + _WEB_S))
         # Requests that came in meanwhile have no worker.
-        self._end_requests(0)
+        self._end_requests()
         self._send(("lifecycle",))
         self._wait_for((*_WORKERS, "lifecycle"), deadline)
         self._send(("redis",))
         self._wait_for(("redis",), deadline)
         shutil.rmtree(self._product.runtime, ignore_errors=True)
 
-    def _end_requests(self, patience_s: float) -> bool:
-        """Wait until no request is open, and end the rest after patience_s; True if any were open."""
+    def _end_requests(self) -> bool:
+        """End the open requests and wait until none is left; True if any were open."""
         start, were_any, is_asked = time.monotonic(), False, False
         while self._is_alive("lifecycle") and self._is_alive("redis") and time.monotonic() < start + _SETTLE_S:
             try:
-                # In another database, a request's worker is unknown: ours ends its own requests and queues their ends.
-                is_any = num_open() > 0 if is_ours_alone() else self._is_alive("inference")
-                if not is_any:
+                # In another database, other instances carry on the requests that our worker hands over.
+                if not is_ours_alone() or not num_open():
                     break
-                if not is_asked and time.monotonic() >= start + patience_s:
+                if not is_asked:
                     end_leftovers(self._product.redis_url, SERVICE_STOPPED)
                     is_asked = True
             except (DatabaseError, OperationalError) as error:

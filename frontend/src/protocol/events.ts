@@ -2,7 +2,7 @@
 
 export const PROTOCOL_VERSION = 2;
 
-export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
+export type AnyEvent = RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured;
 
 /** The other sequences in this request's steps, from this step until the next such event. The event counts sequences alone. It records neither which requests they are nor their tokens. */
 export interface BatchComposed {
@@ -211,7 +211,7 @@ export interface Dropped {
 export interface Frame {
   /** seq of the first event, from 1; the next events count on. The frame's id is the seq of its last event. */
   seq: number;
-  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
+  events: (RequestAccepted | RequestCancelled | RequestFailed | RequestFinished | RequestObserved | GatewayChecked | GatewayRefused | SafetyChecked | ContextAssembled | ContextCompared | PromptTokenized | GenerationQueued | GenerationStarted | GenerationInterrupted | GenerationResumed | GenerationForked | GenerationPreempted | GenerationFinished | CacheLookedUp | CacheStored | CacheEvicted | BatchComposed | PrefillAdvanced | TokenSampled | TokenProposed | DraftVerified | GrammarMasked | TextReleased | TextWithheld | ToolCalled | ToolFinished | BillPosted | ProbeAttended | ProbeLensed | ProbeCompared | ProbeMeasured)[];
 }
 
 /** The request's owner and the limits that the gateway checked. */
@@ -269,6 +269,20 @@ export interface GenerationForked {
   text: string;
 }
 
+/** An attempt ended before its answer did; another one goes on after the last token in the log. */
+export interface GenerationInterrupted {
+  type: "generation.interrupted";
+  /** µs since the request was accepted (negative: the browser, before the request reached us). */
+  at: number;
+  attempt: number;
+  /** lost: its worker no longer renewed its lease. stopped: its worker was stopped, and handed the answer over. */
+  cause: "lost" | "stopped";
+  /** None: the engine had not begun. */
+  worker: string | null;
+  /** Time since the attempt's last event. */
+  silent_us: number;
+}
+
 /** The key/value cache was full. The sequence gave up its blocks and waits. Its text so far stays. */
 export interface GenerationPreempted {
   type: "generation.preempted";
@@ -298,6 +312,8 @@ export interface GenerationRequest {
   attempt: number;
   /** The log's last seq when the generation was queued: a log that ends before it has lost events. */
   log_seq: number;
+  /** True: an earlier attempt was interrupted. The log has the tokens that it released. */
+  is_resumed: boolean;
   model: string;
   /** The whole prompt, as token ids. */
   prompt_ids: number[];
@@ -330,7 +346,9 @@ export interface GenerationResumed {
   /** µs since the request was accepted (negative: the browser, before the request reached us). */
   at: number;
   attempt: number;
-  /** Tokens taken over from the log. */
+  /** None: not recorded. */
+  worker: string | null;
+  /** Tokens taken over from the log. The engine reads them again; they are billed once. */
   num_tokens: number;
 }
 
@@ -1089,12 +1107,13 @@ export const REPETITION_CYCLES = 3;
 export const REPETITION_TOKENS = 72;
 export const LONGEST_CYCLE = 256;
 
-export type FailureCode = "blocked" | "cancelled" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
+export type FailureCode = "blocked" | "cancelled" | "ended_workers" | "grammar_too_complex" | "internal" | "invalid_grammar" | "log_lost" | "model_unavailable" | "no_prompt" | "no_worker" | "other_model" | "overloaded" | "parent_gone" | "prompt_too_long" | "queue_unavailable" | "server_failed" | "server_refused" | "service_stopped" | "unsupported" | "worker_lost";
 
 /** The title of each failure. */
 export const FAILURES: Record<FailureCode, string> = {
   blocked: "Blocked by the safety policy: the message did not reach the model",
   cancelled: "The request was stopped before it reached the model",
+  ended_workers: "The workers that computed this request ended",
   grammar_too_complex: "The form that was asked for is too complex",
   internal: "Something failed in the server",
   invalid_grammar: "The answer cannot take the form that was asked for",
@@ -1148,6 +1167,7 @@ export const SHOWN: Record<string, Shown | undefined> = {
   "prompt.tokenized": {"lane": "tokens", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 2400},
   "generation.queued": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 900},
   "generation.started": {"lane": "queue", "is_mark": false, "label": "", "meaning": "", "scene": "queue", "replay_ms": 1100},
+  "generation.interrupted": {"lane": "queue", "is_mark": true, "label": "worker {cause}, attempt {attempt} ended", "meaning": "The worker ended before the answer did. Another attempt goes on after the last token.", "scene": "queue", "replay_ms": 900},
   "generation.resumed": {"lane": "queue", "is_mark": true, "label": "resumed by attempt {attempt}", "meaning": "Another attempt continued after the last token in the log.", "scene": "queue", "replay_ms": 900},
   "generation.forked": {"lane": "sampling", "is_mark": false, "label": "", "meaning": "", "scene": "tokens", "replay_ms": 1400},
   "generation.preempted": {"lane": "queue", "is_mark": true, "label": "preempted: {num_blocks|block} given up", "meaning": "Memory was short: the request gave up its blocks and waited. Its text so far stays.", "scene": null, "replay_ms": 0},

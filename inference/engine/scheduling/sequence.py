@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -141,6 +142,11 @@ class Sequence:
             self.finish("stop")
         elif self.num_free_tokens <= 0:
             self.finish("length")
+
+    def resume(self, ids: Iterable[int]) -> None:
+        """Take over the tokens that an earlier attempt sampled; they are output, and are computed again."""
+        for token in ids:
+            self.accept(token)
 
     def may_take(self) -> bool:
         """In step mode, return whether it may take one more token by itself, and count that token as taken."""

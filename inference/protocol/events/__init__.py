@@ -32,6 +32,7 @@ from inference.protocol.events.generation import (
     CacheShape,
     GenerationFinished,
     GenerationForked,
+    GenerationInterrupted,
     GenerationPreempted,
     GenerationQueued,
     GenerationResumed,
@@ -88,6 +89,7 @@ __all__ = [
     "GatewayRefused",
     "GenerationFinished",
     "GenerationForked",
+    "GenerationInterrupted",
     "GenerationPreempted",
     "GenerationQueued",
     "GenerationResumed",
@@ -140,6 +142,7 @@ AnyEvent = (
     | PromptTokenized
     | GenerationQueued
     | GenerationStarted
+    | GenerationInterrupted
     | GenerationResumed
     | GenerationForked
     | GenerationPreempted

@@ -1,8 +1,8 @@
-"""Events of a generation: queued, started, resumed, forked, preempted, finished. Knows nothing of single tokens."""
+"""Events of a generation, from its queue to its end. Knows nothing of single tokens."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from inference.protocol.events.base import Event, Value
 from inference.protocol.events.shown import Shown
@@ -62,12 +62,36 @@ class GenerationStarted(Event, frozen=True, kw_only=True, tag="generation.starte
     shown: ClassVar = Shown(lane="queue", scene="queue", replay_ms=1100)
 
 
+class GenerationInterrupted(Event, frozen=True, kw_only=True, tag="generation.interrupted"):
+    """An attempt ended before its answer did; another one goes on after the last token in the log."""
+
+    attempt: int
+    cause: Literal["lost", "stopped"]
+    """lost: its worker no longer renewed its lease. stopped: its worker was stopped, and handed the answer over."""
+    worker: str | None
+    """None: the engine had not begun."""
+    silent_us: int
+    """Time since the attempt's last event."""
+
+    unredacted: ClassVar = "attempt cause silent_us"
+    shown: ClassVar = Shown(
+        lane="queue",
+        is_mark=True,
+        label="worker {cause}, attempt {attempt} ended",
+        meaning="The worker ended before the answer did. Another attempt goes on after the last token.",
+        scene="queue",
+        replay_ms=900,
+    )
+
+
 class GenerationResumed(Event, frozen=True, kw_only=True, tag="generation.resumed"):
     """A later attempt continues after the last token in the log."""
 
     attempt: int
+    worker: str | None = None
+    """None: not recorded."""
     num_tokens: int
-    """Tokens taken over from the log."""
+    """Tokens taken over from the log. The engine reads them again; they are billed once."""
 
     unredacted: ClassVar = "attempt num_tokens"
     shown: ClassVar = Shown(

@@ -29,6 +29,7 @@ from inference.protocol.events import (
     BatchComposed,
     CacheLookedUp,
     GenerationFinished,
+    GenerationInterrupted,
     GenerationPreempted,
     GenerationQueued,
     GenerationStarted,
@@ -51,7 +52,7 @@ from inference.protocol.request import (
 from inference.safety import Guard, load_guard
 from inference.tokenization.tokenizer import Tokenizer
 from inference.worker.engine_thread import EngineThread
-from inference.worker.generation import Generation, WorkerServices
+from inference.worker.generation import Generation, Interrupted, WorkerServices
 from tests.inference.engine.fakes import CONFIG, FakeDecoder
 from tests.inference.worker.test_output_guard import token as sampled
 
@@ -264,9 +265,9 @@ def test_a_thread_whose_device_is_lost_ends_and_tells_what_was_done_before(
     assert end_of(short).finish_reason == "length"
     assert end_of(long).finish_reason == "error"
     thread.join(5)
-    assert not thread.is_alive() and thread.is_stopping
-    failure = Generation(services(thread, log, tokenizer, guard), request(tokenizer, "c"), time.monotonic_ns()).run()
-    assert failure is not None and failure.code == "worker_lost"
+    assert not thread.is_alive()
+    with pytest.raises(Interrupted, match="lost"):
+        Generation(services(thread, log, tokenizer, guard), request(tokenizer, "c"), time.monotonic_ns()).run()
 
 
 def services(thread: EngineThread, log: TroubledLog, tokenizer: Tokenizer, guard: Guard) -> WorkerServices:
@@ -525,10 +526,10 @@ def test_a_request_stopped_while_it_waits_was_never_started(
         thread.start()
 
     thread.submit = submit_then_run  # type: ignore[method-assign]
-    failure = generation.run()
-    assert failure is not None and failure.code == "worker_lost"
+    with pytest.raises(Interrupted, match="stopped"):
+        generation.run()
     events = [event for frame in log.read("a") for event in frame.events]
-    assert [type(event) for event in events] == [GenerationFinished]
+    assert [type(event) for event in events] == [GenerationInterrupted]
 
 
 def test_a_writer_that_is_fenced_or_failing_leaves_the_engine(

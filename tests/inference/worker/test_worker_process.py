@@ -20,11 +20,13 @@ from celery import Celery
 from inference.eventlog.clock import unix_us
 from inference.eventlog.event_log import Fenced
 from inference.eventlog.keys import PREFIX, log_key
+from inference.eventlog.leases import Leases
 from inference.eventlog.redis_log import RedisEventLog
 from inference.protocol.codec import encode_generation
 from inference.protocol.events import (
     AnyEvent,
     GenerationFinished,
+    GenerationInterrupted,
     GenerationQueued,
     GenerationStarted,
     TextReleased,
@@ -89,13 +91,13 @@ class Site:
         self._app.send_task("inference.generate", args=[encode_generation(generation)], queue="generate")
 
     def settled(self, count: int = 1) -> dict[str, object]:
-        """What the next `count` calls of lifecycle.settle say: request id to failure."""
+        """What the next `count` calls of lifecycle.advance say: request id to failure."""
         failures = {}
         for _ in range(count):
             popped = self.client.brpop(["settle"], timeout=_START_S)
-            assert popped, "nothing was handed to settle"
+            assert popped, "nothing was reported"
             message = json.loads(popped[1])
-            assert message["headers"]["task"] == "lifecycle.settle"
+            assert message["headers"]["task"] == "lifecycle.advance"
             args, kwargs, _embedded = json.loads(base64.b64decode(message["body"]))
             failures[args[0]] = kwargs.get("failure")
         return failures
@@ -220,13 +222,15 @@ def test_a_missing_model_is_said_by_status_and_by_each_request(start: Start) -> 
     assert [type(event) for event in site.events(request_id)] == [GenerationQueued]
 
 
-def test_a_worker_told_to_stop_settles_what_runs_and_goes(site: Site) -> None:
+def test_a_worker_told_to_stop_hands_over_what_runs_and_goes(site: Site) -> None:
     """The last test of this file: it ends the worker that the others share."""
     request_id = site.ask("Tell me a very long story about the sea.", max_tokens=4000, temperature=0.8, seed=1)
     site.wait_for_text(request_id)
     site.child.send(signal.SIGTERM)
-    failure = site.settled()[request_id]
-    assert isinstance(failure, dict)
-    assert failure["code"] == "service_stopped"
     assert site.child.wait(10)
+    interrupted = site.events(request_id)[-1]
+    assert isinstance(interrupted, GenerationInterrupted)
+    assert (interrupted.attempt, interrupted.cause) == (1, "stopped")
+    assert list(Leases(site.client).overdue()) == [request_id]
+    assert site.client.llen("settle") == 0
     assert site.status() == {}

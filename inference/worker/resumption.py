@@ -1,0 +1,77 @@
+"""Reads from a log what earlier attempts of a generation left, so that a later one goes on there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import msgspec
+
+from inference.protocol.events import (
+    CacheLookedUp,
+    Frame,
+    GenerationFinished,
+    TextReleased,
+    TextWithheld,
+    TokenSampled,
+    first,
+)
+from inference.protocol.request import StepCommand, Usage
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """The answer so far, as its log has it."""
+
+    last_seq: int
+    tokens: tuple[TokenSampled, ...]
+    """Tokens that were released, in order. A frame holds tokens together with their text."""
+    text: str
+    """Text that was released."""
+    lookup: CacheLookedUp | None
+    """The first look-up of the prompt: the input is billed as it was found then."""
+    num_withheld: int
+    """Tokens whose text was withheld. The answer has ended with them, unless there are none."""
+    is_finished: bool
+    """True: the generation is over, and only its report is missing."""
+
+    def billed(self, usage: Usage, num_input: int) -> Usage:
+        """Return the usage with the input as the first look-up found it: a lost worker makes no input dearer.
+
+        num_input: tokens of the prompt and, of a fork, those that it kept.
+        """
+        if self.lookup is None or not self.tokens:
+            return usage
+        num_written = usage.cache_write_5m + usage.cache_write_1h
+        num_cached = min(self.lookup.num_cached_tokens, num_input - num_written)
+        uncached = num_input - num_written - num_cached
+        return msgspec.structs.replace(usage, uncached_input=uncached, cache_read=num_cached)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(token.id for token in self.tokens)
+
+
+def resumption_of(frames: Sequence[Frame]) -> Resumption:
+    """Return what the frames of a request's one generation tell."""
+    events = [event for frame in frames for event in frame.events]
+    return Resumption(
+        last_seq=frames[-1].last_seq if frames else 0,
+        tokens=tuple(event for event in events if isinstance(event, TokenSampled)),
+        text="".join(event.text for event in events if isinstance(event, TextReleased)),
+        lookup=first(events, CacheLookedUp),
+        num_withheld=sum(event.num_tokens for event in events if isinstance(event, TextWithheld)),
+        is_finished=any(isinstance(event, GenerationFinished) for event in events),
+    )
+
+
+def permitted(commands: Iterable[StepCommand], position: int) -> int | None:
+    """Step mode: the number of tokens that the commands before `position` still let the answer take; None: all."""
+    until: float = 0
+    for command in commands:
+        if command.position < position and command.num_tokens == 0:
+            until = 0
+        elif until <= command.position < position:
+            until = inf if command.num_tokens is None else command.position + command.num_tokens
+    return None if until == inf else int(max(0, until - position))

@@ -1,0 +1,239 @@
+"""An answer whose worker is lost goes on with another after any frame of its log, as if nothing had happened."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.engine.engine import Engine
+from inference.engine.loading import load_engine
+from inference.eventlog.clock import unix_us
+from inference.eventlog.memory import MemoryEventLog
+from inference.grammar.grammar import Grammars
+from inference.kernels.library import Kernels
+from inference.protocol.events import (
+    AnyEvent,
+    Frame,
+    GenerationFinished,
+    GenerationInterrupted,
+    GenerationQueued,
+    GenerationResumed,
+    TextReleased,
+    TextWithheld,
+    TokenSampled,
+)
+from inference.protocol.request import GenerationRequest, LogitBias, SamplingParams, StepCommand
+from inference.safety import Guard, load_guard
+from inference.tokenization.tokenizer import Tokenizer
+from inference.worker.engine_thread import EngineThread
+from inference.worker.generation import Generation, WorkerServices
+from inference.worker.resumption import permitted
+
+SCHEMA = json.dumps({"type": "object", "properties": {"age": {"type": "integer", "maximum": 150}}, "required": ["age"]})
+REQUESTS: dict[str, dict[str, object]] = {
+    "greedy": {"temperature": 0},
+    "drawn": {"temperature": 1.2, "seed": 7},
+    "penalties": {"temperature": 0.9, "seed": 3, "frequency_penalty": 1.0, "presence_penalty": 0.5, "top_k": 40},
+    "DRY": {"temperature": 0, "dry_multiplier": 2.0, "repetition_penalty": 1.3},
+    "a stop text": {"temperature": 0, "stop": (" little girl",)},
+    "a stop text of several tokens": {"temperature": 0, "stop": ("girl named", "was a")},
+    "a schema": {"temperature": 0.5, "seed": 1, "json_schema": SCHEMA},
+    "a form": {"temperature": 0, "regex": "[a-f]{3}( [0-9]{2}){4}"},
+    "a cycle": {"temperature": 0, "max_tokens": 200, "logit_bias": (LogitBias(id=2683, bias=100.0),)},
+}
+
+
+@pytest.fixture(scope="module")
+def engine(model_path: Path, tokenizer: Tokenizer, kernels: Kernels) -> Engine:
+    """With kernels, whose results do not depend on how many rows are computed together."""
+    return load_engine(model_path, 1, tokenizer, kernels=kernels)
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    return load_guard()
+
+
+@pytest.fixture(scope="module")
+def thread(engine: Engine) -> Iterator[EngineThread]:
+    thread = EngineThread(engine, MemoryEventLog())
+    thread.start()
+    yield thread
+    thread.stop("over")
+    thread.join(60)
+
+
+class Workers:
+    """Workers with one engine, each with a log of its own."""
+
+    def __init__(self, thread: EngineThread, tokenizer: Tokenizer, guard: Guard) -> None:
+        self._parts = (thread, tokenizer, Grammars(tokenizer), guard)
+        self._numbers = itertools.count()
+
+    def run(self, asked: GenerationRequest, before: Sequence[Frame] = (), commands: Sequence[StepCommand] = ()) -> Log:
+        """Run the request after the frames of an earlier attempt; no answer finds another's blocks in the cache."""
+        log = MemoryEventLog()
+        log.append(asked.request_id, [GenerationQueued(at=0, attempt=1, queue_depth=0)], 1)
+        for frame in before:
+            log.append(asked.request_id, frame.events, 1)
+        for command in commands:
+            log.command(asked.request_id, command)
+        attempt = 1
+        if before:
+            attempt = 2
+            told = GenerationInterrupted(at=0, attempt=1, cause="lost", worker=None, silent_us=0)
+            log.append(asked.request_id, [told], attempt)
+        request = msgspec.structs.replace(
+            asked,
+            attempt=attempt,
+            is_resumed=bool(before),
+            principal=f"user:{next(self._numbers)}",
+            log_seq=log.last_seq(asked.request_id),
+        )
+        assert Generation(WorkerServices("test", *self._parts, log), request, time.monotonic_ns()).run() is None
+        return Log(log.read(asked.request_id))
+
+
+class Log:
+    """A finished log: its frames after the first, and what they say."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.frames = frames[1:]
+        self.events: list[AnyEvent] = [event for frame in self.frames for event in frame.events]
+
+    @property
+    def ids(self) -> list[int]:
+        return [event.id for event in self.events if isinstance(event, TokenSampled)]
+
+    @property
+    def positions(self) -> list[int]:
+        return [event.position for event in self.events if isinstance(event, TokenSampled)]
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextReleased))
+
+    @property
+    def end(self) -> tuple[object, ...]:
+        (finished,) = [event for event in self.events if isinstance(event, GenerationFinished)]
+        num_input = finished.usage.uncached_input + finished.usage.cache_read
+        return finished.finish_reason, num_input, finished.usage.output
+
+
+@pytest.fixture(scope="module")
+def workers(thread: EngineThread, tokenizer: Tokenizer, guard: Guard) -> Workers:
+    return Workers(thread, tokenizer, guard)
+
+
+def request(tokenizer: Tokenizer, prompt: str = "Once upon a time", **params: object) -> GenerationRequest:
+    return GenerationRequest(
+        request_id="a",
+        attempt=1,
+        model="smollm2",
+        prompt_ids=tuple(tokenizer.encode(prompt)),
+        params=SamplingParams(**({"max_tokens": 24} | params)),  # type: ignore[arg-type]
+        accepted_unix_us=unix_us(),
+        principal="",
+    )
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_after_any_frame_the_answer_goes_on_as_undisturbed(workers: Workers, tokenizer: Tokenizer, name: str) -> None:
+    asked = request(tokenizer, **REQUESTS[name])
+    whole = workers.run(asked)
+    assert len(whole.frames) > 2
+    for num_frames in range(1, len(whole.frames)):
+        resumed = workers.run(asked, whole.frames[:num_frames])
+        told = next(event for event in resumed.events if isinstance(event, GenerationResumed))
+        assert told.num_tokens == sum(
+            isinstance(event, TokenSampled) for frame in whole.frames[:num_frames] for event in frame.events
+        )
+        assert (resumed.ids, resumed.positions) == (whole.ids, list(range(len(whole.ids))))
+        assert (resumed.text, resumed.end) == (whole.text, whole.end)
+
+
+def test_a_fork_goes_on_after_its_kept_tokens_and_bills_them_as_input(workers: Workers, tokenizer: Tokenizer) -> None:
+    kept = tuple(tokenizer.encode(" there was a café"))
+    asked = msgspec.structs.replace(
+        request(tokenizer, temperature=0.9, seed=2, presence_penalty=1.0), kept_ids=kept, kept_text=" there was a caf"
+    )
+    whole = workers.run(asked)
+    for num_frames in range(1, len(whole.frames)):
+        resumed = workers.run(asked, whole.frames[:num_frames])
+        assert (resumed.ids, resumed.text, resumed.end) == (whole.ids, whole.text, whole.end)
+        assert resumed.positions[0] == len(kept)
+
+
+def test_a_generation_that_was_over_is_not_run_again(workers: Workers, tokenizer: Tokenizer) -> None:
+    asked = request(tokenizer)
+    whole = workers.run(asked)
+    assert workers.run(asked, whole.frames).events[: len(whole.events)] == whole.events
+
+
+def test_withheld_text_stays_withheld_and_ends_the_answer(workers: Workers, tokenizer: Tokenizer) -> None:
+    asked = request(tokenizer)
+    whole = workers.run(asked)
+    *before, last = whole.frames[:3]
+    withheld = TextWithheld(at=last.events[-1].at, num_tokens=3, category="violence", replacement="…")
+    resumed = workers.run(asked, [*before, Frame(seq=last.seq, events=(withheld,))])
+    assert resumed.end[0] == "content_filter"
+    assert resumed.end[2] == len(resumed.ids) + 3
+    assert whole.text.startswith(resumed.text)
+
+
+def test_what_an_earlier_look_up_found_stays_billed_as_cached(workers: Workers, tokenizer: Tokenizer) -> None:
+    asked = request(tokenizer, prompt="One story after another. " * 20)
+    whole = workers.run(asked)
+    assert whole.frames[0].events
+    found = [
+        msgspec.structs.replace(event, num_cached_tokens=64) if type(event).__name__ == "CacheLookedUp" else event
+        for event in whole.frames[0].events
+    ]
+    frames = [Frame(seq=whole.frames[0].seq, events=tuple(found)), *whole.frames[1:3]]
+    finished = workers.run(asked, frames).events[-1]
+    assert isinstance(finished, GenerationFinished)
+    assert (finished.usage.cache_read, finished.usage.uncached_input) == (64, len(asked.prompt_ids) - 64)
+
+
+def test_in_step_mode_a_choice_made_while_no_worker_ran_is_taken(workers: Workers, tokenizer: Tokenizer) -> None:
+    asked = request(tokenizer, temperature=0, max_tokens=12)
+    whole = workers.run(asked)
+    stepped = msgspec.structs.replace(asked, is_stepped=True)
+    for num_frames in range(2, len(whole.frames)):
+        before = whole.frames[:num_frames]
+        num_taken = sum(isinstance(event, TokenSampled) for frame in before for event in frame.events)
+        commands = [StepCommand(position=0, num_tokens=num_taken), StepCommand(position=num_taken, num_tokens=None)]
+        resumed = workers.run(stepped, before, commands)
+        assert (resumed.ids, resumed.end) == (whole.ids, whole.end)
+
+
+def test_in_step_mode_an_answer_that_ran_on_runs_on(workers: Workers, tokenizer: Tokenizer) -> None:
+    asked = request(tokenizer, temperature=0, max_tokens=12)
+    whole = workers.run(asked)
+    stepped = msgspec.structs.replace(asked, is_stepped=True)
+    resumed = workers.run(stepped, whole.frames[:2], [StepCommand(position=0, num_tokens=None)])
+    assert (resumed.ids, resumed.end) == (whole.ids, whole.end)
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 5)), max_size=8), st.integers(0, 20))
+def test_a_resumed_answer_may_take_what_an_undisturbed_one_might(steps: list[int | None], position: int) -> None:
+    commands, at, until = [], 0, 0
+    for num_tokens in steps:
+        commands.append(StepCommand(position=at, num_tokens=num_tokens))
+        until = 0 if num_tokens == 0 else 10**6 if num_tokens is None else at + num_tokens
+        at = max(at, min(until, 20))
+    if at >= position:
+        return
+    left = permitted(commands, position)
+    assert (10**6 if left is None else left) >= 0
+    assert permitted([*commands, StepCommand(position=at, num_tokens=0)], position) == 0
+    assert permitted([*commands, StepCommand(position=at, num_tokens=None)], position) is None
+    assert permitted([*commands, StepCommand(position=position - 1, num_tokens=4)], position) in (3, left)

@@ -1,0 +1,159 @@
+"""Decides from a request's log what is next, and has it done: the one place that carries a request on.
+
+    the log has                       next
+    its beginning                     prepare
+    its prompt                        generate: a worker claims the attempt, or a new attempt takes over from a lost one
+    its generation's end              settle
+
+An attempt is taken over in this order, so that two watchdogs, a late worker and a death at any point do no harm: one
+conditional update of the row chooses the attempt's number, the log is fenced by it, the log is read to its end, and
+what is next is appended and queued. See docs/decisions/0078-an-answer-outlives-its-worker.md.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+
+from django.db.models import F
+
+from inference.eventlog.clock import RequestClock
+from inference.eventlog.event_log import Fenced, LogLost
+from inference.protocol.events import (
+    TERMINAL,
+    AnyEvent,
+    Frame,
+    GenerationFinished,
+    GenerationInterrupted,
+    GenerationResumed,
+    GenerationStarted,
+    PromptTokenized,
+    SafetyChecked,
+    TokenProposed,
+    TokenSampled,
+)
+from inference.protocol.failures import Failure
+from webapp.lifecycle import dispatch
+from webapp.lifecycle.settle import settle
+from webapp.requests import services
+from webapp.requests.models import Request
+
+logger = logging.getLogger(__name__)
+
+_MOST_LOST = 2
+"""A request is refused when this many attempts in a row lost their worker and produced no token."""
+_MOST_LOST_IN_ALL = 8
+
+_ENDED_WORKERS = Failure(
+    "generation",
+    "ended_workers",
+    "Two inference workers ended while they computed this answer, so it is not tried again. Change the message.",
+)
+_REFUSED = Failure("safety", "blocked", "The message was blocked by the safety policy.")
+
+Step = Literal["begin", "prepare", "generate", "refuse", "settle"]
+
+
+def next_step(events: Sequence[AnyEvent]) -> Step:
+    """Return what a log lacks. begin: its beginning, which was lost or is still to come. Pure."""
+    if not events:
+        return "begin"
+    if any(isinstance(event, (GenerationFinished, *TERMINAL)) for event in events):
+        return "settle"
+    is_begun = any(isinstance(event, GenerationStarted | GenerationResumed) for event in events)
+    if not is_begun and any(isinstance(event, SafetyChecked) and event.verdict == "block" for event in events):
+        return "refuse"
+    return "generate" if any(isinstance(event, PromptTokenized) for event in events) else "prepare"
+
+
+def report(request_id: str, failure: Failure | None) -> None:
+    """Carry on a request whose worker reports that its generation is over, or why it failed."""
+    frames = services.event_log().read(request_id)
+    if failure is not None or next_step(_events(frames)) in ("begin", "settle"):
+        settle(request_id, failure, frames)
+    else:
+        advance(request_id)
+
+
+def advance(request_id: str) -> None:
+    """Carry on an open request whose next step is overdue. Raises RedisError, OperationalError, OSError."""
+    request = Request.objects.filter(pk=request_id, finished_at=None).first()
+    if request is None:
+        services.leases().end(request_id)
+        return
+    events = _events(services.event_log().read(request_id))
+    try:
+        _advance(request, events)
+    except (Fenced, LogLost) as error:
+        logger.warning("%s was carried on elsewhere: %s", request_id, error)
+
+
+def _advance(request: Request, events: Sequence[AnyEvent]) -> None:
+    match next_step(events):
+        case "begin":
+            dispatch.keep_waiting(request)
+        case "prepare":
+            dispatch.queue_preparation(request)
+        case "refuse":
+            settle(request.pk, _REFUSED)
+        case "settle":
+            settle(request.pk)
+        case "generate":
+            _generate(request)
+
+
+def _generate(request: Request) -> None:
+    """Let the attempt wait in its queue, or take over from it."""
+    is_claimed = services.event_log().is_claimed(request.pk, request.attempt)
+    if not is_claimed and dispatch.num_waiting():
+        dispatch.keep_waiting(request)
+        return
+    lost = request.attempt
+    if not Request.objects.filter(pk=request.pk, attempt=lost, finished_at=None).update(attempt=F("attempt") + 1):
+        return
+    request.attempt += 1
+    log = services.event_log()
+    log.fence(request.pk, request.attempt)
+    events = _events(log.read(request.pk))
+    if next_step(events) == "settle":
+        settle(request.pk)
+        return
+    num_logged = len(events)
+    if is_claimed and not any(isinstance(event, GenerationInterrupted) and event.attempt == lost for event in events):
+        events.append(interruption(events, lost, RequestClock(request.accepted_unix_us).at()))
+    logger.warning("attempt %d takes over %s", request.attempt, request.pk)
+    if is_to_blame(events):
+        log.append(request.pk, events[num_logged:], request.attempt, num_logged, is_next=True)
+        settle(request.pk, _ENDED_WORKERS)
+    else:
+        dispatch.queue_generation(request, events, num_logged)
+
+
+def interruption(events: Sequence[AnyEvent], attempt: int, at: int) -> GenerationInterrupted:
+    """Return the event that tells that the attempt lost its worker. Pure."""
+    begun = (event for event in events if isinstance(event, GenerationStarted | GenerationResumed))
+    worker = next((event.worker for event in begun if event.attempt == attempt), None)
+    return GenerationInterrupted(at=at, attempt=attempt, cause="lost", worker=worker, silent_us=at - events[-1].at)
+
+
+def is_to_blame(events: Sequence[AnyEvent]) -> bool:
+    """Return whether a request has ended so many workers that no other is to run it. Pure.
+
+    A worker resumes one answer at a time. So an attempt that was lost before its turn is not counted: another request
+    may have ended that worker. A new token shows that a request can be computed.
+    """
+    resumed = {event.attempt for event in events if isinstance(event, GenerationResumed)}
+    num_lost, num_in_all = 0, 0
+    is_first = True
+    for event in events:
+        if isinstance(event, TokenSampled | TokenProposed):
+            num_lost = 0
+        elif isinstance(event, GenerationInterrupted):
+            is_counted = event.cause == "lost" and (is_first or event.attempt in resumed)
+            num_lost, num_in_all, is_first = num_lost + is_counted, num_in_all + is_counted, False
+    return num_lost >= _MOST_LOST or num_in_all >= _MOST_LOST_IN_ALL
+
+
+def _events(frames: Sequence[Frame]) -> list[AnyEvent]:
+    return [event for frame in frames for event in frame.events]

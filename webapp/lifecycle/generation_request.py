@@ -1,0 +1,42 @@
+"""Builds the message to an inference worker from a request's row and log: the same for each attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from inference.protocol.events import (
+    AnyEvent,
+    ContextAssembled,
+    GenerationForked,
+    GenerationInterrupted,
+    PromptTokenized,
+    first,
+)
+from inference.protocol.request import GenerationRequest, SamplingParams
+from webapp.requests.input import is_stepped
+from webapp.requests.models import Request
+from webapp.safety.in_force import saved_policy
+
+
+def generation_request(request: Request, events: Sequence[AnyEvent]) -> GenerationRequest:
+    """Return the request's generation. events: its log, which has its prompt."""
+    context, prompt, forked = (first(events, kind) for kind in (ContextAssembled, PromptTokenized, GenerationForked))
+    assert isinstance(context, ContextAssembled) and isinstance(prompt, PromptTokenized)
+    params = msgspec.convert(request.params, SamplingParams)
+    most = min(params.max_tokens, context.window - len(prompt.ids))
+    return GenerationRequest(
+        request_id=request.pk,
+        attempt=request.attempt,
+        policy=saved_policy(),
+        model=request.model,
+        prompt_ids=prompt.ids,
+        kept_ids=forked.ids if isinstance(forked, GenerationForked) else (),
+        kept_text=forked.text if isinstance(forked, GenerationForked) else "",
+        params=msgspec.structs.replace(params, max_tokens=most),
+        accepted_unix_us=request.accepted_unix_us,
+        principal=request.principal,
+        is_stepped=is_stepped(request.input),
+        is_resumed=any(isinstance(event, GenerationInterrupted) for event in events),
+    )
