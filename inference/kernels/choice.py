@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from inference.kernels.compiler import compile_form, library_path
+from inference.kernels.compiler import compile_form, library_stem
 from inference.kernels.cpu import cpu_features
 from inference.kernels.forms import AUTO, TORCH, Form, NoKernels, candidates
-from inference.kernels.library import Kernels
+from inference.kernels.kept import find_kept
+from inference.kernels.library import CannotLoad, Kernels
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
         for form in candidates(wanted, cpu_features()):
             try:
                 with _folder_of(form, directory) as folder:
-                    return Kernels(compile_form(form, folder), form.label, num_threads)
+                    return _load(form, folder, num_threads)
             except NoKernels as error:
                 reason = error
                 logger.warning("the kernels' form for %s cannot be used: %s", form.label, error)
@@ -41,13 +42,22 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
     return None
 
 
+def _load(form: Form, folder: Path, num_threads: int) -> Kernels:
+    """Load the form's library; a new one where the kept one cannot be loaded. Raises NoKernels."""
+    try:
+        return Kernels(compile_form(form, folder), form.label, num_threads)
+    except CannotLoad as error:
+        logger.warning("the kernels are compiled again: %s", error)
+        return Kernels(compile_form(form, folder), form.label, num_threads)
+
+
 @contextmanager
 def _folder_of(form: Form, directory: Path) -> Iterator[Path]:
     """Yield the directory, or where it lacks the form and cannot be written one that is removed afterwards.
 
     A loaded library needs its file no more.
     """
-    if library_path(form, directory).is_file():
+    if find_kept(library_stem(form), directory):
         yield directory
         return
     try:
