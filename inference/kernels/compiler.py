@@ -8,6 +8,7 @@ import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,18 +26,37 @@ _SOURCE = Path(__file__).with_name("kernels.c")
 FLAGS = ("-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-pthread")
 """Without contraction every compiler computes the same. Pairs of bfloat16 are read as integers."""
 _LIMIT_S = 120
+_MOST_SAID = 300
+"""Characters that are passed on of a line that says why a process failed."""
+_ADVICE = "Run `make up COMPILER=1`, which fetches a compiler, or set CC to the command of one"
 
 
 def find_compiler() -> list[str]:
-    """Return the command of a C compiler: CC, else cc, else that of the ziglang wheel. Raises NoKernels."""
-    command = shlex.split(os.environ.get("CC") or "cc")
+    """Return the command of a C compiler: CC, else cc, else that of the ziglang wheel. Raises NoKernels.
+
+    With COMPILER set, as `make up COMPILER=1` does, the wheel's compiler comes first.
+    """
+    has_wheel = importlib.util.find_spec("ziglang") is not None
+    fetched = [sys.executable, "-m", "ziglang", "cc"]
+    if has_wheel and os.environ.get("COMPILER"):
+        return fetched
+    named = _named()
+    command = named or ["cc"]
     if found := shutil.which(command[0]):
         return [found, *command[1:]]
-    if os.environ.get("CC"):
-        raise NoKernels(f"no C compiler was found: CC names {command[0]}")
-    if importlib.util.find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "cc"]
-    raise NoKernels("no C compiler was found; `make up COMPILER=1` fetches one")
+    if named:
+        raise NoKernels(f"no C compiler was found: CC names {command[0]}, which is not there. {_ADVICE}")
+    if has_wheel:
+        return fetched
+    raise NoKernels(f"no C compiler was found. {_ADVICE}")
+
+
+def _named() -> list[str]:
+    """Return the command in CC; empty where it names none. Raises NoKernels."""
+    try:
+        return shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:
+        raise NoKernels(f"CC is no command ({error}). {_ADVICE}") from None
 
 
 def library_stem(form: Form) -> str:
@@ -70,9 +90,8 @@ def _build(form: Form, compiler: Sequence[str], scratch: Path) -> Path:
     with ExitStack() as stack:
         commands = [compile_command(each, compiler, _SOURCE, library) for each, library in built.items()]
         for process in [stack.enter_context(_running([*command, "-shared", "-fPIC"])) for command in commands]:
-            errors = _errors(process, "compiling them")
-            if process.returncode:
-                raise NoKernels(f"{compiler[0]} could not compile them: {errors}")
+            if said := _failure(process, "compiling them"):
+                raise NoKernels(f"{compiler[0]} could not compile them: {said}. {_ADVICE}")
     if form is not PLAIN:
         _compare(built[form], built[PLAIN])
     return built[form]
@@ -89,18 +108,18 @@ def compile_command(form: Form, compiler: Sequence[str], source: Path, target: P
 def _compare(built: Path, reference: Path) -> None:
     """Raise NoKernels where the results differ, or where computing them ends the process."""
     with _running([sys.executable, "-m", "inference.kernels.check", str(built), str(reference)]) as checking:
-        errors = _errors(checking, "their check")
+        said = _failure(checking, "their check")
     if checking.returncode == DIFFER or checking.returncode < 0:  # negative: ended by a signal
-        raise NoKernels(f"their results are wrong on this CPU: {errors or f'exit status {checking.returncode}'}")
-    if checking.returncode:
-        raise NoKernels(f"they could not be checked: {errors}")
+        raise NoKernels(f"their results are wrong on this CPU: {said}. Set CC to the command of another C compiler")
+    if said:
+        raise NoKernels(f"they could not be checked: {said}")
 
 
 @contextmanager
 def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
         try:
             yield process
@@ -108,9 +127,16 @@ def _running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def _errors(process: subprocess.Popen[str], what: str) -> str:
-    """Return the end of the process's errors when it has ended. Raises NoKernels."""
+def _failure(process: subprocess.Popen[str], what: str) -> str | None:
+    """Wait for the end. Return the line that says why the process failed; None: it did not. Raises NoKernels."""
     try:
-        return process.communicate(timeout=_LIMIT_S)[1].strip()[-500:]
+        output = process.communicate(timeout=_LIMIT_S)[0]
     except subprocess.TimeoutExpired:
         raise NoKernels(f"{what} took more than {_LIMIT_S} s") from None
+    if process.returncode == 0:
+        return None
+    if process.returncode < 0:
+        return f"it was ended by {signal.Signals(-process.returncode).name}"
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    said = next((line for line in lines if "error:" in line), lines[-1] if lines else "")
+    return said.rstrip(".")[:_MOST_SAID] or f"it printed nothing and ended with status {process.returncode}"

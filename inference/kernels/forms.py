@@ -67,5 +67,7 @@ def candidates(wanted: str, features: frozenset[str]) -> list[Form]:
     if found := [form for form in forms if form.name == wanted]:
         return found
     form = next(form for form in reversed(FORMS) if form.name == wanted)
-    missing = ", ".join(name for name in form.needs if name not in features)
-    raise NoKernels(f"SIGHTGLASS_KERNELS is {wanted}, but this CPU lacks {missing}")
+    missing = [name for name in form.needs if name not in features]
+    named = f"missing CPU feature{'s' if len(missing) > 1 else ''}: {', '.join(missing)}"
+    lacks = f"this CPU has no {form.label} ({named})"
+    raise NoKernels(f"SIGHTGLASS_KERNELS is {wanted}, but {lacks}. Set SIGHTGLASS_KERNELS to auto")
