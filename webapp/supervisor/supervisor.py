@@ -146,7 +146,7 @@ class Supervisor:
     def _check(self) -> None:
         """Raises CannotStart where a process ended. It would end at the next start too."""
         for child in [part.child for part in self._parts if part.child.exit_status is not None]:
-            message = f"the {child.name} process {child.ending()}"
+            message = f"the {child.title} process {child.ending()}"
             raise CannotStart(f"Stopped: {message}. Its log is {child.log_path}; what was written is kept.")
 
     def _keep(self, part: Part) -> None:
@@ -157,14 +157,14 @@ class Supervisor:
             delay_s = part.backoff.next_delay_s(part.child.age_s)
             part.due_at = time.monotonic() + delay_s
             when = f"in {delay_s:.0f} s" if delay_s else "now"
-            self._say(f"the {part.child.name} process {part.child.ending()}; it starts again {when}")
+            self._say(f"the {part.child.title} process {part.child.ending()}; it starts again {when}")
             self._end_its_requests(part.child.name)
         if time.monotonic() >= part.due_at:
             try:
                 part.child, part.due_at = part.start(), None
             except OSError as error:  # no memory, no process or no file can be had at the moment
                 part.due_at = time.monotonic() + part.backoff.next_delay_s(0)
-                self._say(f"the {part.child.name} process cannot be started ({error}); it is tried again")
+                self._say(f"the {part.child.title} process cannot be started ({error}); it is tried again")
 
     def _end_its_requests(self, name: str) -> None:
         if name == "inference":
