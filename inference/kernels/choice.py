@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,11 +17,13 @@ from inference.kernels.library import CannotLoad, Kernels
 logger = logging.getLogger(__name__)
 
 
-def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kernels | None:
+def find_kernels(
+    directory: Path, num_threads: int, wanted: str = AUTO, on_torch: Callable[[str], None] = lambda _reason: None
+) -> Kernels | None:
     """Return the best form that this machine compiles and computes; None: PyTorch computes.
 
-    wanted: a form by name, or forms.AUTO, which does without kernels where there are none, or forms.TORCH. Raises
-    NoKernels where the form of that name cannot be had.
+    wanted: a form by name, or forms.AUTO, which does without kernels where there are none, or forms.TORCH. on_torch
+    hears why there are none. Raises NoKernels where the form of that name cannot be had.
     """
     if wanted == TORCH:
         return None
@@ -38,7 +40,8 @@ def find_kernels(directory: Path, num_threads: int, wanted: str = AUTO) -> Kerne
         reason = error
     if wanted != AUTO:
         raise reason
-    logger.warning("models are computed by PyTorch alone: %s", reason)
+    logger.warning("PyTorch computes all models: %s", reason)
+    on_torch(str(reason))
     return None
 
 

@@ -113,6 +113,8 @@ class Supervisor:
             return status == "model ready"
 
         self._wait(is_loaded)
+        for notice in _notices(client):
+            self._say(notice)
         self._wait(self._product.answers_http)
         # These start last, because answers do not need them: they do not delay the others.
         self._add(self._product.start_probes)
@@ -242,3 +244,9 @@ def _worker_status(client: redis.Redis) -> str:
         percent = int(float(fields.get("progress", 0)) * 100)
         return f"loading the model: {percent - percent % _PROGRESS_STEP} %"
     return "starting"
+
+
+def _notices(client: redis.Redis) -> list[str]:
+    """The workers' own words on what is not as it could be."""
+    workers = [client.hgetall(key) for key in client.scan_iter(worker_key("*"))]
+    return [str(fields["notice"]) for fields in workers if "notice" in fields]

@@ -49,7 +49,7 @@ def obstacle(source: ModelSource) -> str | None:
     """Return why the kernels cannot compute this model, for people; None if they can."""
     config = source.config
     if source.format("blk.0.ffn_down.weight") in _PLAIN:
-        return "its weights are not quantised"
+        return "its weights are not quantised. Set SIGHTGLASS_MODEL to a quantised GGUF file"
     widths = (config.hidden_size, config.intermediate_size, config.num_heads * config.head_dim)
     if any(width % GROUP for width in widths):
         return f"its widths {widths} are not all multiples of {GROUP}"

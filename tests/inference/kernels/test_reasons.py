@@ -10,7 +10,7 @@ import pytest
 from inference.kernels.choice import find_kernels
 from inference.kernels.compiler import find_compiler
 from inference.kernels.cpu import features_in
-from inference.kernels.forms import PLAIN, NoKernels, candidates
+from inference.kernels.forms import PLAIN, TORCH, NoKernels, candidates
 
 OLD = "flags : sse2\n"
 FETCH = "`make up COMPILER=1`"
@@ -85,3 +85,12 @@ def test_a_forced_form_that_the_cpu_lacks_is_named_in_words_with_the_features_an
     )
     with pytest.raises(NoKernels, match=r"has no AVX2 \(missing CPU features: avx2, fma, f16c\)"):
         candidates("avx2", features_in("Linux", OLD))
+
+
+def test_the_reason_is_told_where_pytorch_computes_instead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/nonexistent")
+    told: list[str] = []
+    assert find_kernels(tmp_path, 1, on_torch=told.append) is None
+    assert len(told) == 1
+    assert find_kernels(tmp_path, 1, TORCH, on_torch=told.append) is None
+    assert len(told) == 1
