@@ -22,8 +22,8 @@ def find_kernels(
 ) -> Kernels | None:
     """Return the best form that this machine compiles and computes; None: PyTorch computes.
 
-    wanted: a form by name, or forms.AUTO, which does without kernels where there are none, or forms.TORCH. on_torch
-    hears why there are none. Raises NoKernels where the form of that name cannot be had.
+    wanted: a form by name, forms.AUTO or forms.TORCH. With AUTO, on_torch hears the reason where no form can be had.
+    With a form by name, NoKernels is raised instead.
     """
     if wanted == TORCH:
         return None
@@ -56,9 +56,9 @@ def _load(form: Form, folder: Path, num_threads: int) -> Kernels:
 
 @contextmanager
 def _folder_of(form: Form, directory: Path) -> Iterator[Path]:
-    """Yield the directory, or where it lacks the form and cannot be written one that is removed afterwards.
+    """Yield the directory. Where it lacks the form and cannot be written, yield a temporary folder.
 
-    A loaded library needs its file no more.
+    A loaded library no longer needs its file.
     """
     if find_kept(library_stem(form), directory):
         yield directory

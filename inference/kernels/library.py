@@ -135,7 +135,7 @@ class Kernels:
     """One form's library and its team of threads; one thread at a time may call it."""
 
     def __init__(self, path: Path, label: str, num_threads: int) -> None:
-        """path: of the compiled library. label: its instruction set, for people. Raises NoKernels."""
+        """path: of the compiled library. label: its instruction set, as users read it. Raises NoKernels."""
         self.label = label
         self._library = _load(path)
         self._library.team_create.restype = c_void_p

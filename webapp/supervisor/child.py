@@ -28,7 +28,7 @@ class Child:
         self.name = name
         program = Path(command[0])
         self.title = name if program == Path(sys.executable) else f"{name} ({program.name})"
-        """The name for people, with the program's where `ps` shows another."""
+        """The name in messages, with the program's name where `ps` shows another one."""
         self.log_path = log_path
         if log_path.exists():  # the previous run's log may hold the reason for its end
             log_path.replace(log_path.with_suffix(".log.1"))

@@ -3,7 +3,7 @@
 One file per form of a model: magic, SHA-256 of the index, its length, the index (JSON: name, dtype, shape, place), then
 the arrays at multiples of 64 bytes. A file is written beside its place and renamed when it is whole and on the disk. So
 a reader sees all of it or none. A file that is damaged nevertheless (wrong magic, index or length) is built again. The
-arrays' own bytes have no checksum. Neither has the model file that they come from, and reading all would slow the
+arrays' own bytes have no checksum. The model file that they come from has none either. Reading all would slow the
 start.
 """
 
