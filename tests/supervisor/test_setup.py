@@ -1,4 +1,4 @@
-"""What stops the set-up or the first start, met for real: an old Python, a small disk, a full one, one that is read-only."""
+"""What stops the set-up or the first start, met for real: an old Python, a disk that is small, full or read-only."""
 
 from __future__ import annotations
 
